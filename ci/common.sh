@@ -1,0 +1,93 @@
+# shellcheck shell=bash
+# Shared by the scripts of this directory, which source it: what they need from the machine.
+# On a machine where everything is there nothing is run and nothing is printed.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+say() { printf '\n== %s\n' "$*"; }
+die() { printf 'ci: %s\n' "$*" >&2; exit 1; }
+
+has() { command -v "$1" > /dev/null 2>&1; }
+
+# has_header FILE...: one of these can be included by g++
+has_header() {
+    local file
+    for file in "$@"; do
+        if printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$file" |
+            g++ -E -x c++ - > /dev/null 2>&1; then return; fi
+    done
+    return 1
+}
+
+# try_install PACKAGE...: Debian and Ubuntu, as root or through sudo; what apt said is in $apt_log
+try_install() {
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+    has apt-get || die "please install these (there is no apt-get here to do it): $*"
+    if ((EUID != 0)); then
+        has sudo || die "please install these as root (there is no sudo here to do it): $*"
+        apt=(sudo "${apt[@]}")
+    fi
+    say "installing $*"
+    local get=("${apt[@]}" install -y --no-install-recommends "$@")
+    # The package lists are fetched only where installing with those that are there does not work.
+    apt_log=$("${get[@]}" 2>&1) || apt_log=$("${apt[@]}" update 2>&1 && "${get[@]}" 2>&1)
+}
+
+install() {
+    if (($#)) && ! try_install "$@"; then
+        tail -n 20 <<< "$apt_log" >&2
+        die "apt-get could not install $*; what it said last stands above"
+    fi
+}
+
+need_compiler() {
+    local missing=()
+    has g++ || missing+=(g++)
+    has cmake || missing+=(cmake)
+    has ninja || has make || missing+=(ninja-build)
+    has_header asio.hpp || missing+=(libasio-dev)
+    has_header doctest/doctest.h || missing+=(doctest-dev)
+    has_header picojson.h picojson/picojson.h || missing+=(picojson-dev)
+    install "${missing[@]}"
+}
+
+# need_clang: sets clang to a clang++ with its sanitizer runtimes. 19 is the newest of Debian 12,
+# other releases have others; before 16 its UBSan cannot compile coroutines.
+need_clang() {
+    local version
+    for version in 19 20 21 18 17 16; do
+        clang=clang++-$version
+        if has "$clang" && clang_links "$clang"; then return; fi
+    done
+    for version in 19 18 16; do
+        clang=clang++-$version
+        if try_install "clang-$version" "libclang-rt-$version-dev"; then return; fi
+    done
+    die "no clang 16 or newer could be installed; apt-get said: $(tail -n 1 <<< "$apt_log")"
+}
+
+# clang_links COMPILER: its sanitizer runtimes are installed, which is a package of its own
+clang_links() {
+    printf 'int main() {}\n' |
+        "$1" -fsanitize=address,undefined -x c++ - -o /dev/null > /dev/null 2>&1
+}
+
+# configure DIRECTORY OPTION...: build/DIRECTORY, with ninja and ccache where they are there
+configure() {
+    local directory=build/$1
+    shift
+    if has ninja && [[ ! -e $directory/CMakeCache.txt ]]; then set -- -G Ninja "$@"; fi
+    if has ccache; then set -- -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"; fi
+    cmake -S . -B "$directory" "$@" > /dev/null
+}
+
+cores() { nproc 2> /dev/null || echo 2; }
+
+# need_node: for the real engine: Node.js to run it, Python to write its model
+need_node() {
+    local missing=()
+    has node || missing+=(nodejs)
+    has npm || missing+=(npm)
+    has python3 || missing+=(python3)
+    install "${missing[@]}"
+}

@@ -1,0 +1,9 @@
+# find_package(llmbench): the target llmbench::llmbench and the function llmbench_add_gate().
+include("${CMAKE_CURRENT_LIST_DIR}/llmbench-dependencies.cmake")
+if(llmbench_missing)
+    set(llmbench_FOUND FALSE)
+    set(llmbench_NOT_FOUND_MESSAGE "${llmbench_missing}")
+    return()
+endif()
+include("${CMAKE_CURRENT_LIST_DIR}/llmbench-targets.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/llmbench-add-gate.cmake")

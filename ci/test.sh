@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Builds and runs every test; installs what is missing first.
+#   ci/test.sh            all legs
+#   ci/test.sh --quick    the first leg only
+# Each leg builds into build/NAME, so that a second run compiles only what changed.
+set -euo pipefail
+# shellcheck source=ci/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+quick=
+case ${1:-} in
+    '') ;;
+    --quick) quick=1 ;;
+    *) die "usage: ci/test.sh [--quick]" ;;
+esac
+
+# leg NAME CTEST_OPTIONS -- CMAKE_OPTIONS...
+leg() {
+    local name=$1 only=() begin=$SECONDS
+    shift
+    while [[ $1 != -- ]]; do only+=("$1"); shift; done
+    shift
+    say "$name: build"
+    configure "$name" -DLLMBENCH_WERROR=ON "$@"
+    cmake --build "build/$name" --parallel "$(cores)"
+    say "$name: test"
+    ctest --test-dir "build/$name" --output-on-failure --no-tests=error \
+        --parallel "$(cores)" "${only[@]}"
+    say "$name: done after $((SECONDS - begin)) s"
+}
+
+need_compiler
+
+# What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
+# or compile although they must not, a header out of shape, consumers that cannot use it.
+leg gcc -- -DCMAKE_BUILD_TYPE=Release
+if [[ $quick ]]; then exit; fi
+
+need_clang
+
+# A second front end. Finds what only g++ accepts, and asio's coroutines under clang with libstdc++,
+# which need a configuration of their own.
+leg clang -- -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang" \
+    -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF
+
+sanitized=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"
+    -DCMAKE_CXX_COMPILER="$clang" -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
+
+# Finds reads beyond a buffer in the parsers, coroutines that outlive what they refer to, leaks of a
+# cancelled request, signed overflow and bad casts in the arithmetic of the verdicts.
+leg asan -L unit -- -DLLMBENCH_SANITIZE=address,undefined "${sanitized[@]}"
+
+# Finds data races between the threads of the load generator, the simulated server and the reports.
+leg tsan -L unit -- -DLLMBENCH_SANITIZE=thread "${sanitized[@]}"
+
+say "all legs passed after $SECONDS s"

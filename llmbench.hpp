@@ -1,0 +1,3299 @@
+// llmbench 0.1.0: performance gates for LLM inference servers, written like unit tests.
+//
+// How to read this file. Part one declares everything a gate says; a file that includes the header
+// pays for that part alone. Part two is the pure core: parsing, statistics, schedules, verdicts and
+// reports as functions from values to values, which do no I/O and know no clock. Part three holds
+// the effects: clocks, sockets, processes, files. Parts two and three are compiled in the one file
+// that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's implementation and main).
+// Inside a part every section uses only what stands above it.
+//
+// Part one: declarations
+//   [D1] text and lists
+//   [D2] units
+//   [D3] SLO expressions
+//   [D4] lengths and arrivals
+//   [D5] targets
+//   [D6] workloads
+//   [D7] the scenario
+//   [D8] results
+//   [D9] verbs and assertions
+// Part two: the pure core
+//   [P1] text helpers
+//   [P2] random numbers
+//   [P3] statistics
+//   [P4] schedules
+//   [P5] HTTP/1.1
+//   [P6] server-sent events
+//   [P7] APIs
+//   [P8] metrics
+//   [P9] verdicts
+//   [P10] engine model
+//   [P11] plans
+//   [P12] reports
+// Part three: effects
+//   [E1] clock, environment, files
+//   [E2] blocking requests and processes
+//   [E3] load generator
+//   [E4] simulated server
+//   [E5] targets brought up
+//   [E6] gates run
+//   [E7] session and doctest
+//   [E8] public functions and main
+//
+// Macros, all optional, each in exactly one file:
+//   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
+//   LLMBENCH_IMPLEMENT         the implementation only (bring your own main)
+//   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
+//   LLMBENCH_EXPOSE_INTERNALS  part two becomes visible (for this project's own tests)
+//
+// SPDX-License-Identifier: MIT
+//
+// Copyright (c) 2026 the llmbench authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all copies or
+// substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+// Outside the include guard, so that a later #define still works in a file that was given the
+// header before.
+#ifdef LLMBENCH_MAIN
+#ifndef LLMBENCH_IMPLEMENT
+#define LLMBENCH_IMPLEMENT
+#endif
+#ifndef DOCTEST_CONFIG_IMPLEMENT
+#define DOCTEST_CONFIG_IMPLEMENT
+#endif
+#endif
+
+#ifndef LLMBENCH_HPP
+#define LLMBENCH_HPP
+
+#define LLMBENCH_VERSION_MAJOR 0
+#define LLMBENCH_VERSION_MINOR 1
+#define LLMBENCH_VERSION_PATCH 0
+
+#ifndef LLMBENCH_NO_DOCTEST
+#include <doctest/doctest.h>  // the host: test cases, assertions, filters
+#endif
+#include <initializer_list>  // .slos = {...}
+
+namespace llmbench {
+inline namespace v0 {
+
+// ===== [D1] text and lists ==========================================================================
+// <string> and <vector> would make every gate file two to three times as slow to compile, so the
+// public structs hold these two. Both convert from and to the std types where those are included.
+
+namespace detail {
+
+using size_type = decltype(sizeof 0);
+
+/// An owned, zero-terminated string.
+class text {
+public:
+    text() = default;
+    text(const char* s);
+    text(const char* s, size_type n);
+    template <class S>
+        requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
+    text(const S& s) : text(s.data(), s.size()) {}
+    text(const text& o);
+    text(text&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr; o.size_ = 0; }
+    text& operator=(const text& o);
+    text& operator=(text&& o) noexcept;
+    ~text();
+
+    const char* c_str() const { return data_ ? data_ : ""; }
+    const char* data() const { return c_str(); }
+    size_type size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+
+    template <class S>
+        requires requires(const S& s) { typename S::traits_type; s.substr(0); }
+    operator S() const { return S(c_str(), size_); }
+
+    friend text operator+(const text& a, const text& b) { return join(a, b); }
+    friend bool operator==(const text& a, const text& b) { return same(a, b); }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const text& t) { o << t.c_str(); return o; }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const text& t) { return t.c_str(); }
+#endif
+
+private:
+    static text join(const text& a, const text& b);
+    static bool same(const text& a, const text& b);
+    char* data_ = nullptr;
+    size_type size_ = 0;
+};
+
+/// A growing array with value semantics.
+template <class T>
+class list {
+public:
+    using value_type = T;
+    list() = default;
+    list(std::initializer_list<T> items) { for (const T& x : items) push_back(x); }
+    template <class C>
+        requires requires(const C& c) { typename C::allocator_type; c.begin(); c.end(); T(*c.begin()); }
+    list(const C& items) { for (const auto& x : items) push_back(T(x)); }
+    list(const list& o) { for (const T& x : o) push_back(x); }
+    list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) { o.forget(); }
+    list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
+    list& operator=(list&& o) noexcept { swap(o); return *this; }
+    ~list() { delete[] data_; }
+
+    void push_back(const T& x) {
+        if (size_ == room_) grow();
+        data_[size_++] = x;
+    }
+    const T* begin() const { return data_; }
+    const T* end() const { return data_ + size_; }
+    const T* data() const { return data_; }
+    size_type size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    const T& operator[](size_type i) const { return data_[i]; }
+    const T& front() const { return data_[0]; }
+    const T& back() const { return data_[size_ - 1]; }
+
+private:
+    void grow() {
+        const size_type room = room_ ? 2 * room_ : 4;
+        T* bigger = new T[room];
+        for (size_type i = 0; i < size_; ++i) bigger[i] = static_cast<T&&>(data_[i]);
+        delete[] data_;
+        data_ = bigger;
+        room_ = room;
+    }
+    void forget() { data_ = nullptr; size_ = room_ = 0; }
+    void swap(list& o) noexcept {
+        T* d = data_; data_ = o.data_; o.data_ = d;
+        size_type n = size_; size_ = o.size_; o.size_ = n;
+        n = room_; room_ = o.room_; o.room_ = n;
+    }
+    T* data_ = nullptr;
+    size_type size_ = 0;
+    size_type room_ = 0;
+};
+
+/// An immutable, shared, typed box: what std::shared_ptr<const any> would be without <memory>.
+class box {
+    struct holder {
+        int refs = 1;
+        virtual ~holder() = default;
+    };
+    template <class T>
+    struct holder_of : holder {
+        T value;
+        explicit holder_of(T&& v) : value(static_cast<T&&>(v)) {}
+    };
+
+public:
+    box() = default;
+    template <class T>
+    static box make(T v) {
+        box b;
+        b.held_ = new holder_of<T>(static_cast<T&&>(v));
+        return b;
+    }
+    box(const box& o) : held_(o.held_) { if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED); }
+    box(box&& o) noexcept : held_(o.held_) { o.held_ = nullptr; }
+    box& operator=(box o) noexcept { holder* h = held_; held_ = o.held_; o.held_ = h; return *this; }
+    ~box() { if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_; }
+
+    bool empty() const { return held_ == nullptr; }
+    /// The value, or null where the box holds another type or nothing.
+    template <class T>
+    const T* get() const {
+        const auto* h = dynamic_cast<const holder_of<T>*>(held_);
+        return h ? &h->value : nullptr;
+    }
+
+private:
+    holder* held_ = nullptr;
+};
+
+template <class T>
+concept integer = requires(T t) { static_cast<unsigned long long>(t); t % 2; };
+template <class D>
+concept duration_like = requires(const D& d) { d.count(); D::period::num; D::period::den; };
+
+/// A whole number that takes any integer type without narrowing or sign warnings.
+class whole {
+public:
+    constexpr whole() = default;
+    template <integer I>
+    constexpr whole(I n) : value_(static_cast<long long>(n)) {}
+    constexpr operator long long() const { return value_; }
+
+private:
+    long long value_ = 0;
+};
+
+/// A value or nothing.
+template <class T>
+class maybe {
+public:
+    constexpr maybe() = default;
+    constexpr maybe(T v) : value_(v), has_(true) {}
+    constexpr explicit operator bool() const { return has_; }
+    constexpr const T& operator*() const { return value_; }
+
+private:
+    T value_{};
+    bool has_ = false;
+};
+
+}  // namespace detail
+
+// ===== [D2] units ===================================================================================
+// One strong type per dimension. All constructors from plain numbers are explicit: a limit, a rate or
+// a length of time without its unit does not compile.
+
+/// A length of time. `300_ms`, `2.5_s`, `10_min`, or any std::chrono duration.
+class time_span {
+public:
+    constexpr time_span() = default;
+    static constexpr time_span from_seconds(double s) { time_span t; t.seconds_ = s; return t; }
+    template <detail::duration_like D>
+    constexpr time_span(const D& d)
+        : seconds_(static_cast<double>(d.count()) * static_cast<double>(D::period::num) /
+                   static_cast<double>(D::period::den)) {}
+    constexpr double seconds() const { return seconds_; }
+
+private:
+    double seconds_ = 0;
+};
+
+/// Requests per second, `8_rps`.
+struct request_rate {
+    double per_second = 0;
+    constexpr request_rate() = default;
+    constexpr explicit request_rate(double v) : per_second(v) {}
+};
+
+/// Tokens per second, `400_tps`.
+struct token_rate {
+    double per_second = 0;
+    constexpr token_rate() = default;
+    constexpr explicit token_rate(double v) : per_second(v) {}
+};
+
+/// A share of a whole, `99.5_pct`. The fraction runs from 0 to 1.
+struct share {
+    double fraction = 0;
+    constexpr share() = default;
+    constexpr explicit share(double v) : fraction(v) {}
+};
+
+/// A number of tokens, `512_tokens`.
+struct token_count {
+    double tokens = 0;
+    constexpr token_count() = default;
+    constexpr explicit token_count(double v) : tokens(v) {}
+};
+
+/// A number without a unit: the value of a server's own gauge.
+struct plain_number {
+    double value = 0;
+    constexpr plain_number() = default;
+    constexpr plain_number(double v) : value(v) {}
+};
+
+inline namespace literals {
+constexpr time_span operator""_ms(unsigned long long v) { return time_span::from_seconds(static_cast<double>(v) / 1e3); }
+constexpr time_span operator""_ms(long double v) { return time_span::from_seconds(static_cast<double>(v) / 1e3); }
+constexpr time_span operator""_s(unsigned long long v) { return time_span::from_seconds(static_cast<double>(v)); }
+constexpr time_span operator""_s(long double v) { return time_span::from_seconds(static_cast<double>(v)); }
+constexpr time_span operator""_min(unsigned long long v) { return time_span::from_seconds(static_cast<double>(v) * 60); }
+constexpr time_span operator""_min(long double v) { return time_span::from_seconds(static_cast<double>(v) * 60); }
+constexpr request_rate operator""_rps(unsigned long long v) { return request_rate(static_cast<double>(v)); }
+constexpr request_rate operator""_rps(long double v) { return request_rate(static_cast<double>(v)); }
+constexpr token_rate operator""_tps(unsigned long long v) { return token_rate(static_cast<double>(v)); }
+constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
+constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
+constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
+constexpr token_count operator""_tokens(unsigned long long v) { return token_count(static_cast<double>(v)); }
+constexpr token_count operator""_tokens(long double v) { return token_count(static_cast<double>(v)); }
+}  // namespace literals
+
+// ===== [D3] SLO expressions =========================================================================
+// `p99(ttft) <= 300_ms` is a value: it prints itself, can be stored and shared, and knows the line it
+// was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
+// compile; being enumerators they never shadow a user's own variable of the same name.
+
+struct source_line {
+    const char* file = "";
+    int line = 0;
+};
+
+/// Times of one request.
+enum class latency_metric : unsigned char {
+    ttft,                   ///< time to first token: first content event - scheduled send
+    tpot,                   ///< time per output token: (last - first content event) / (n - k)
+    itl,                    ///< inter-token latency: every gap between content events, pooled
+    e2e,                    ///< end to end: terminal event - scheduled send
+    normalized_latency,     ///< e2e / output tokens
+    ttft_per_prompt_token,  ///< ttft / prompt tokens
+    ttft_from_send,         ///< first content event - actual send (what most tools call TTFT)
+    queue_time              ///< server-side waiting time (not measured by this version)
+};
+/// Speeds of one request, tokens/s as its user sees them.
+enum class speed_metric : unsigned char {
+    prefill_speed,  ///< prompt tokens / ttft
+    decode_speed    ///< 1 / tpot
+};
+/// Tokens/s of the whole server inside the steady window.
+enum class token_throughput : unsigned char {
+    output_throughput,  ///< generated tokens
+    total_throughput    ///< prompt and generated tokens
+};
+enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
+enum class share_metric : unsigned char { error_rate };                  ///< failed share of requests
+enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
+enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
+using enum latency_metric;
+using enum speed_metric;
+using enum token_throughput;
+using enum request_throughput_t;
+using enum share_metric;
+using enum run_time_metric;
+using enum baseline_t;
+
+namespace detail {
+
+enum class metric_id : unsigned char {
+    ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
+    prefill_speed, decode_speed, output_throughput, total_throughput, request_throughput,
+    error_rate, startup_time, goodput, server_metric
+};
+enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
+enum class bound_side : unsigned char { at_most, at_least, either };
+
+constexpr metric_id id_of(latency_metric m) { return static_cast<metric_id>(m); }
+constexpr metric_id id_of(speed_metric m) {
+    return m == prefill_speed ? metric_id::prefill_speed : metric_id::decode_speed;
+}
+constexpr metric_id id_of(token_throughput m) {
+    return m == output_throughput ? metric_id::output_throughput : metric_id::total_throughput;
+}
+constexpr metric_id id_of(request_throughput_t) { return metric_id::request_throughput; }
+constexpr metric_id id_of(share_metric) { return metric_id::error_rate; }
+constexpr metric_id id_of(run_time_metric) { return metric_id::startup_time; }
+
+template <class M>
+struct metric_traits {};
+template <class U, bool PerRequest, bound_side Side>
+struct metric_traits_of {
+    using unit = U;
+    static constexpr bool per_request = PerRequest;
+    static constexpr bound_side side = Side;
+};
+template <> struct metric_traits<latency_metric> : metric_traits_of<time_span, true, bound_side::at_most> {};
+template <> struct metric_traits<speed_metric> : metric_traits_of<token_rate, true, bound_side::at_least> {};
+template <> struct metric_traits<token_throughput> : metric_traits_of<token_rate, false, bound_side::at_least> {};
+template <> struct metric_traits<request_throughput_t> : metric_traits_of<request_rate, false, bound_side::at_least> {};
+template <> struct metric_traits<share_metric> : metric_traits_of<share, false, bound_side::at_most> {};
+template <> struct metric_traits<run_time_metric> : metric_traits_of<time_span, false, bound_side::at_most> {};
+
+template <class M>
+concept request_metric = requires { requires metric_traits<M>::per_request; };
+template <class M>
+concept run_metric = requires { requires !metric_traits<M>::per_request; };
+template <class M>
+concept time_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_most;
+template <class M>
+concept rate_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_least;
+template <class M>
+using unit_of = typename metric_traits<M>::unit;
+
+// SI values of every unit: seconds, per second, fractions, plain numbers.
+constexpr double si(time_span t) { return t.seconds(); }
+constexpr double si(request_rate r) { return r.per_second; }
+constexpr double si(token_rate r) { return r.per_second; }
+constexpr double si(share s) { return s.fraction; }
+constexpr double si(plain_number n) { return n.value; }
+
+/// A predicate about one request, as a postfix program: comparisons push, `&&` and `||` combine.
+struct predicate_step {
+    enum class op_kind : unsigned char { compare, both, either } op = op_kind::compare;
+    metric_id metric = metric_id::ttft;
+    bool at_most = true;
+    double bound = 0;  // SI
+};
+
+/// What is measured, without its unit type.
+struct statistic_data {
+    statistic_kind kind = statistic_kind::value;
+    metric_id metric = metric_id::ttft;
+    double q = 0;  // of percentile, 0 to 1
+    list<predicate_step> where{};
+    text gauge{};
+    text name{};
+};
+
+statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
+statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
+statistic_data make_gauge(statistic_kind kind, const text& gauge);
+list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
+list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b, bool both);
+text comparison_text(metric_id metric, bool at_most, double bound);
+template <class U, class T>
+concept gives = requires(const T& t, void (&f)(U)) { f(t); };
+
+}  // namespace detail
+
+/// A limit as a multiple of the baseline: `1.10 * baseline`.
+struct relative_limit {
+    double factor = 1;
+};
+constexpr relative_limit operator*(double f, baseline_t) { return {f}; }
+constexpr relative_limit operator*(share f, baseline_t) { return {f.fraction}; }
+
+/// The right side of a comparison. Its constructors run in the user's line, so their default
+/// arguments capture that line.
+template <class U>
+struct limit {
+    double bound = 0;   // SI
+    double factor = 0;  // over 0: relative to the baseline
+    source_line at{};
+    template <class T>
+        requires detail::gives<U, T>
+    limit(const T& v, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : bound(detail::si(U(v))), at{file, line} {}
+    limit(relative_limit r, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : factor(r.factor), at{file, line} {}
+    limit(baseline_t, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : factor(1), at{file, line} {}
+};
+
+/// A service-level objective: a statistic, a side, a limit.
+struct slo {
+    detail::statistic_data what{};
+    bool at_most = true;
+    double bound = 0;   ///< SI: seconds, per second, fraction
+    double factor = 0;  ///< over 0: the limit is factor * baseline
+    bool is_advisory = false;
+    source_line at{};
+
+    /// As written: "p99(ttft) <= 300 ms".
+    detail::text text() const;
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const slo& s) { o << s.text().c_str(); return o; }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const slo& s) { return s.text().c_str(); }
+#endif
+};
+using slo_list = detail::list<slo>;
+
+/// Measured, judged and reported like any other, but never changes the outcome of the build.
+slo advisory(const slo& s);
+
+/// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
+struct predicate {
+    detail::list<detail::predicate_step> steps{};
+    detail::text text{};
+    friend predicate operator&&(const predicate& a, const predicate& b) {
+        return {detail::combine(a.steps, b.steps, true), a.text + " && " + b.text};
+    }
+    friend predicate operator||(const predicate& a, const predicate& b) {
+        return {detail::combine(a.steps, b.steps, false), "(" + a.text + " || " + b.text + ")"};
+    }
+};
+template <detail::time_metric M, class T>
+    requires detail::gives<time_span, T>
+predicate operator<=(M m, const T& bound) {
+    const double b = time_span(bound).seconds();
+    return {detail::one_step(detail::id_of(m), true, b), detail::comparison_text(detail::id_of(m), true, b)};
+}
+template <detail::rate_metric M, class T>
+    requires detail::gives<token_rate, T>
+predicate operator>=(M m, const T& bound) {
+    const double b = token_rate(bound).per_second;
+    return {detail::one_step(detail::id_of(m), false, b), detail::comparison_text(detail::id_of(m), false, b)};
+}
+
+/// One number per run, in unit U, on which a limit may be put from the side that makes sense.
+template <class U, detail::bound_side Side>
+struct statistic {
+    detail::statistic_data data{};
+    friend slo operator<=(const statistic& s, const limit<U>& l)
+        requires(Side != detail::bound_side::at_least)
+    { return {s.data, true, l.bound, l.factor, false, l.at}; }
+    friend slo operator>=(const statistic& s, const limit<U>& l)
+        requires(Side != detail::bound_side::at_most)
+    { return {s.data, false, l.bound, l.factor, false, l.at}; }
+    template <class T>
+    friend void operator==(const statistic&, const T&) = delete;
+};
+
+namespace detail {
+template <class M>
+using statistic_of = statistic<unit_of<M>, metric_traits<M>::side>;
+template <class M>
+statistic_of<M> make(statistic_kind kind, M m, double q = 0) { return {make_statistic(kind, id_of(m), q)}; }
+}  // namespace detail
+
+/// Percentiles by nearest rank (the inverse of the empirical CDF, never interpolated): the value is
+/// always one that was measured. Failed requests count as the worst value. Times have the upper
+/// ones, speeds the lower ones.
+template <detail::request_metric M> auto p50(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.50); }
+template <detail::time_metric M> auto p75(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.75); }
+template <detail::time_metric M> auto p90(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.90); }
+template <detail::time_metric M> auto p95(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.95); }
+template <detail::time_metric M> auto p99(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.99); }
+template <detail::time_metric M> auto p999(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.999); }
+template <detail::rate_metric M> auto p1(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.01); }
+template <detail::rate_metric M> auto p5(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.05); }
+template <detail::rate_metric M> auto p10(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.10); }
+/// Any quantile, q strictly between 0 and 1.
+template <detail::request_metric M> auto percentile(M m, double q) { return detail::make(detail::statistic_kind::percentile, m, q); }
+/// Arithmetic mean over completed requests.
+template <detail::request_metric M> auto mean(M m) { return detail::make(detail::statistic_kind::mean, m); }
+template <detail::time_metric M> auto max(M m) { return detail::make(detail::statistic_kind::max, m); }
+template <detail::rate_metric M> auto min(M m) { return detail::make(detail::statistic_kind::min, m); }
+
+/// Share of all measured requests, failed ones included, that satisfy the predicate.
+inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p) {
+    return {detail::make_goodput(p.steps, p.text)};
+}
+
+/// A gauge of the server's own metrics page (not measured by this version).
+struct gauge {
+    detail::text name{};
+};
+inline gauge server_metric(const detail::text& name) { return {name}; }
+inline statistic<plain_number, detail::bound_side::either> max(const gauge& g) {
+    return {detail::make_gauge(detail::statistic_kind::max, g.name)};
+}
+inline statistic<plain_number, detail::bound_side::either> mean(const gauge& g) {
+    return {detail::make_gauge(detail::statistic_kind::mean, g.name)};
+}
+
+template <detail::run_metric M>
+    requires(detail::metric_traits<M>::side == detail::bound_side::at_most)
+slo operator<=(M m, const limit<detail::unit_of<M>>& l) {
+    return detail::make(detail::statistic_kind::value, m) <= l;
+}
+template <detail::run_metric M>
+    requires(detail::metric_traits<M>::side == detail::bound_side::at_least)
+slo operator>=(M m, const limit<detail::unit_of<M>>& l) {
+    return detail::make(detail::statistic_kind::value, m) >= l;
+}
+template <class M, class T>
+    requires detail::request_metric<M> || detail::run_metric<M>
+void operator==(M, const T&) = delete;  // equality of measurements is never meant
+
+// ===== [D4] lengths and arrivals ====================================================================
+
+/// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
+struct length_distribution {
+    enum class shape : unsigned char { fixed, uniform, normal, lognormal, empirical };
+    shape kind = shape::fixed;
+    double a = 0;
+    double b = 0;
+    detail::text file{};
+    length_distribution() = default;
+    length_distribution(shape k, double x, double y) : kind(k), a(x), b(y) {}
+    template <detail::integer I>
+    length_distribution(I n) : a(static_cast<double>(n)) {}
+    length_distribution(token_count n) : a(n.tokens) {}
+};
+/// Always n tokens.
+template <detail::integer I>
+length_distribution fixed(I n) { return length_distribution(n); }
+inline length_distribution fixed(token_count n) { return length_distribution(n); }
+/// Whole numbers from `low` to `high`, both included.
+inline length_distribution uniform(double low, double high) {
+    return {length_distribution::shape::uniform, low, high};
+}
+inline length_distribution normal(double mean_tokens, double sd) {
+    return {length_distribution::shape::normal, mean_tokens, sd};
+}
+/// `median` tokens, `sigma` the standard deviation of the logarithm.
+inline length_distribution lognormal(double median, double sigma) {
+    return {length_distribution::shape::lognormal, median, sigma};
+}
+/// Lengths drawn from a file with one number a line.
+inline length_distribution empirical(const detail::text& file) {
+    length_distribution d(length_distribution::shape::empirical, 0, 0);
+    d.file = file;
+    return d;
+}
+
+/// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
+struct load_step {
+    request_rate rate{};
+    time_span lasts{};
+};
+
+namespace detail {
+enum class arrival_kind : unsigned char {
+    constant, poisson, gamma, ramp, steps, replay, all_at_once, closed_loop
+};
+struct arrival_data {
+    arrival_kind kind = arrival_kind::closed_loop;
+    double rate = 0;        // requests/s; of ramp: at its start
+    double rate_to = 0;     // of ramp: at its end
+    double over_s = 0;      // of ramp: how long it takes
+    double burstiness = 1;  // of gamma: the shape of the gaps
+    list<load_step> stages{};
+    text file{};
+    long long max_in_flight = 0;  // 0: no cap
+    long long users = 1;
+    double think_s = 0;
+    double users_ramp_s = 0;
+};
+}  // namespace detail
+
+/// Requests are sent when they are due, whether or not earlier ones were answered.
+class open_loop {
+public:
+    explicit open_loop(const detail::arrival_data& d) : data_(d) {}
+    /// At most n requests in flight; the others wait, and their waiting counts in ttft and e2e.
+    template <detail::integer I>
+    open_loop max_in_flight(I n) const {
+        open_loop copy = *this;
+        copy.data_.max_in_flight = static_cast<long long>(n);
+        return copy;
+    }
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// Users who each send again once they were answered.
+class closed_loop_users {
+public:
+    explicit closed_loop_users(long long users) { data_.users = users; }
+    /// Pause of a user between an answer and the next request.
+    closed_loop_users think(time_span t) const {
+        closed_loop_users copy = *this;
+        copy.data_.think_s = t.seconds();
+        return copy;
+    }
+    /// Users start one after the other, evenly spread over t.
+    closed_loop_users ramp(time_span t) const {
+        closed_loop_users copy = *this;
+        copy.data_.users_ramp_s = t.seconds();
+        return copy;
+    }
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// Any way of sending requests. The default is one user in a closed loop.
+class arrival_pattern {
+public:
+    arrival_pattern() = default;
+    arrival_pattern(const open_loop& o) : data_(o.data()) {}
+    arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// Evenly spaced requests.
+open_loop constant(request_rate rate);
+/// Exponential gaps, scaled so that the number asked for takes exactly number / rate.
+open_loop poisson(request_rate rate);
+/// Gamma-distributed gaps of shape `burstiness`: 1 is Poisson, less is burstier, more is steadier.
+open_loop gamma(request_rate rate, double burstiness);
+/// Poisson arrivals whose rate moves linearly over the given time, then stays.
+open_loop ramp(request_rate from, request_rate to, time_span over);
+/// Poisson arrivals in stages.
+open_loop steps(std::initializer_list<load_step> stages);
+/// Arrival times of a recorded trace (not read by this version).
+open_loop replay(const detail::text& trace_file);
+/// Everything is sent at the start: the offline, saturating case.
+open_loop all_at_once();
+/// A fixed number of users.
+template <detail::integer I>
+closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
+
+// ===== [D5] targets =================================================================================
+
+/// How requests are written and answers read. Only the OpenAI formats are spoken by this version.
+enum class api_format : unsigned char { openai_chat, openai_completions, tgi, triton, ollama };
+using enum api_format;
+
+struct name_value {
+    detail::text name{};
+    detail::text value{};
+};
+struct tls_options {
+    bool verify = true;
+    detail::text ca_file{};
+};
+
+/// A server that runs already. `url` may end in a path, `http://host:8000` and
+/// `http://host:8000/v1` mean the same.
+struct endpoint {
+    detail::text url{};
+    detail::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
+    api_format api = openai_chat;
+    detail::text api_key_env{};  ///< name of the variable that holds the key; default LLMBENCH_API_KEY
+    detail::list<name_value> headers{};
+    detail::text metrics_url{};
+    tls_options tls{};
+};
+
+/// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the
+/// command runs in a shell, in a process group of its own, which is ended with the gate.
+struct process {
+    detail::text command{};
+    detail::text ready{};  ///< path polled until it answers 200; default "/health"
+    detail::list<name_value> env{};
+    detail::text working_directory{};
+    bool restart_between_repeats = false;
+    time_span ready_within = time_span::from_seconds(120);
+    api_format api = openai_chat;
+    detail::text model{};
+};
+
+/// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
+/// bytes_per_value bytes.
+struct kv_cache {
+    detail::whole layers = 32;
+    detail::whole kv_heads = 8;
+    detail::whole head_size = 128;
+    detail::whole bytes_per_value = 2;
+    double memory_bytes = 16e9;
+};
+
+/// Faults of the simulated server, off by default.
+struct engine_faults {
+    time_span delay{};            ///< added to every answer's first byte
+    share error_rate{};           ///< share of requests answered with HTTP 500
+    share reset_rate{};           ///< share of answers cut by a reset after the first content
+    detail::whole stop_after = 0; ///< after so many requests the server is gone; 0: never
+};
+
+/// The simulated server's engine: continuous batching in steps. A step takes
+/// `decode_step + step_per_sequence * running + prefill_per_token * prompt tokens`, and gives every
+/// running sequence its next token.
+struct engine {
+    detail::whole slots = 32;  ///< sequences that run together at most
+    time_span decode_step = time_span::from_seconds(0.012);
+    time_span step_per_sequence = time_span::from_seconds(0.0001);
+    time_span prefill_per_token = time_span::from_seconds(0.00006);
+    detail::whole prefill_budget = 2048;  ///< tokens a step, running sequences included
+    bool chunked_prefill = true;   ///< false: whole prompts only; one over the budget gets HTTP 400
+    bool static_batching = false;  ///< true: a new batch starts when the old one has ended
+    detail::whole queue_limit = 0; ///< waiting requests at most, HTTP 429 beyond; 0: no limit
+    detail::whole max_model_len = 32768;  ///< prompt + output tokens of one request
+    kv_cache kv{};
+    bool prefix_cache = true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    detail::whole tokens_per_event = 1;  ///< speculative decoding: tokens a sequence gains a step
+    double jitter = 0.02;                ///< relative standard deviation of a step's time
+    detail::whole seed = 1;
+    engine_faults faults{};
+};
+struct simulated_server {
+    engine settings{};
+};
+/// The built-in server on a thread of its own: real sockets, modelled compute.
+inline simulated_server simulated(const engine& e = {}) { return {e}; }
+
+struct stored_result {
+    detail::text file{};
+};
+/// A result file of an earlier run, as a baseline (not read by this version).
+inline stored_result stored(const detail::text& file) { return {file}; }
+
+/// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
+class any_target {
+public:
+    any_target() = default;
+    any_target(const endpoint& e) : what_(detail::box::make(e)) {}
+    any_target(const process& p) : what_(detail::box::make(p)) {}
+    any_target(const simulated_server& s) : what_(detail::box::make(s)) {}
+    const detail::box& what() const { return what_; }
+
+private:
+    detail::box what_{};
+};
+/// Any live target, or a stored result. The default is none.
+class any_baseline {
+public:
+    any_baseline() = default;
+    template <class T>
+        requires detail::gives<any_target, T>
+    any_baseline(const T& t) : live_(t), given_(true) {}
+    any_baseline(const stored_result& s) : file_(s.file), given_(true) {}
+    const any_target& live() const { return live_; }
+    const detail::text& file() const { return file_; }
+    bool given() const { return given_; }
+
+private:
+    any_target live_{};
+    detail::text file_{};
+    bool given_ = false;
+};
+
+// ===== [D6] workloads ===============================================================================
+
+/// Made-up prompts and forced output lengths. Every prompt starts with a fresh salt, so that prefix
+/// caches help only where `shared_prefix` asks for it.
+struct synthetic {
+    length_distribution prompt_tokens = lognormal(512, 0.6);
+    length_distribution output_tokens = fixed(128);
+    length_distribution shared_prefix = fixed(0);  ///< leading tokens that all prompts share
+};
+
+/// Prompts from a file (only openai_jsonl is read by this version).
+enum class dataset_format : unsigned char { sharegpt, dolly, openai_jsonl, coco_captions };
+using enum dataset_format;
+struct dataset {
+    detail::text path{};
+    dataset_format format = sharegpt;
+    detail::maybe<int> max_items{};
+};
+
+struct prompt_list {
+    detail::list<detail::text> items{};
+};
+/// The given prompts, in turn.
+inline prompt_list prompts(const detail::list<detail::text>& items) { return {items}; }
+inline prompt_list prompts(std::initializer_list<detail::text> items) {
+    return {detail::list<detail::text>(items)};
+}
+
+class any_workload {
+public:
+    any_workload() = default;  ///< synthetic{}
+    any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
+    any_workload(const dataset& d) : what_(detail::box::make(d)) {}
+    any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
+    const detail::box& what() const { return what_; }
+
+private:
+    detail::box what_{};
+};
+
+/// Fields of every request body.
+struct request_options {
+    detail::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
+    detail::maybe<double> temperature{};
+    detail::text system_prompt{};
+    bool ignore_eos = false;  ///< synthetic workloads always send it: their lengths are forced
+    bool stream = true;
+    detail::text extra_body{};  ///< a JSON object whose fields are added to every request
+};
+
+// ===== [D7] the scenario ============================================================================
+
+enum class traffic_mode : unsigned char { replayed, fresh };
+using enum traffic_mode;
+
+/// Time limits of one request, and of the wait for the last ones.
+struct limits {
+    time_span connect = time_span::from_seconds(5);
+    time_span first_event = time_span::from_seconds(60);
+    time_span between_events = time_span::from_seconds(30);
+    time_span total = time_span::from_seconds(300);
+    time_span drain = time_span::from_seconds(60);
+};
+
+struct client_options {
+    detail::whole threads = 0;  ///< 0: one thread
+    bool spin = false;          ///< spin through the last stretch before each send
+};
+
+/// A time, or a number of requests.
+class warmup_amount {
+public:
+    constexpr warmup_amount() = default;
+    constexpr warmup_amount(time_span t) : seconds_(t.seconds()), requests_(0) {}
+    template <detail::duration_like D>
+    constexpr warmup_amount(const D& d) : warmup_amount(time_span(d)) {}
+    template <detail::integer I>
+    constexpr warmup_amount(I requests) : requests_(static_cast<long long>(requests)) {}
+    constexpr double seconds() const { return seconds_; }
+    constexpr long long requests() const { return requests_; }
+
+private:
+    double seconds_ = 0;
+    long long requests_ = 20;
+};
+
+/// One measurement, described. Designated initialisers must keep this order.
+struct scenario {
+    detail::text name{};            ///< default: the test case's
+    any_target target{};            ///< default: LLMBENCH_URL
+    any_baseline baseline{};        ///< the other arm of an A/B gate
+    any_workload workload{};        ///< default: synthetic{}
+    arrival_pattern arrivals{};     ///< default: closed_loop(1)
+    warmup_amount warmup{};         ///< before the measured part; default 20 requests
+    detail::whole requests = 0;     ///< measured requests of each repeat
+    time_span duration{};           ///< of the measured part; with both, the first reached ends it
+    detail::whole repeats = 0;      ///< 0: two to five, as many as it takes
+    traffic_mode traffic = replayed;
+    slo_list slos{};
+    detail::whole seed = 0;         ///< 0: LLMBENCH_SEED, else 1
+    llmbench::limits limits{};
+    request_options options{};
+    client_options client{};
+};
+
+// ===== [D8] results =================================================================================
+
+enum class request_status : unsigned char {
+    ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent
+};
+enum class token_origin : unsigned char { usage, events };
+enum class run_phase : unsigned char { warmup, measure };
+enum class run_arm : unsigned char { candidate, baseline };
+enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped };
+const char* to_string(request_status s);
+const char* to_string(token_origin o);
+const char* to_string(run_phase p);
+const char* to_string(run_arm a);
+const char* to_string(verdict v);
+
+/// One request, as in records.jsonl. Times are steady-clock nanoseconds, 0 where there is none.
+struct record {
+    detail::text id{};
+    run_arm arm = run_arm::candidate;
+    run_phase phase = run_phase::measure;
+    int repeat = 0;
+    long long scheduled_ns = 0, dispatched_ns = 0, connected_ns = 0, sent_ns = 0;
+    long long first_token_ns = 0, last_token_ns = 0, end_ns = 0;
+    int prompt_tokens = 0, output_tokens = 0;
+    token_origin token_source = token_origin::events;
+    int events = 0, first_event_tokens = 0;
+    request_status status = request_status::unsent;
+    int http_status = 0;
+    detail::text finish_reason{}, error{};
+};
+
+/// A statistic's value and the interval its verdict used, SI units (seconds, per second, fraction).
+/// The value is NaN where nothing was measured, infinite where failures reach it.
+struct estimate_t {
+    double value = 0, low = 0, high = 0;
+};
+
+struct slo_verdict {
+    slo what{};
+    verdict outcome = verdict::skipped;
+    estimate_t estimate{};
+    double limit = 0;       ///< SI; of a relative SLO the ratio
+    double detectable = 0;  ///< relative regression this sample would have shown four times in five
+    int repeats = 0;        ///< or pairs
+    long long requests = 0; ///< measured ones, all repeats
+    detail::text method{};
+    detail::text reason{};
+    /// One line for a person.
+    detail::text line() const;
+    /// The arithmetic in full.
+    detail::text explain() const;
+    detail::text arithmetic{};
+};
+
+/// What the client can say against its own numbers.
+struct self_check_t {
+    bool ok = true;
+    detail::text reason{};
+    double lateness_p50 = 0, lateness_p99 = 0, lateness_max = 0;  ///< seconds after the planned send
+    double late_share = 0;                 ///< of sends, later than 10 ms
+    double asked_rate = 0, achieved_rate = 0;  ///< requests/s; 0 where the load asks for none
+    double coalesced_share = 0;            ///< of content events, read together with an earlier one
+    double cpu_share = 0;                  ///< of one core per client thread
+    long long connections_opened = 0;
+};
+
+namespace detail {
+estimate_t estimate(const box& data, const statistic_data& what);
+struct result_access;
+}
+
+/// What a run measured.
+class result {
+public:
+    /// Every request of every repeat and arm, warm-up included (`phase` says which).
+    const detail::list<record>& requests() const { return requests_; }
+    template <class U, detail::bound_side S>
+    estimate_t estimate(const statistic<U, S>& s) const { return detail::estimate(data_, s.data); }
+    template <detail::run_metric M>
+    estimate_t estimate(M m) const {
+        return detail::estimate(data_, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// One per SLO of the scenario, in order; the guard on errors is last.
+    const detail::list<slo_verdict>& verdicts() const { return verdicts_; }
+    const self_check_t& self_check() const { return self_check_; }
+    const detail::text& name() const { return name_; }
+
+private:
+    friend struct detail::result_access;
+    detail::text name_{};
+    detail::list<record> requests_{};
+    detail::list<slo_verdict> verdicts_{};
+    self_check_t self_check_{};
+    detail::box data_{};
+};
+
+// ===== [D9] verbs and assertions ====================================================================
+
+/// Measures. With `.slos` their verdicts are part of the result, but nothing fails. Throws
+/// std::invalid_argument for an unsound scenario, std::runtime_error where the target cannot be
+/// brought up; inside a doctest case both become a failed assertion at the caller's line.
+result run(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// Measures and asserts every SLO: the test case fails where one is missed or cannot be judged.
+result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// The verdict of one SLO on a result.
+slo_verdict judge(const result& r, const slo& s);
+
+/// Exit code for a main of one's own, over all gates so far: 0 passed, 1 missed, 2 refused,
+/// 3 invalid, 77 skipped.
+int exit_code();
+
+#if !defined(LLMBENCH_NO_DOCTEST)
+#ifndef DOCTEST_CONFIG_DISABLE
+namespace detail {
+void assert_slo(doctest::assertType::Enum severity, const char* file, int line, const char* expression,
+                const result& r, const slo& s);
+}
+#define LLMBENCH_ASSERT_SLO_(severity, r, ...)                                                     \
+    ::llmbench::detail::assert_slo(::doctest::assertType::severity, __FILE__, __LINE__,            \
+                                   #r ", " #__VA_ARGS__, (r), (__VA_ARGS__))
+#else
+#define LLMBENCH_ASSERT_SLO_(severity, r, ...) static_cast<void>(0)
+#endif
+/// As doctest's CHECK, REQUIRE and WARN, about an SLO: `CHECK_SLO(result, p99(ttft) <= 300_ms)`.
+#define LLMBENCH_CHECK_SLO(r, ...) LLMBENCH_ASSERT_SLO_(DT_CHECK, r, __VA_ARGS__)
+#define LLMBENCH_REQUIRE_SLO(r, ...) LLMBENCH_ASSERT_SLO_(DT_REQUIRE, r, __VA_ARGS__)
+#define LLMBENCH_WARN_SLO(r, ...) LLMBENCH_ASSERT_SLO_(DT_WARN, r, __VA_ARGS__)
+#ifndef DOCTEST_CONFIG_NO_SHORT_MACRO_NAMES
+#define CHECK_SLO(r, ...) LLMBENCH_CHECK_SLO(r, __VA_ARGS__)
+#define REQUIRE_SLO(r, ...) LLMBENCH_REQUIRE_SLO(r, __VA_ARGS__)
+#define WARN_SLO(r, ...) LLMBENCH_WARN_SLO(r, __VA_ARGS__)
+#endif
+#endif
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_HPP
+
+#if (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_EXPOSE_INTERNALS)) && !defined(LLMBENCH_CORE)
+#define LLMBENCH_CORE
+
+#include <algorithm>    // sort, min, max
+#include <array>        // generator state
+#include <charconv>     // shortest round-trip numbers
+#include <cmath>        // statistics
+#include <cstdarg>      // printed()
+#include <cstdint>      // int64_t
+#include <cstdio>       // vsnprintf
+#include <cstring>      // memchr
+#include <deque>        // the engine's queue
+#include <limits>       // infinity
+#include <map>          // the engine's sequences
+#include <set>          // the engine's cached blocks
+#include <stdexcept>    // invalid_argument
+#include <string>       // text below the line
+#include <string_view>  // parsers
+#include <vector>       // everything else
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+inline constexpr const char* definitions_version = "metrics/1";
+
+// ===== [P1] text helpers ============================================================================
+
+inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
+
+[[gnu::format(printf, 1, 2)]] inline std::string printed(const char* format, ...) {
+    std::va_list args;
+    va_start(args, format);
+    std::va_list again;
+    va_copy(again, args);
+    const int n = std::vsnprintf(nullptr, 0, format, args);
+    va_end(args);
+    std::string out(n > 0 ? static_cast<std::size_t>(n) : 0, '\0');
+    if (n > 0) std::vsnprintf(out.data(), out.size() + 1, format, again);
+    va_end(again);
+    return out;
+}
+
+/// The shortest decimal text that reads back as the same double; JSON has no other numbers than
+/// finite ones, so those become null.
+inline std::string json_number(double v) {
+    if (!std::isfinite(v)) return "null";
+    char buffer[40];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
+    return {buffer, end};
+}
+
+/// Bytes that are not well-formed UTF-8 become U+FFFD; control characters become spaces.
+inline std::string printable(std::string_view s, std::size_t at_most = 300) {
+    std::string out;
+    std::size_t i = 0;
+    while (i < s.size() && out.size() < at_most) {
+        const auto c = static_cast<unsigned char>(s[i]);
+        std::size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3
+                           : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+        if (length > 1) {
+            if (i + length > s.size()) length = 0;
+            for (std::size_t k = 1; k < length; ++k)
+                if ((static_cast<unsigned char>(s[i + k]) & 0xC0) != 0x80) { length = 0; break; }
+            const auto next = i + 1 < s.size() ? static_cast<unsigned char>(s[i + 1]) : 0;
+            const bool overlong = (c == 0xE0 && next < 0xA0) || (c == 0xF0 && next < 0x90);
+            const bool outside = (c == 0xED && next > 0x9F) || (c == 0xF4 && next > 0x8F);
+            if (overlong || outside) length = 0;
+        }
+        if (length == 0) { out += "\xEF\xBF\xBD"; ++i; continue; }
+        if (c < 0x20 || c == 0x7F) out += ' ';
+        else out.append(s.substr(i, length));
+        i += length;
+    }
+    if (i < s.size()) out += "...";
+    return out;
+}
+
+inline std::string json_quoted(std::string_view s) {
+    std::string out = "\"";
+    for (const char ch : s) {
+        const auto c = static_cast<unsigned char>(ch);
+        if (c == '"') out += "\\\"";
+        else if (c == '\\') out += "\\\\";
+        else if (c == '\n') out += "\\n";
+        else if (c == '\t') out += "\\t";
+        else if (c == '\r') out += "\\r";
+        else if (c < 0x20) out += printed("\\u%04x", static_cast<unsigned>(c));
+        else out += ch;
+    }
+    return out + "\"";
+}
+
+/// For XML and HTML, text and attributes. XML 1.0 has no control characters, not even escaped.
+inline std::string xml_escaped(std::string_view s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (c == '&') out += "&amp;";
+        else if (c == '<') out += "&lt;";
+        else if (c == '>') out += "&gt;";
+        else if (c == '"') out += "&quot;";
+        else if (c == '\'') out += "&#39;";
+        else out += c;
+    }
+    return out;
+}
+
+inline bool same_ignoring_case(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+inline std::string_view trimmed(std::string_view s) {
+    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+    while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+    return s;
+}
+
+/// Three significant digits with the unit that fits: "87.3 ms", "1.24 s".
+inline std::string time_text(double seconds) {
+    const double a = std::fabs(seconds);
+    if (std::isnan(seconds)) return "none";
+    if (std::isinf(seconds)) return "infinite";
+    if (a == 0) return "0 ms";
+    if (a < 0.000999) return printed("%.3g us", seconds * 1e6);
+    if (a < 0.9995) return printed("%.3g ms", seconds * 1e3);
+    return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
+}
+
+/// A value of a metric with its unit.
+inline std::string value_text(metric_id m, double v) {
+    if (std::isnan(v)) return "none";
+    switch (m) {
+    case metric_id::prefill_speed: case metric_id::decode_speed:
+    case metric_id::output_throughput: case metric_id::total_throughput:
+        return v < 999.5 ? printed("%.3g tok/s", v) : printed("%.0f tok/s", v);
+    case metric_id::request_throughput: return printed("%.3g req/s", v);
+    case metric_id::error_rate: case metric_id::goodput: return printed("%.4g %%", v * 100);
+    case metric_id::server_metric: return printed("%.4g", v);
+    default: return time_text(v);
+    }
+}
+
+inline const char* metric_name(metric_id m) {
+    switch (m) {
+    case metric_id::ttft: return "ttft";
+    case metric_id::tpot: return "tpot";
+    case metric_id::itl: return "itl";
+    case metric_id::e2e: return "e2e";
+    case metric_id::normalized_latency: return "normalized_latency";
+    case metric_id::ttft_per_prompt_token: return "ttft_per_prompt_token";
+    case metric_id::ttft_from_send: return "ttft_from_send";
+    case metric_id::queue_time: return "queue_time";
+    case metric_id::prefill_speed: return "prefill_speed";
+    case metric_id::decode_speed: return "decode_speed";
+    case metric_id::output_throughput: return "output_throughput";
+    case metric_id::total_throughput: return "total_throughput";
+    case metric_id::request_throughput: return "request_throughput";
+    case metric_id::error_rate: return "error_rate";
+    case metric_id::startup_time: return "startup_time";
+    case metric_id::goodput: return "goodput";
+    case metric_id::server_metric: return "server_metric";
+    }
+    return "";
+}
+
+/// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
+inline std::string limit_text(metric_id m, double v) {
+    switch (m) {
+    case metric_id::prefill_speed: case metric_id::decode_speed:
+    case metric_id::output_throughput: case metric_id::total_throughput: return printed("%.6g tok/s", v);
+    case metric_id::request_throughput: return printed("%.6g req/s", v);
+    case metric_id::error_rate: case metric_id::goodput: return printed("%.6g %%", v * 100);
+    case metric_id::server_metric: return printed("%.6g", v);
+    default: return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
+    }
+}
+
+inline bool is_share(metric_id m) { return m == metric_id::error_rate || m == metric_id::goodput; }
+inline bool is_speed(metric_id m) {
+    return m == metric_id::prefill_speed || m == metric_id::decode_speed;
+}
+inline bool is_throughput(metric_id m) {
+    return m == metric_id::output_throughput || m == metric_id::total_throughput ||
+           m == metric_id::request_throughput;
+}
+
+// ===== [P2] random numbers ==========================================================================
+// Own generators and transformations: the same seed gives the same traffic with every compiler and
+// standard library, which std::*_distribution do not promise.
+
+/// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed value for each input.
+inline std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15ull;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+/// xoshiro256** (Blackman, Vigna 2018).
+class generator {
+public:
+    explicit generator(std::uint64_t seed, std::uint64_t stream = 0) {
+        std::uint64_t x = mixed(seed) ^ mixed(stream + 0x632BE59BD9B4E019ull);
+        for (auto& s : state_) s = x = mixed(x);
+    }
+    std::uint64_t next() {
+        const std::uint64_t result = rotated(state_[1] * 5, 7) * 9;
+        const std::uint64_t t = state_[1] << 17;
+        state_[2] ^= state_[0];
+        state_[3] ^= state_[1];
+        state_[1] ^= state_[2];
+        state_[0] ^= state_[3];
+        state_[2] ^= t;
+        state_[3] = rotated(state_[3], 45);
+        return result;
+    }
+    /// Uniform, strictly between 0 and 1.
+    double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }
+    /// Uniform on 0 .. n-1.
+    std::uint64_t below(std::uint64_t n) {
+        return static_cast<std::uint64_t>(uniform() * static_cast<double>(n));
+    }
+    double exponential() { return -std::log(uniform()); }
+    double normal();
+    double gamma(double shape);
+
+private:
+    static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+    std::array<std::uint64_t, 4> state_{};
+};
+
+// ===== [P3] statistics ==============================================================================
+
+inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+/// Inverse of the normal distribution: Wichura, AS 241 (PPND16), 1988; about 1e-16 relative.
+inline double normal_quantile(double p) {
+    if (p <= 0) return -infinity;
+    if (p >= 1) return infinity;
+    const auto ratio = [](const double (&a)[8], const double (&b)[8], double r) {
+        double num = a[7], den = b[7];
+        for (int i = 6; i >= 0; --i) { num = num * r + a[i]; den = den * r + b[i]; }
+        return num / den;
+    };
+    static constexpr double a[8] = {3.3871328727963666080e0, 1.3314166789178437745e+2,
+        1.9715909503065514427e+3, 1.3731693765509461125e+4, 4.5921953931549871457e+4,
+        6.7265770927008700853e+4, 3.3430575583588128105e+4, 2.5090809287301226727e+3};
+    static constexpr double b[8] = {1.0, 4.2313330701600911252e+1, 6.8718700749205790830e+2,
+        5.3941960214247511077e+3, 2.1213794301586595867e+4, 3.9307895800092710610e+4,
+        2.8729085735721942674e+4, 5.2264952788528545610e+3};
+    static constexpr double c[8] = {1.42343711074968357734e0, 4.63033784615654529590e0,
+        5.76949722146069140550e0, 3.64784832476320460504e0, 1.27045825245236838258e0,
+        2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4};
+    static constexpr double d[8] = {1.0, 2.05319162663775882187e0, 1.67638483018380384940e0,
+        6.89767334985100004550e-1, 1.48103976427480074590e-1, 1.51986665636164571966e-2,
+        5.47593808499534494600e-4, 1.05075007164441684324e-9};
+    static constexpr double e[8] = {6.65790464350110377720e0, 5.46378491116411436990e0,
+        1.78482653991729133580e0, 2.96560571828504891230e-1, 2.65321895265761230930e-2,
+        1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7};
+    static constexpr double f[8] = {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1,
+        1.48753612908506148525e-2, 7.86869131145613259100e-4, 1.84631831751005468180e-5,
+        1.42151175831644588870e-7, 2.04426310338993978564e-15};
+    const double q = p - 0.5;
+    if (std::fabs(q) <= 0.425) return q * ratio(a, b, 0.180625 - q * q);
+    const double r = std::sqrt(-std::log(q < 0 ? p : 1 - p));
+    const double x = r <= 5 ? ratio(c, d, r - 1.6) : ratio(e, f, r - 5);
+    return q < 0 ? -x : x;
+}
+
+/// Regularised incomplete beta function I_x(a, b) by its continued fraction (DLMF 8.17.22),
+/// evaluated with the modified Lentz method.
+inline double incomplete_beta(double a, double b, double x) {
+    if (!(x > 0)) return 0;
+    if (x >= 1) return 1;
+    // The fraction converges fast below the mean; above it the symmetric form does.
+    if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
+    const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+                                  a * std::log(x) + b * std::log1p(-x)) / a;
+    constexpr double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (std::fabs(d) < tiny ? tiny : d);
+    double h = d;
+    for (int m = 1; m <= 10000; ++m) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        double change = 1;
+        for (const double step : {even, odd}) {
+            d = 1 + step * d;
+            d = 1 / (std::fabs(d) < tiny ? tiny : d);
+            c = 1 + step / c;
+            if (std::fabs(c) < tiny) c = tiny;
+            change = c * d;
+            h *= change;
+        }
+        if (std::fabs(change - 1) < 1e-15) break;
+    }
+    return front * h;
+}
+
+/// The x in [low, high] where a growing function crosses `target`.
+template <class F>
+double bisect(double low, double high, double target, F&& f) {
+    for (int i = 0; i < 200 && low < high; ++i) {
+        const double mid = low + (high - low) / 2;
+        if (mid <= low || mid >= high) break;
+        (f(mid) < target ? low : high) = mid;
+    }
+    return low + (high - low) / 2;
+}
+
+inline double student_t_cdf(double t, double df) {
+    const double tail = 0.5 * incomplete_beta(df / 2, 0.5, df / (df + t * t));
+    return t > 0 ? 1 - tail : tail;
+}
+inline double student_t_quantile(double p, double df) {
+    if (p == 0.5) return 0;
+    if (p < 0.5) return -student_t_quantile(1 - p, df);
+    double high = 2;
+    while (student_t_cdf(high, df) < p && high < 1e15) high *= 2;
+    return bisect(0, high, p, [&](double t) { return student_t_cdf(t, df); });
+}
+
+/// One-sided Clopper-Pearson (1934) bounds of a share after k hits in n trials, each at error level
+/// alpha. k and n may be fractional (counts divided by a design effect).
+inline double clopper_pearson_upper(double k, double n, double alpha) {
+    if (k >= n) return 1;
+    return bisect(0, 1, 1 - alpha, [&](double p) { return incomplete_beta(k + 1, n - k, p); });
+}
+inline double clopper_pearson_lower(double k, double n, double alpha) {
+    if (k <= 0) return 0;
+    return bisect(0, 1, alpha, [&](double p) { return incomplete_beta(k, n - k + 1, p); });
+}
+
+/// Inverse of the empirical CDF: the smallest value with at least a share q of the sample at or
+/// below it. `sorted` must not be empty.
+inline double nearest_rank(const std::vector<double>& sorted, double q) {
+    const double n = static_cast<double>(sorted.size());
+    // 0.9 * 10 is a hair over 9 in binary; a rank must not jump for that.
+    const double rank = std::ceil(q * n - 1e-9 * n);
+    const double index = std::min(std::max(rank, 1.0), n) - 1;
+    return sorted[static_cast<std::size_t>(index)];
+}
+
+inline double mean_of(const std::vector<double>& v) {
+    double sum = 0;
+    for (const double x : v) sum += x;
+    return v.empty() ? not_a_number : sum / static_cast<double>(v.size());
+}
+inline double sample_variance(const std::vector<double>& v) {
+    if (v.size() < 2) return 0;
+    const double m = mean_of(v);
+    double sum = 0;
+    for (const double x : v) sum += (x - m) * (x - m);
+    return sum / static_cast<double>(v.size() - 1);
+}
+
+/// How much more a share varies than that of independent trials would: the variance of batch sums
+/// in arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
+inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::size_t batches = 20) {
+    double hits = 0, trials = 0;
+    for (const auto& r : repeats)
+        for (const bool hit : r) { hits += hit; ++trials; }
+    if (hits == 0 || hits == trials) return 1;
+    const double p = hits / trials;
+    double squares = 0, expected = 0;
+    for (const auto& r : repeats) {
+        const std::size_t count = std::min(batches, r.size() / 5);
+        if (count < 2) continue;
+        for (std::size_t b = 0; b < count; ++b) {
+            const std::size_t from = b * r.size() / count, to = (b + 1) * r.size() / count;
+            const double n = static_cast<double>(to - from);
+            double sum = 0;
+            for (std::size_t i = from; i < to; ++i) sum += r[i];
+            squares += (sum - n * p) * (sum - n * p);
+            expected += n * p * (1 - p);
+        }
+    }
+    return expected > 0 ? std::max(1.0, squares / expected) : 1;
+}
+
+inline double generator::normal() { return normal_quantile(uniform()); }
+
+/// Marsaglia and Tsang (2000); shapes below 1 by their boost.
+inline double generator::gamma(double shape) {
+    if (shape < 1) {
+        const double u = uniform();
+        return gamma(shape + 1) * std::pow(u, 1 / shape);
+    }
+    const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+    for (;;) {
+        const double x = normal();
+        const double v = std::pow(1 + c * x, 3);
+        if (v > 0 && std::log(uniform()) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+    }
+}
+
+// ===== [P4] schedules ===============================================================================
+
+/// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
+inline int drawn_length(const length_distribution& d, generator& random, int least,
+                        const std::vector<double>& values = {}) {
+    using shape = length_distribution::shape;
+    double x = d.a;
+    if (d.kind == shape::uniform) x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
+    if (d.kind == shape::normal) x = d.a + d.b * random.normal();
+    if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
+    if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
+    return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
+}
+
+/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
+/// which starts at `measured_from` and plans to end at `measured_to`.
+struct schedule {
+    std::vector<double> at{};
+    std::size_t warmup = 0;
+    double measured_from = 0;
+    double measured_to = 0;
+};
+
+/// Gap lengths of mean 1 for `n` arrivals.
+inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    std::vector<double> gaps(n, 1);
+    if (a.kind == arrival_kind::poisson)
+        for (double& g : gaps) g = random.exponential();
+    if (a.kind == arrival_kind::gamma)
+        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    return gaps;
+}
+
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly: the gaps are scaled to their sum,
+/// so that the rate sent is the rate asked for and not one draw of it.
+inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n, double from,
+                              double rate, generator& random) {
+    const std::vector<double> gaps = unit_gaps(a, n, random);
+    double sum = 0;
+    for (const double g : gaps) sum += g;
+    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
+    double t = from;
+    for (const double g : gaps) {
+        at.push_back(t);
+        t += g * scale;
+    }
+}
+
+/// Expected arrivals of a ramp or of stages up to time t (seconds), and their rate at the end.
+inline double expected_arrivals(const arrival_data& a, double t) {
+    if (a.kind == arrival_kind::ramp) {
+        const double inside = std::min(t, a.over_s);
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        return a.rate * inside + 0.5 * slope * inside * inside + a.rate_to * std::max(0.0, t - a.over_s);
+    }
+    double sum = 0, left = t;
+    for (const load_step& s : a.stages) {
+        const double inside = std::min(left, s.lasts.seconds());
+        sum += s.rate.per_second * inside;
+        left -= inside;
+    }
+    return sum;
+}
+inline double planned_length(const arrival_data& a) {
+    if (a.kind == arrival_kind::ramp) return a.over_s;
+    double sum = 0;
+    for (const load_step& s : a.stages) sum += s.lasts.seconds();
+    return sum;
+}
+
+/// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part, whichever comes first. The warm-up has the load of the measured part's start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests, double warmup_s,
+                                   long long requests, double duration_s, std::uint64_t seed) {
+    schedule s;
+    if (a.kind == arrival_kind::all_at_once) {
+        s.warmup = static_cast<std::size_t>(warmup_requests);
+        s.at.assign(s.warmup + static_cast<std::size_t>(requests), 0.0);
+        return s;
+    }
+    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+    const double rate = a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+    generator warm(seed, 1), random(seed, 2);
+    s.warmup = static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
+    append_stationary(s.at, a, s.warmup, 0, rate, warm);
+    s.measured_from = static_cast<double>(s.warmup) / rate;
+    if (stationary) {
+        auto n = requests > 0 ? requests : std::llround(duration_s * rate);
+        if (duration_s > 0) n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / rate;
+        return s;
+    }
+    // A Poisson process of varying rate is a unit one on the scale of expected arrivals.
+    const double length = duration_s > 0 ? duration_s : a.kind == arrival_kind::steps ? planned_length(a) : infinity;
+    double expected = 0, t = 0;
+    for (long long i = 0; requests == 0 || i < requests; ++i) {
+        expected += random.exponential();
+        const double high = std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
+                                                 expected / std::max(a.rate_to, 1e-9));
+        t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
+        if (t >= length * (1 - 1e-12)) break;
+        s.at.push_back(s.measured_from + t);
+    }
+    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
+    return s;
+}
+
+// ===== [P5] HTTP/1.1 ================================================================================
+
+/// http://host:port/path of a target.
+struct http_url {
+    std::string host{};
+    std::string port{};
+    std::string path{};  // without a trailing slash, "" for the root
+    bool ipv6 = false;
+    std::string authority() const {
+        const std::string name = ipv6 ? "[" + host + "]" : host;
+        return port == "80" ? name : name + ":" + port;
+    }
+};
+
+/// Throws std::invalid_argument, naming what is wrong.
+inline http_url parsed_url(std::string_view whole, std::string_view field) {
+    const auto refuse = [&](const char* why) {
+        return std::invalid_argument(printed("%s is \"%s\": %s", std::string(field).c_str(),
+                                             printable(whole).c_str(), why));
+    };
+    for (const char c : whole)
+        if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F)
+            throw refuse("a URL holds no spaces or control characters");
+    http_url u;
+    if (whole.substr(0, 8) == "https://") throw refuse("https is not supported by this version, use http://");
+    if (whole.substr(0, 7) != "http://") throw refuse("it must start with http://");
+    std::string_view rest = whole.substr(7);
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    std::string_view authority = rest.substr(0, slash);
+    u.path = std::string(rest.substr(slash));
+    if (u.path.find_first_of("?#") != std::string::npos) throw refuse("a query or fragment is not allowed");
+    while (!u.path.empty() && u.path.back() == '/') u.path.pop_back();
+    if (authority.find('@') != std::string_view::npos) throw refuse("credentials belong in api_key_env");
+    u.port = "80";
+    std::size_t colon = authority.rfind(':');
+    if (!authority.empty() && authority.front() == '[') {
+        const std::size_t close = authority.find(']');
+        if (close == std::string_view::npos) throw refuse("the IPv6 address has no closing bracket");
+        u.host = std::string(authority.substr(1, close - 1));
+        u.ipv6 = true;
+        if (close + 1 < authority.size() && authority[close + 1] != ':') throw refuse("the port must follow a colon");
+        colon = close + 1 < authority.size() ? close + 1 : std::string_view::npos;
+    } else {
+        u.host = std::string(authority.substr(0, colon));
+    }
+    if (colon != std::string_view::npos) {
+        u.port = std::string(authority.substr(colon + 1));
+        int port = 0;
+        const auto [end, error] = std::from_chars(u.port.data(), u.port.data() + u.port.size(), port);
+        if (error != std::errc{} || end != u.port.data() + u.port.size() || port < 1 || port > 65535)
+            throw refuse("the port must be a number from 1 to 65535");
+    }
+    if (u.host.empty()) throw refuse("the host is missing");
+    return u;
+}
+
+/// A header name or value that cannot smuggle a line of its own into the request.
+inline bool is_header_safe(std::string_view s) {
+    return s.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+struct header_field {
+    std::string name{};
+    std::string value{};
+};
+
+/// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Whatever
+/// could be read in two ways is an error.
+class response_parser {
+public:
+    static constexpr std::size_t max_line = 16 * 1024;
+    static constexpr std::size_t max_head = 64 * 1024;
+    static constexpr std::uint64_t max_chunk = 1ull << 30;
+
+    /// Takes all of `bytes` unless the message is complete or broken; returns what it took.
+    template <class OnBody>
+    std::size_t feed(std::string_view bytes, OnBody&& on_body) {
+        std::size_t used = 0;
+        while (used < bytes.size() && at_ != state::complete && at_ != state::broken) {
+            const std::string_view rest = bytes.substr(used);
+            if (at_ == state::fixed_body || at_ == state::chunk_data) {
+                const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, rest.size()));
+                left_ -= n;
+                used += n;
+                if (left_ == 0) at_ = at_ == state::fixed_body ? state::complete : state::chunk_end;
+                on_body(rest.substr(0, n));
+            } else if (at_ == state::until_close) {
+                used = bytes.size();
+                on_body(rest);
+            } else {
+                used += take_line(rest);
+            }
+        }
+        return used;
+    }
+    /// The connection ended.
+    void end_of_input() {
+        if (at_ == state::until_close) at_ = state::complete;
+        else if (at_ != state::complete && at_ != state::broken) fail("the connection was closed inside the answer");
+    }
+
+    bool complete() const { return at_ == state::complete; }
+    bool broken() const { return at_ == state::broken; }
+    bool head_done() const {
+        return at_ != state::status_line && at_ != state::header && at_ != state::broken;
+    }
+    /// No byte of the answer was seen yet.
+    bool untouched() const { return at_ == state::status_line && line_.empty() && !interim_seen_; }
+    bool body_may_be_cut() const { return at_ != state::until_close; }
+    const std::string& error() const { return error_; }
+    int status() const { return status_; }
+    bool keep_alive() const { return keep_alive_ && at_ == state::complete && !ends_with_connection_; }
+    std::string_view header(std::string_view name) const {
+        for (const header_field& f : fields_)
+            if (same_ignoring_case(f.name, name)) return f.value;
+        return {};
+    }
+    void reset() { *this = response_parser(); }
+
+private:
+    enum class state : unsigned char {
+        status_line, header, fixed_body, until_close, chunk_size, chunk_data, chunk_end, trailer, complete, broken
+    };
+
+    void fail(std::string why) {
+        at_ = state::broken;
+        error_ = std::move(why);
+    }
+    std::size_t take_line(std::string_view bytes) {
+        const std::size_t end = bytes.find('\n');
+        const std::size_t n = end == std::string_view::npos ? bytes.size() : end + 1;
+        head_size_ += n;
+        line_.append(bytes.substr(0, n));
+        if (line_.size() > max_line) fail("a header or chunk line is over 16 KiB");
+        else if (head_size_ > max_head && (at_ == state::header || at_ == state::trailer)) fail("the headers are over 64 KiB");
+        else if (end != std::string_view::npos) {
+            line_.pop_back();
+            if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+            else if (at_ != state::status_line && at_ != state::header) fail("a chunk line does not end with CR LF");
+            if (at_ != state::broken) on_line(line_);
+            line_.clear();
+        }
+        return n;
+    }
+    void on_line(std::string_view line) {
+        if (line.find('\r') != std::string_view::npos) return fail("a bare CR in the headers");
+        if (line.find('\0') != std::string_view::npos) return fail("a zero byte in the headers");
+        switch (at_) {
+        case state::status_line: return on_status_line(line);
+        case state::header: return line.empty() ? on_head_end() : on_header(line);
+        case state::chunk_size: return on_chunk_size(line);
+        case state::chunk_end:
+            if (!line.empty()) return fail("chunk data is longer than its size");
+            at_ = state::chunk_size;
+            return;
+        case state::trailer:
+            if (line.empty()) at_ = state::complete;
+            return;
+        default: return;
+        }
+    }
+    void on_status_line(std::string_view line) {
+        const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." && (line[7] == '0' || line[7] == '1') &&
+                           line[8] == ' ' && (line.size() == 12 || line[12] == ' ');
+        int code = 0;
+        if (shape) {
+            const auto [end, error] = std::from_chars(line.data() + 9, line.data() + 12, code);
+            if (error != std::errc{} || end != line.data() + 12) code = 0;
+        }
+        if (code < 100 || code > 599) return fail("not an HTTP/1.x answer: \"" + printable(line, 60) + "\"");
+        status_ = code;
+        keep_alive_ = line[7] == '1';
+        at_ = state::header;
+    }
+    void on_header(std::string_view line) {
+        if (line.front() == ' ' || line.front() == '\t') return fail("a folded header line");
+        const std::size_t colon = line.find(':');
+        if (colon == 0 || colon == std::string_view::npos) return fail("a header line without a name");
+        const std::string_view name = line.substr(0, colon);
+        if (name.find_first_of(" \t") != std::string_view::npos) return fail("a space in a header name");
+        fields_.push_back({std::string(name), std::string(trimmed(line.substr(colon + 1)))});
+    }
+    void on_head_end() {
+        if (status_ < 200) {  // interim answers come before the real one
+            if (status_ == 101) return fail("the server switched protocols unasked");
+            interim_seen_ = true;
+            fields_.clear();
+            at_ = state::status_line;
+            return;
+        }
+        bool chunked = false, sized = false;
+        for (const header_field& f : fields_) {
+            if (same_ignoring_case(f.name, "transfer-encoding")) {
+                if (chunked || !same_ignoring_case(f.value, "chunked"))
+                    return fail("transfer encoding \"" + printable(f.value, 60) + "\" is not supported");
+                chunked = true;
+            } else if (same_ignoring_case(f.name, "content-length")) {
+                std::uint64_t n = 0;
+                const auto [end, error] = std::from_chars(f.value.data(), f.value.data() + f.value.size(), n);
+                if (error != std::errc{} || end != f.value.data() + f.value.size())
+                    return fail("content length \"" + printable(f.value, 60) + "\" is not a number");
+                if (sized && n != left_) return fail("two different content lengths");
+                sized = true;
+                left_ = n;
+            } else if (same_ignoring_case(f.name, "connection")) {
+                if (same_ignoring_case(f.value, "close")) keep_alive_ = false;
+                if (same_ignoring_case(f.value, "keep-alive")) keep_alive_ = true;
+            } else if (same_ignoring_case(f.name, "content-encoding") && !same_ignoring_case(f.value, "identity")) {
+                return fail("content coding \"" + printable(f.value, 60) + "\" came unasked");
+            }
+        }
+        if (chunked && sized) return fail("both a content length and a chunked body");
+        if (status_ == 204 || status_ == 304) at_ = state::complete;
+        else if (chunked) at_ = state::chunk_size;
+        else if (!sized) { at_ = state::until_close; ends_with_connection_ = true; }
+        else at_ = left_ == 0 ? state::complete : state::fixed_body;
+    }
+    void on_chunk_size(std::string_view line) {
+        std::uint64_t n = 0;
+        const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), n, 16);
+        const std::string_view after = trimmed(std::string_view(end, static_cast<std::size_t>(line.data() + line.size() - end)));
+        if (error != std::errc{} || end == line.data() || (!after.empty() && after.front() != ';'))
+            return fail("chunk size \"" + printable(line, 60) + "\" is not a hexadecimal number");
+        if (n > max_chunk) return fail("a chunk is over 1 GiB");
+        left_ = n;
+        head_size_ = 0;
+        at_ = n == 0 ? state::trailer : state::chunk_data;
+    }
+
+    state at_ = state::status_line;
+    std::string line_{};
+    std::vector<header_field> fields_{};
+    std::string error_{};
+    std::uint64_t left_ = 0;
+    std::size_t head_size_ = 0;
+    int status_ = 0;
+    bool keep_alive_ = true;
+    bool ends_with_connection_ = false;
+    bool interim_seen_ = false;
+};
+
+/// Request parser of the simulated server: only what our own and curl-like clients send.
+class request_parser {
+public:
+    std::string method{}, path{}, body{};
+    std::vector<header_field> fields{};
+    bool keep_alive = true;
+
+    std::string_view header(std::string_view name) const {
+        for (const header_field& f : fields)
+            if (same_ignoring_case(f.name, name)) return f.value;
+        return {};
+    }
+    /// True once a whole request is held. False with `broken()` for what is not one.
+    bool feed(std::string_view bytes) {
+        raw_.append(bytes);
+        if (!head_done_ && !read_head()) return false;
+        if (raw_.size() < length_) return false;
+        body = raw_.substr(0, length_);
+        raw_.erase(0, length_);
+        return true;
+    }
+    bool broken() const { return broken_; }
+    /// Ready for the next request on the same connection; bytes that came early are kept.
+    void reset() {
+        std::string rest = std::move(raw_);
+        *this = request_parser();
+        raw_ = std::move(rest);
+    }
+
+private:
+    bool read_head() {
+        const std::size_t end = raw_.find("\r\n\r\n");
+        if (end == std::string::npos) {
+            broken_ = raw_.size() > 64 * 1024;
+            return false;
+        }
+        std::string_view head = std::string_view(raw_).substr(0, end);
+        const std::size_t first = std::min(head.find("\r\n"), head.size());
+        const std::string_view line = head.substr(0, first);
+        const std::size_t a = line.find(' '), b = line.rfind(' ');
+        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.") return !(broken_ = true);
+        method = line.substr(0, a);
+        path = line.substr(a + 1, b - a - 1);
+        keep_alive = line.back() == '1';
+        head.remove_prefix(std::min(first + 2, head.size()));
+        while (!head.empty()) {
+            const std::size_t eol = std::min(head.find("\r\n"), head.size());
+            const std::size_t colon = head.substr(0, eol).find(':');
+            if (colon == std::string_view::npos) return !(broken_ = true);
+            fields.push_back({std::string(head.substr(0, colon)), std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
+            head.remove_prefix(std::min(eol + 2, head.size()));
+        }
+        const std::string_view size = header("content-length");
+        std::from_chars(size.data(), size.data() + size.size(), length_);
+        if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
+        if (same_ignoring_case(header("connection"), "close")) keep_alive = false;
+        raw_.erase(0, end + 4);
+        return head_done_ = true;
+    }
+    std::string raw_{};
+    std::size_t length_ = 0;
+    bool head_done_ = false;
+    bool broken_ = false;
+};
+
+// ===== [P6] server-sent events ======================================================================
+
+/// Event-stream parser without I/O (WHATWG HTML, "server-sent events"): an event is what a blank
+/// line ends; one that the body's end cuts off is none.
+class event_stream_parser {
+public:
+    static constexpr std::size_t max_event = 16 * 1024 * 1024;
+
+    /// Calls `on_event(type, data)` for every event with data. False once the stream is broken.
+    template <class OnEvent>
+    bool feed(std::string_view bytes, OnEvent&& on_event) {
+        while (!bytes.empty() && !broken_) {
+            if (after_cr_) {
+                after_cr_ = false;
+                if (bytes.front() == '\n') { bytes.remove_prefix(1); continue; }
+            }
+            const std::size_t end = bytes.find_first_of("\r\n");
+            if (end == std::string_view::npos) {
+                line_.append(bytes);
+                broken_ = line_.size() + data_.size() > max_event;
+                return !broken_;
+            }
+            after_cr_ = bytes[end] == '\r';
+            if (line_.empty()) {
+                on_line(bytes.substr(0, end), on_event);
+            } else {
+                line_.append(bytes.substr(0, end));
+                on_line(line_, on_event);
+                line_.clear();
+            }
+            bytes.remove_prefix(end + 1);
+        }
+        return !broken_;
+    }
+    bool broken() const { return broken_; }
+    void reset() { *this = event_stream_parser(); }
+
+private:
+    template <class OnEvent>
+    void on_line(std::string_view line, OnEvent&& on_event) {
+        if (first_line_) {
+            first_line_ = false;
+            if (line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
+        }
+        if (line.empty()) {
+            if (has_data_) on_event(std::string_view(type_), std::string_view(data_));
+            has_data_ = false;
+            data_.clear();
+            type_.clear();
+            return;
+        }
+        const std::size_t colon = line.find(':');
+        if (colon == 0) return;  // a comment, the usual keep-alive
+        const std::string_view field = line.substr(0, colon);
+        std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
+        if (!value.empty() && value.front() == ' ') value.remove_prefix(1);
+        if (field == "data") {
+            if (has_data_) data_ += '\n';
+            has_data_ = true;
+            data_.append(value);
+            broken_ = data_.size() > max_event;
+        } else if (field == "event") {
+            type_ = value;
+        }
+    }
+    std::string line_{}, data_{}, type_{};
+    bool has_data_ = false;
+    bool after_cr_ = false;
+    bool first_line_ = true;
+    bool broken_ = false;
+};
+
+// ===== [P7] APIs ====================================================================================
+
+/// What one stream event says.
+struct stream_event {
+    bool content = false;           // carries generated output, in any choice
+    bool done = false;              // the API's terminal event
+    int first_tokens = 1;           // tokens in this event, as far as it says so
+    int prompt_tokens = -1;         // usage, -1 where absent
+    int completion_tokens = -1;
+    int cached_tokens = -1;
+    std::string finish_reason{};
+    std::string error{};            // told by the server inside the stream
+    bool malformed = false;
+};
+
+inline const picojson::value* member(const picojson::value& v, const char* name) {
+    if (!v.is<picojson::object>()) return nullptr;
+    const auto& fields = v.get<picojson::object>();
+    const auto found = fields.find(name);
+    return found == fields.end() ? nullptr : &found->second;
+}
+inline std::string string_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<std::string>() ? m->get<std::string>() : std::string();
+}
+inline int count_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    if (!m || !m->is<double>()) return -1;
+    const double d = m->get<double>();
+    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+}
+
+/// picojson recurses without a limit of its own; a hostile answer must not exhaust our stack.
+inline bool nests_deeper_than(std::string_view s, int limit) {
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (quoted) {
+            if (s[i] == '\\') ++i;
+            else if (s[i] == '"') quoted = false;
+        } else if (s[i] == '"') {
+            quoted = true;
+        } else if (s[i] == '{' || s[i] == '[') {
+            if (++depth > limit) return true;
+        } else if (s[i] == '}' || s[i] == ']') {
+            --depth;
+        }
+    }
+    return false;
+}
+/// False for anything but one JSON value with nothing after it.
+inline bool parse_json(std::string_view s, picojson::value& out) {
+    if (nests_deeper_than(s, 100)) return false;
+    std::string error;
+    const char* end = picojson::parse(out, s.data(), s.data() + s.size(), &error);
+    while (end != s.data() + s.size() && std::strchr(" \t\r\n", *end)) ++end;
+    return error.empty() && end == s.data() + s.size();
+}
+
+/// The message of an error answer in any of the shapes in use.
+inline std::string error_message(const picojson::value& v) {
+    if (const picojson::value* e = member(v, "error")) {
+        if (e->is<std::string>()) return e->get<std::string>();
+        const std::string message = string_member(*e, "message");
+        return message.empty() ? e->serialize() : message;
+    }
+    const bool tells_error = string_member(v, "object") == "error" || member(v, "detail");
+    if (!tells_error) return {};
+    const std::string message = string_member(v, "message");
+    return message.empty() ? v.serialize() : message;
+}
+
+inline bool has_text(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<std::string>() && !m->get<std::string>().empty();
+}
+
+/// Generated output of one choice of an OpenAI event, chat or completions.
+inline bool choice_has_content(const picojson::value& choice) {
+    if (has_text(choice, "text")) return true;
+    const picojson::value* delta = member(choice, "delta");
+    if (!delta) return false;
+    for (const char* name : {"content", "reasoning_content", "reasoning", "refusal"})
+        if (has_text(*delta, name)) return true;
+    const picojson::value* tools = member(*delta, "tool_calls");
+    if (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty()) return true;
+    const picojson::value* function = member(*delta, "function_call");
+    return function && function->is<picojson::object>() && !function->get<picojson::object>().empty();
+}
+
+/// Tokens that a choice lists one by one (logprobs, token ids), 0 where it lists none.
+inline int listed_tokens(const picojson::value& choice) {
+    const picojson::value* logprobs = member(choice, "logprobs");
+    const picojson::value* listed = logprobs ? member(*logprobs, "content") : nullptr;
+    if (!listed) listed = member(choice, "token_ids");
+    return listed && listed->is<picojson::array>() ? static_cast<int>(listed->get<picojson::array>().size()) : 0;
+}
+
+/// One `data:` of an OpenAI stream.
+inline stream_event read_openai_event(std::string_view type, std::string_view data) {
+    stream_event e;
+    if (data == "[DONE]") {
+        e.done = true;
+        return e;
+    }
+    picojson::value v;
+    if (!parse_json(data, v) || !v.is<picojson::object>()) {
+        e.malformed = true;
+        return e;
+    }
+    e.error = error_message(v);
+    if (e.error.empty() && type == "error") e.error = printable(data);
+    if (const picojson::value* usage = member(v, "usage"); usage && usage->is<picojson::object>()) {
+        e.prompt_tokens = count_member(*usage, "prompt_tokens");
+        e.completion_tokens = count_member(*usage, "completion_tokens");
+        if (const picojson::value* details = member(*usage, "prompt_tokens_details"))
+            e.cached_tokens = count_member(*details, "cached_tokens");
+    }
+    const picojson::value* choices = member(v, "choices");
+    if (!choices || !choices->is<picojson::array>()) return e;
+    for (const picojson::value& choice : choices->get<picojson::array>()) {
+        const std::string reason = string_member(choice, "finish_reason");
+        if (!reason.empty()) e.finish_reason = reason;
+        if (!choice_has_content(choice)) continue;
+        e.content = true;
+        if (e.completion_tokens > 0) e.first_tokens = e.completion_tokens;  // running usage
+        else if (const int n = listed_tokens(choice); n > 0) e.first_tokens = n;
+    }
+    return e;
+}
+
+/// What a request asks for.
+struct request_spec {
+    std::string prompt{};
+    std::string system_prompt{};
+    int max_tokens = 0;  // 0: not said
+    bool force_length = false;
+    double temperature = not_a_number;
+    std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
+};
+
+inline std::string openai_path(api_format api) {
+    return api == openai_completions ? "/completions" : "/chat/completions";
+}
+
+inline std::string openai_body(api_format api, const std::string& model, const request_spec& r) {
+    std::string b = "{\"model\":" + json_quoted(model);
+    if (api == openai_completions) {
+        b += ",\"prompt\":" + json_quoted(r.system_prompt.empty() ? r.prompt : r.system_prompt + "\n" + r.prompt);
+    } else {
+        b += ",\"messages\":[";
+        if (!r.system_prompt.empty()) b += "{\"role\":\"system\",\"content\":" + json_quoted(r.system_prompt) + "},";
+        b += "{\"role\":\"user\",\"content\":" + json_quoted(r.prompt) + "}]";
+    }
+    b += ",\"stream\":true,\"stream_options\":{\"include_usage\":true}";
+    if (r.max_tokens > 0) b += ",\"max_tokens\":" + std::to_string(r.max_tokens);
+    if (r.force_length) b += ",\"ignore_eos\":true";
+    if (!std::isnan(r.temperature)) b += ",\"temperature\":" + json_number(r.temperature);
+    return b + r.extra_fields + "}";
+}
+
+// ===== [P8] metrics =================================================================================
+// The definitions "metrics/1": every number is computed from these timelines and nothing else.
+
+/// Builds one request's record and gaps from what its stream says and when.
+class stream_timeline {
+public:
+    void on_event(const stream_event& e, long long now_ns) {
+        if (ended_) return;
+        if (e.malformed) return fail(request_status::protocol, "an event is not a JSON object");
+        if (!e.error.empty()) {
+            end_ns_ = now_ns;
+            return fail(request_status::server, printable(e.error));
+        }
+        if (e.content) on_content(e, now_ns);
+        if (!e.finish_reason.empty()) finish_reason_ = e.finish_reason;
+        if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
+        if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
+        if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
+        if (e.done) end(now_ns);
+    }
+    /// The body is complete, or cut off.
+    void on_body_end(long long now_ns) {
+        if (ended_) return;
+        if (!finish_reason_.empty()) return end(now_ns);
+        end_ns_ = now_ns;
+        fail(request_status::truncated, events_ == 0 ? "the answer ended before any content"
+                                                     : "the answer ended without a finish reason or [DONE]");
+    }
+    void fail(request_status status, std::string error) {
+        if (ended_) return;
+        ended_ = true;
+        status_ = status;
+        error_ = std::move(error);
+    }
+    bool ended() const { return ended_; }
+    int events() const { return events_; }
+    long long last_content_ns() const { return last_ns_; }
+    const std::vector<std::uint32_t>& gaps_us() const { return gaps_; }
+
+    void write_to(record& r) const {
+        r.first_token_ns = first_ns_;
+        r.last_token_ns = last_ns_;
+        r.end_ns = end_ns_;
+        r.events = events_;
+        r.first_event_tokens = events_ ? first_tokens_ : 0;
+        r.prompt_tokens = std::max(prompt_tokens_, 0);
+        r.token_source = completion_tokens_ >= 0 ? token_origin::usage : token_origin::events;
+        r.output_tokens = completion_tokens_ >= 0 ? completion_tokens_ : events_;
+        r.status = status_;
+        r.finish_reason = printable(finish_reason_, 40);
+        r.error = error_;
+    }
+    void reset() { *this = stream_timeline(); }
+
+private:
+    void on_content(const stream_event& e, long long now_ns) {
+        if (events_++ == 0) {
+            first_ns_ = now_ns;
+            first_tokens_ = e.first_tokens;
+        } else {
+            // Gaps are differences of rounded offsets, so that their sum never drifts.
+            const long long offset = (now_ns - first_ns_ + 500) / 1000;
+            gaps_.push_back(static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
+            offset_us_ = offset;
+        }
+        last_ns_ = now_ns;
+    }
+    void end(long long now_ns) {
+        end_ns_ = now_ns;
+        for (const char* bad : {"abort", "error"})
+            if (finish_reason_.find(bad) != std::string::npos)
+                return fail(request_status::server, "finish reason \"" + printable(finish_reason_, 40) + "\"");
+        if (events_ == 0) return fail(request_status::empty, "complete without any content");
+        ended_ = true;
+        status_ = request_status::ok;
+    }
+
+    std::vector<std::uint32_t> gaps_{};
+    std::string finish_reason_{}, error_{};
+    long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
+    int events_ = 0, first_tokens_ = 1;
+    int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
+    request_status status_ = request_status::unsent;
+    bool ended_ = false;
+};
+
+/// One repeat of one arm: all that was seen, and nothing judged yet.
+struct repeat_data {
+    run_arm arm = run_arm::candidate;
+    int index = 0;
+    std::vector<record> records{};              // in the order of their planned sends
+    std::vector<std::uint32_t> gaps{};          // of all records, microseconds
+    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps
+    long long window_from_ns = 0, window_to_ns = 0;
+    double startup_s = not_a_number;
+    std::vector<double> lateness{};             // seconds, of each measured send
+    double asked_rate = 0, achieved_rate = 0;
+    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
+    double cpu_share = 0;
+    std::string target_gone{};                  // why, where the server went away
+    bool interrupted = false;
+};
+
+inline std::size_t gap_count(const record& r) { return r.events > 1 ? static_cast<std::size_t>(r.events - 1) : 0; }
+
+/// The longest gap of one request, 0 where it has none.
+inline double longest_gap(const repeat_data& d, std::size_t i) {
+    std::uint32_t longest = 0;
+    for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
+    return longest * 1e-6;
+}
+
+/// A metric of one completed request in SI units, NaN where it has none.
+inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
+    const record& r = d.records[i];
+    const auto seconds = [](long long ns) { return static_cast<double>(ns) * 1e-9; };
+    const double ttft_s = seconds(r.first_token_ns - r.scheduled_ns);
+    const double e2e_s = seconds(r.end_ns - r.scheduled_ns);
+    const int after_first = r.output_tokens - r.first_event_tokens;
+    const double tpot_s = after_first > 0 ? seconds(r.last_token_ns - r.first_token_ns) / after_first : not_a_number;
+    switch (m) {
+    case metric_id::ttft: return ttft_s;
+    case metric_id::tpot: return tpot_s;
+    case metric_id::itl: return longest_gap(d, i);  // of one request: in predicates
+    case metric_id::e2e: return e2e_s;
+    case metric_id::normalized_latency: return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
+    case metric_id::ttft_per_prompt_token: return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
+    case metric_id::ttft_from_send: return seconds(r.first_token_ns - r.sent_ns);
+    case metric_id::prefill_speed: return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
+    case metric_id::decode_speed: return tpot_s > 0 ? 1 / tpot_s : not_a_number;
+    default: return not_a_number;
+    }
+}
+
+inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
+
+/// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
+/// quantiles they are the worst one.
+struct metric_sample {
+    std::vector<double> values{};
+    std::size_t failed = 0;
+    std::size_t without_value = 0;
+};
+inline metric_sample sample_of(metric_id m, const repeat_data& d) {
+    metric_sample s;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (!is_measured(r)) continue;
+        if (r.status != request_status::ok) {
+            ++s.failed;
+        } else if (m == metric_id::itl) {
+            for (std::size_t k = 0; k < gap_count(r); ++k) s.values.push_back(d.gaps[d.gap_offsets[i] + k] * 1e-6);
+        } else {
+            const double v = request_value(m, d, i);
+            if (std::isnan(v)) ++s.without_value;
+            else s.values.push_back(v);
+        }
+    }
+    return s;
+}
+
+/// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
+/// request has no value for is satisfied.
+inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i) {
+    if (d.records[i].status != request_status::ok) return false;
+    std::vector<bool> stack;
+    for (const predicate_step& s : steps) {
+        if (s.op == predicate_step::op_kind::compare) {
+            const double v = request_value(s.metric, d, i);
+            stack.push_back(std::isnan(v) || (s.at_most ? v <= s.bound : v >= s.bound));
+            continue;
+        }
+        const bool b = stack.back();
+        stack.pop_back();
+        stack.back() = s.op == predicate_step::op_kind::both ? (stack.back() && b) : (stack.back() || b);
+    }
+    return stack.back();
+}
+
+/// Misses of a share metric, one per measured request in order.
+inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d) {
+    std::vector<bool> misses;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        if (!is_measured(d.records[i])) continue;
+        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i)
+                                                           : d.records[i].status != request_status::ok);
+    }
+    return misses;
+}
+
+/// Tokens or requests per second inside the steady window. An event weighs its request's output
+/// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
+/// arrive inside.
+inline double window_rate(metric_id m, const repeat_data& d) {
+    const double seconds = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+    if (!(seconds > 0)) return not_a_number;
+    const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
+    double sum = 0;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (r.status != request_status::ok) continue;
+        if (m == metric_id::request_throughput) {
+            sum += inside(r.end_ns);
+            continue;
+        }
+        if (m == metric_id::total_throughput && inside(r.first_token_ns)) sum += r.prompt_tokens;
+        const double weight = static_cast<double>(r.output_tokens) / r.events;
+        long long offset_us = 0;
+        long long arrived = inside(r.first_token_ns);
+        for (std::size_t k = 0; k < gap_count(r); ++k) {
+            offset_us += d.gaps[d.gap_offsets[i] + k];
+            arrived += inside(r.first_token_ns + offset_us * 1000);
+        }
+        sum += weight * static_cast<double>(arrived);
+    }
+    return sum / seconds;
+}
+
+/// The value of a statistic in one repeat, SI units; NaN where it has none.
+inline double evaluate(const statistic_data& what, const repeat_data& d) {
+    if (is_share(what.metric)) {
+        const std::vector<bool> misses = misses_of(what, d);
+        if (misses.empty()) return not_a_number;
+        const double share = static_cast<double>(std::count(misses.begin(), misses.end(), true)) /
+                             static_cast<double>(misses.size());
+        return what.metric == metric_id::goodput ? 1 - share : share;
+    }
+    if (is_throughput(what.metric)) return window_rate(what.metric, d);
+    if (what.metric == metric_id::startup_time) return d.startup_s;
+    metric_sample s = sample_of(what.metric, d);
+    if (what.kind == statistic_kind::mean) return mean_of(s.values);
+    s.values.insert(s.values.end(), s.failed, is_speed(what.metric) ? 0.0 : infinity);
+    if (s.values.empty()) return not_a_number;
+    std::sort(s.values.begin(), s.values.end());
+    if (what.kind == statistic_kind::max) return s.values.back();
+    if (what.kind == statistic_kind::min) return s.values.front();
+    return nearest_rank(s.values, what.q);
+}
+
+// ===== [P9] verdicts ================================================================================
+// No clock and no randomness: the same records give the same verdicts, bit for bit.
+
+/// Everything that a gate's verdicts depend on.
+struct measurement {
+    std::vector<repeat_data> candidate{};
+    std::vector<repeat_data> baseline{};  // as many, where there is one: pair i is (candidate i, baseline i)
+    std::vector<slo> slos{};              // of the gate: lateness is held against the tightest of them
+    bool short_outputs_expected = false;  // outputs of one token were asked for
+};
+
+// Constants of Pocock (1977) for five looks, one-sided levels 5 % and 1 %; conservative for fewer.
+inline constexpr double pass_z = 2.12;
+inline constexpr double fail_z = 2.80;
+// Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
+// moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
+inline constexpr double prior_sd = 0.04;
+inline constexpr double prior_startup_sd = 0.10;
+inline constexpr double prior_df = 8;
+inline constexpr double noisy_sd = 0.05;
+inline constexpr int first_look = 2, last_look = 5;
+inline constexpr int first_pair_look = 4, last_pair_look = 8;
+
+/// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
+struct look {
+    verdict outcome = verdict::inconclusive;
+    double mean = 0, sd = 0, df = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
+    bool moderated = true;
+};
+
+inline look look_at(const std::vector<double>& distances, double s0) {
+    look l;
+    const double n = static_cast<double>(distances.size());
+    const double variance = sample_variance(distances);
+    l.mean = mean_of(distances);
+    l.moderated = std::sqrt(variance) <= std::max(noisy_sd, s0);
+    l.df = l.moderated ? prior_df + n - 1 : n - 1;
+    l.sd = std::sqrt(l.moderated ? (prior_df * s0 * s0 + (n - 1) * variance) / l.df : variance);
+    const double se = l.sd / std::sqrt(n);
+    const double to_pass = student_t_quantile(normal_cdf(pass_z), l.df) * se;
+    const double to_fail = student_t_quantile(normal_cdf(fail_z), l.df) * se;
+    l.pass_bound = l.mean + to_pass;
+    l.fail_bound = l.mean - to_fail;
+    // A true distance this far over the limit is shown in four runs of five.
+    l.detectable = std::expm1(to_fail + 0.8416 * se);
+    if (l.pass_bound < 0) l.outcome = verdict::pass;
+    else if (l.fail_bound > 0) l.outcome = verdict::fail;
+    return l;
+}
+
+inline bool has_time_limit_hurt_by_lateness(metric_id m) {
+    switch (m) {
+    case metric_id::ttft: case metric_id::e2e: case metric_id::normalized_latency:
+    case metric_id::ttft_per_prompt_token: case metric_id::prefill_speed: return true;
+    default: return false;
+    }
+}
+inline bool is_hurt_by_lateness(const statistic_data& s) {
+    for (const predicate_step& step : s.where)
+        if (step.op == predicate_step::op_kind::compare && has_time_limit_hurt_by_lateness(step.metric)) return true;
+    return has_time_limit_hurt_by_lateness(s.metric) || is_throughput(s.metric);
+}
+
+/// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
+inline double tightest_time_limit(const measurement& m) {
+    double tightest = infinity;
+    const auto consider = [&](metric_id metric, double bound) {
+        if (metric == metric_id::ttft || metric == metric_id::e2e) tightest = std::min(tightest, bound);
+    };
+    for (const slo& s : m.slos) {
+        double bound = s.bound;
+        if (s.factor > 0) {
+            std::vector<double> values;
+            for (const repeat_data& d : m.baseline) values.push_back(evaluate(s.what, d));
+            bound = s.factor * mean_of(values);
+            if (!(bound > 0)) continue;
+        }
+        consider(s.what.metric, bound);
+        for (const predicate_step& step : s.what.where)
+            if (step.op == predicate_step::op_kind::compare) consider(step.metric, step.bound);
+    }
+    return tightest;
+}
+
+inline std::vector<double> pooled_lateness(const measurement& m) {
+    std::vector<double> late;
+    for (const auto* arm : {&m.candidate, &m.baseline})
+        for (const repeat_data& d : *arm) late.insert(late.end(), d.lateness.begin(), d.lateness.end());
+    std::sort(late.begin(), late.end());
+    return late;
+}
+
+/// The client's own conduct, over all repeats and arms.
+inline self_check_t self_check_of(const measurement& m) {
+    self_check_t c;
+    const std::vector<double> late = pooled_lateness(m);
+    if (!late.empty()) {
+        c.lateness_p50 = nearest_rank(late, 0.5);
+        c.lateness_p99 = nearest_rank(late, 0.99);
+        c.lateness_max = late.back();
+        c.late_share = static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
+                       static_cast<double>(late.size());
+    }
+    double repeats = 0, content = 0, coalesced = 0;
+    for (const auto* arm : {&m.candidate, &m.baseline})
+        for (const repeat_data& d : *arm) {
+            ++repeats;
+            c.connections_opened += d.connections_opened;
+            content += static_cast<double>(d.content_events);
+            coalesced += static_cast<double>(d.coalesced_events);
+            c.cpu_share += d.cpu_share;
+            c.asked_rate += d.asked_rate;
+            c.achieved_rate += d.achieved_rate;
+        }
+    if (repeats > 0) {
+        c.cpu_share /= repeats;
+        c.asked_rate /= repeats;
+        c.achieved_rate /= repeats;
+    }
+    if (content > 0) c.coalesced_share = coalesced / content;
+
+    const double limit = tightest_time_limit(m);
+    const double allowed = std::max(0.05 * limit, 0.001);
+    if (c.lateness_p99 > allowed && std::isfinite(limit)) {
+        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) + ", over 5 % of the tightest limit (" +
+                   time_text(limit) + ")";
+    } else if (c.late_share > 0.02) {
+        c.reason = "client: " + printed("%.1f", c.late_share * 100) + " % of the requests were sent over 10 ms late";
+    } else if (c.asked_rate > 0 && late.size() >= 50 && std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
+        c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
+                   printed("%.4g", c.asked_rate);
+    }
+    c.ok = c.reason.empty();
+    return c;
+}
+
+/// Why nothing at all can be said, "" where something can.
+inline std::string gate_invalid_reason(const measurement& m) {
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        const std::string who = arm == &m.baseline ? "baseline server" : "server";
+        std::size_t measured = 0, succeeded = 0;
+        std::string example;
+        for (const repeat_data& d : *arm) {
+            if (d.interrupted) return "the run was interrupted";
+            if (!d.target_gone.empty()) return who + ": " + d.target_gone;
+            for (const record& r : d.records) {
+                if (!is_measured(r)) continue;
+                ++measured;
+                succeeded += r.status == request_status::ok;
+                if (example.empty() && r.status != request_status::ok) example = std::string(to_string(r.status)) + ": " + str(r.error);
+            }
+        }
+        if (arm == &m.baseline && arm->empty()) continue;
+        if (succeeded == 0)
+            return measured == 0 ? "no request was measured"
+                                 : who + ": none of " + std::to_string(measured) + " requests succeeded (" + example + ")";
+    }
+    return {};
+}
+
+/// Why this SLO cannot be judged, "" where it can.
+inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
+    if (s.factor > 0 && m.baseline.empty()) return "there is no baseline";
+    if (is_hurt_by_lateness(s.what))
+        if (const self_check_t c = self_check_of(m); !c.ok) return str(c.reason);
+    const auto uses = [&](metric_id id) {
+        if (s.what.metric == id) return true;
+        for (const predicate_step& step : s.what.where)
+            if (step.op == predicate_step::op_kind::compare && step.metric == id) return true;
+        return false;
+    };
+    if (uses(metric_id::tpot) || uses(metric_id::decode_speed)) {
+        std::size_t with = 0, without = 0;
+        for (const auto* arm : {&m.candidate, &m.baseline})
+            for (const repeat_data& d : *arm) {
+                const metric_sample sample = sample_of(metric_id::tpot, d);
+                with += sample.values.size();
+                without += sample.without_value;
+            }
+        if (with == 0 || (!m.short_outputs_expected && without * 20 > with + without))
+            return "server: " + std::to_string(without) + " of " + std::to_string(with + without) +
+                   " completed requests have too few tokens for a tpot";
+    }
+    if (uses(metric_id::itl)) {
+        const self_check_t c = self_check_of(m);
+        if (c.coalesced_share > 0.05 && c.cpu_share > 0.8)
+            return "client: it was busy and read " + printed("%.1f", c.coalesced_share * 100) + " % of the events together";
+    }
+    return {};
+}
+
+inline long long measured_requests(const measurement& m, std::size_t repeats) {
+    long long n = 0;
+    for (std::size_t i = 0; i < std::min(repeats, m.candidate.size()); ++i)
+        n += std::count_if(m.candidate[i].records.begin(), m.candidate[i].records.end(), is_measured);
+    return n;
+}
+
+inline std::string listed(const std::vector<double>& values) {
+    std::string out;
+    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
+    return out;
+}
+
+/// Shares are judged on pooled counts, by one-sided Clopper-Pearson bounds.
+inline slo_verdict judge_share(const measurement& m, const slo& s) {
+    slo_verdict v;
+    v.what = s;
+    v.limit = s.bound;
+    v.outcome = verdict::inconclusive;
+    const double allowed = s.at_most ? s.bound : 1 - s.bound;  // share of misses
+    const double pass_alpha = 1 - normal_cdf(pass_z), fail_alpha = 1 - normal_cdf(fail_z);
+    std::vector<std::vector<bool>> misses;
+    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
+        misses.push_back(misses_of(s.what, m.candidate[i]));
+        if (i + 1 < m.candidate.size() && i + 1 < static_cast<std::size_t>(first_look)) continue;
+        double k = 0, n = 0;
+        for (const auto& r : misses)
+            for (const bool miss : r) { k += miss; ++n; }
+        if (n == 0) continue;
+        const double effect = design_effect(misses);
+        const double upper = clopper_pearson_upper(k / effect, n / effect, pass_alpha);
+        const double lower = clopper_pearson_lower(k / effect, n / effect, fail_alpha);
+        const double shown_lower = clopper_pearson_lower(k / effect, n / effect, pass_alpha);
+        v.repeats = static_cast<int>(i + 1);
+        v.estimate = s.at_most ? estimate_t{k / n, shown_lower, upper} : estimate_t{1 - k / n, 1 - upper, 1 - shown_lower};
+        v.arithmetic = printed("misses %.0f of %.0f, design effect %.3f; upper bound %.6g at level %.4g, lower bound %.6g "
+                               "at level %.4g (one-sided Clopper-Pearson); allowed share of misses %.6g",
+                               k, n, effect, upper, pass_alpha, lower, fail_alpha, allowed);
+        if (i + 1 < static_cast<std::size_t>(first_look)) break;
+        if (upper <= allowed) v.outcome = verdict::pass;
+        else if (lower > allowed) v.outcome = verdict::fail;
+        if (v.outcome != verdict::inconclusive) break;
+    }
+    v.method = "pooled counts, one-sided Clopper-Pearson";
+    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    return v;
+}
+
+/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, or on the
+/// log ratio of each pair.
+inline slo_verdict judge_values(const measurement& m, const slo& s) {
+    slo_verdict v;
+    v.what = s;
+    v.outcome = verdict::inconclusive;
+    const bool relative = s.factor > 0;
+    v.limit = relative ? s.factor : s.bound;
+    const bool startup = s.what.metric == metric_id::startup_time;
+    const double s0 = startup ? prior_startup_sd : prior_sd;
+    const std::size_t first = startup ? 1 : static_cast<std::size_t>(relative ? first_pair_look : first_look);
+    const double sign = s.at_most ? 1 : -1;
+
+    std::vector<double> values, distances;
+    std::size_t unbounded = 0;
+    look last;
+    const std::size_t count = relative ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        double value = evaluate(s.what, m.candidate[i]);
+        if (startup && std::isnan(value)) continue;
+        if (relative) value /= evaluate(s.what, m.baseline[i]);
+        if (std::isnan(value)) {
+            v.outcome = verdict::invalid;
+            v.reason = printed("repeat %zu has no value of %s", i + 1, s.what.name.c_str());
+            v.estimate = {not_a_number, not_a_number, not_a_number};
+            return v;
+        }
+        values.push_back(value);
+        const bool miss = s.at_most ? std::isinf(value) : value == 0;
+        unbounded += miss;
+        // A miss without a size has no logarithm; it is counted instead.
+        if (!miss) distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
+        v.repeats = static_cast<int>(values.size());
+        if (values.size() < first && i + 1 < count) continue;
+        if (unbounded > 0) {
+            if (unbounded >= 2 && 2 * unbounded >= values.size()) v.outcome = verdict::fail;
+            v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s", unbounded,
+                               values.size(), s.at_most ? "infinite" : "zero");
+        } else {
+            last = look_at(distances, s0);
+            if (values.size() >= first) v.outcome = last.outcome;
+        }
+        if (v.outcome != verdict::inconclusive) break;
+    }
+    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    if (values.empty()) {
+        v.outcome = verdict::invalid;
+        v.reason = startup ? "startup_time is only known of a process that the gate starts" : "nothing was measured";
+        v.estimate = {not_a_number, not_a_number, not_a_number};
+        return v;
+    }
+    if (unbounded > 0) {
+        const double worst = s.at_most ? infinity : 0;
+        v.estimate = {worst, worst, worst};
+        v.method = "counted misses";
+        v.arithmetic = "values " + listed(values);
+        return v;
+    }
+    const auto back = [&](double distance) { return v.limit * std::exp(sign * distance); };
+    const double reach = last.pass_bound - last.mean;
+    v.estimate = {back(last.mean), back(last.mean - sign * reach), back(last.mean + sign * reach)};
+    v.detectable = last.detectable;
+    v.method = std::string(relative ? "paired log ratios" : "log statistic of each repeat") +
+               (last.moderated ? ", moderated t" : ", plain t (noisy repeats)");
+    v.arithmetic = printed("%s %s; ln distances from the limit %s; mean %.6g, sd %.6g (%s), df %.0f; t bounds: pass "
+                           "%.6g < 0, fail %.6g > 0 (normal scores %.2f and %.2f)",
+                           relative ? "ratios" : "values", listed(values).c_str(), listed(distances).c_str(), last.mean,
+                           last.sd, last.moderated ? "moderated" : "as measured", last.df, last.pass_bound,
+                           last.fail_bound, pass_z, fail_z);
+    if (!last.moderated)
+        v.reason = printed("the repeats spread by %.0f %%, more than a quiet machine's %.0f %%", last.sd * 100, noisy_sd * 100);
+    return v;
+}
+
+/// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
+inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false) {
+    slo_verdict v = is_share(s.what.metric) ? judge_share(m, s) : judge_values(m, s);
+    std::string invalid = gate_invalid_reason(m);
+    if (invalid.empty()) invalid = slo_invalid_reason(m, s);
+    if (!invalid.empty()) {
+        v.outcome = verdict::invalid;
+        v.reason = invalid;
+        return v;
+    }
+    if (guard && v.outcome == verdict::inconclusive) {
+        v.outcome = verdict::pass;
+        v.reason = "not shown to be exceeded";
+    }
+    if (v.outcome == verdict::inconclusive && v.reason.empty() && std::isfinite(v.estimate.value)) {
+        const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
+        const double wide = s.at_most ? would_pass * 1.02 : would_pass * 0.98;
+        v.reason = "too close to call; a limit of " +
+                   (s.factor > 0 ? printed("%.3f * baseline", wide) : value_text(s.what.metric, wide)) + " would pass";
+    }
+    return v;
+}
+
+inline slo error_guard() {
+    slo s;
+    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.bound = 0.01;
+    return s;
+}
+inline bool states_error_rate(const std::vector<slo>& slos) {
+    return std::any_of(slos.begin(), slos.end(),
+                       [](const slo& s) { return s.what.metric == metric_id::error_rate && !s.is_advisory; });
+}
+
+/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
+inline std::vector<slo_verdict> judge_all(const measurement& m) {
+    std::vector<slo_verdict> out;
+    for (const slo& s : m.slos) out.push_back(judged(m, s));
+    if (!states_error_rate(m.slos)) out.push_back(judged(m, error_guard(), true));
+    return out;
+}
+
+inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
+    return std::none_of(verdicts.begin(), verdicts.end(),
+                        [](const slo_verdict& v) { return v.outcome == verdict::inconclusive; });
+}
+
+/// How far inside the limit the estimate is, relative; negative outside.
+inline double headroom(const slo_verdict& v) {
+    if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
+    return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
+}
+
+inline std::string verdict_line(const slo_verdict& v) {
+    const metric_id metric = v.what.what.metric;
+    const auto shown = [&](double x) {
+        return v.what.factor > 0 ? printed("%.3f x baseline", x) : value_text(metric, x);
+    };
+    std::string name = to_string(v.outcome);
+    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
+    std::string line = printed("%-12s  %-34s", name.c_str(), v.what.text().c_str());
+    line += "  " + shown(v.estimate.value);
+    if (std::isfinite(v.estimate.low) && std::isfinite(v.estimate.high))
+        line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
+    const double room = headroom(v);
+    if (!std::isnan(room) && !is_share(metric))
+        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+    if (v.repeats > 0)
+        line += printed(", %d %s x %lld requests", v.repeats, v.what.factor > 0 ? "pairs" : "repeats",
+                        v.requests / v.repeats);
+    if (v.outcome == verdict::inconclusive && v.detectable > 0)
+        line += printed(", would have shown a miss of %.0f %%", v.detectable * 100);
+    if (!v.reason.empty()) line += "; " + str(v.reason);
+    return line;
+}
+
+// ===== [P10] engine model ===========================================================================
+// A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
+// Carlo study can run it as fast as it computes.
+
+/// Tokens for which the cache has room.
+inline double kv_capacity_tokens(const kv_cache& c) {
+    const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
+                         static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
+    return std::floor(c.memory_bytes / bytes);
+}
+
+class engine_model {
+public:
+    static constexpr int block_tokens = 16;  // of the prefix cache
+
+    struct request {
+        std::uint64_t id = 0;
+        int prompt_tokens = 1;
+        int output_tokens = 1;
+        std::vector<std::uint64_t> blocks{};  // a hash for each whole block of the prompt and all before it
+    };
+    enum class admission : unsigned char { accepted, queue_full, too_long };
+    struct emission {
+        std::uint64_t id = 0;
+        int tokens = 0;
+        bool finished = false;
+    };
+    struct counters {
+        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0, cache_hits = 0, busy_s = 0;
+    };
+
+    explicit engine_model(const engine& e)
+        : e_(e), random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77), capacity_(kv_capacity_tokens(e.kv)) {}
+
+    admission submit(double now, request r) {
+        const double tokens = r.prompt_tokens + r.output_tokens;
+        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_) return admission::too_long;
+        if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
+        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit) return admission::queue_full;
+        waiting_.push_back(std::move(r));
+        if (!stepping_) begin_step(now);
+        return admission::accepted;
+    }
+    void cancel(std::uint64_t id) {
+        std::erase_if(waiting_, [&](const request& r) { return r.id == id; });
+        for (sequence& s : running_)
+            if (s.r.id == id) s.cancelled = true;
+    }
+    /// When the running step ends, infinite while there is nothing to do.
+    double step_end() const { return stepping_ ? step_end_ : infinity; }
+
+    /// Ends the running step: what it produced. The next one begins at the same moment.
+    std::vector<emission> finish_step() {
+        std::vector<emission> out;
+        for (sequence& s : running_) {
+            if (s.cancelled) continue;
+            if (s.decoding) {
+                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)), s.r.output_tokens - s.produced);
+                s.produced += n;
+                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens});
+            } else if (s.computed >= s.r.prompt_tokens) {
+                s.produced = 1;
+                s.decoding = true;
+                remember(s.r);
+                counters_.prompt_tokens += s.r.prompt_tokens;
+                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens});
+            }
+        }
+        for (const emission& e : out) {
+            counters_.generated_tokens += e.tokens;
+            counters_.finished += e.finished;
+        }
+        std::erase_if(running_, [&](const sequence& s) {
+            const bool gone = s.cancelled || (s.decoding && s.produced >= s.r.output_tokens);
+            if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
+            return gone;
+        });
+        stepping_ = false;
+        begin_step(step_end_);
+        return out;
+    }
+
+    std::size_t running() const { return running_.size(); }
+    std::size_t waiting() const { return waiting_.size(); }
+    double cache_usage() const { return capacity_ > 0 ? reserved_ / capacity_ : 0; }
+    const counters& totals() const { return counters_; }
+
+private:
+    struct sequence {
+        request r{};
+        int computed = 0;  // prompt tokens done
+        int produced = 0;
+        bool decoding = false;
+        bool cancelled = false;
+    };
+
+    void begin_step(double now) {
+        admit();
+        if (running_.empty()) return;
+        long long budget = e_.prefill_budget;
+        for (const sequence& s : running_) budget -= s.decoding;
+        double prefilled = 0, active = 0;
+        for (sequence& s : running_) {
+            if (s.decoding) { ++active; continue; }
+            const int left = s.r.prompt_tokens - s.computed;
+            const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
+            // Without chunking a prompt waits for a step that takes all of it; alone it always goes.
+            if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
+            const int taken = e_.chunked_prefill ? n : left;
+            s.computed += taken;
+            budget -= taken;
+            prefilled += taken;
+            ++active;
+        }
+        const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
+                            e_.prefill_per_token.seconds() * prefilled;
+        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal());
+        counters_.busy_s += took;
+        step_end_ = now + took;
+        stepping_ = true;
+    }
+    void admit() {
+        if (e_.static_batching && !running_.empty()) return;
+        while (!waiting_.empty() && static_cast<long long>(running_.size()) < std::max(1ll, static_cast<long long>(e_.slots))) {
+            const double needs = waiting_.front().prompt_tokens + waiting_.front().output_tokens;
+            if (reserved_ + needs > capacity_) break;  // memory is reserved up front, nothing is preempted
+            reserved_ += needs;
+            sequence s;
+            s.r = std::move(waiting_.front());
+            waiting_.pop_front();
+            s.computed = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
+            running_.push_back(std::move(s));
+        }
+    }
+    int cached_tokens(const request& r) {
+        if (!e_.prefix_cache) return 0;
+        int tokens = 0;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.contains(b)) break;
+            tokens += block_tokens;
+        }
+        counters_.cache_queries += r.prompt_tokens;
+        counters_.cache_hits += tokens;
+        return tokens;
+    }
+    void remember(const request& r) {
+        if (!e_.prefix_cache) return;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.insert(b).second) continue;
+            cached_order_.push_back(b);
+            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
+                cached_.erase(cached_order_.front());
+                cached_order_.pop_front();
+            }
+        }
+    }
+
+    engine e_;
+    generator random_;
+    double capacity_;
+    double reserved_ = 0;
+    double step_end_ = 0;
+    bool stepping_ = false;
+    std::deque<request> waiting_{};
+    std::vector<sequence> running_{};
+    std::set<std::uint64_t> cached_{};
+    std::deque<std::uint64_t> cached_order_{};
+    counters counters_{};
+};
+
+// ===== [P11] plans ==================================================================================
+
+/// A scenario that was found sound, with every default filled in.
+struct plan {
+    std::string name{};
+    std::string file{};
+    int line = 0;
+    arrival_data arrivals{};
+    long long warmup_requests = 0;
+    double warmup_s = 0;
+    long long requests = 0;
+    double duration_s = 0;
+    int first_repeats = first_look;  // before this many nothing is decided
+    int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    bool has_baseline = false;
+    std::uint64_t seed = 1;
+    std::string workload_text{};
+    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
+    std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
+    std::vector<std::string> prompts{};                     // of a prompt list
+    bool forces_length = false;
+    request_spec common{};  // what all requests share
+    llmbench::limits limits{};
+    client_options client{};
+    std::vector<slo> slos{};
+    bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
+};
+
+inline const char* arrival_name(arrival_kind k) {
+    switch (k) {
+    case arrival_kind::constant: return "constant";
+    case arrival_kind::poisson: return "poisson";
+    case arrival_kind::gamma: return "gamma";
+    case arrival_kind::ramp: return "ramp";
+    case arrival_kind::steps: return "steps";
+    case arrival_kind::replay: return "replay";
+    case arrival_kind::all_at_once: return "all_at_once";
+    case arrival_kind::closed_loop: return "closed_loop";
+    }
+    return "";
+}
+
+inline std::string arrival_text(const arrival_data& a) {
+    std::string t = arrival_name(a.kind);
+    switch (a.kind) {
+    case arrival_kind::constant: case arrival_kind::poisson: t += printed("(%g req/s)", a.rate); break;
+    case arrival_kind::gamma: t += printed("(%g req/s, burstiness %g)", a.rate, a.burstiness); break;
+    case arrival_kind::ramp: t += printed("(%g to %g req/s over %g s)", a.rate, a.rate_to, a.over_s); break;
+    case arrival_kind::steps:
+        t += "(";
+        for (std::size_t i = 0; i < a.stages.size(); ++i)
+            t += printed("%s%g req/s for %g s", i ? ", " : "", a.stages[i].rate.per_second, a.stages[i].lasts.seconds());
+        t += ")";
+        break;
+    case arrival_kind::closed_loop:
+        t += printed("(%lld users", a.users) + (a.think_s > 0 ? printed(", think %g s", a.think_s) : "") +
+             (a.users_ramp_s > 0 ? printed(", ramp %g s", a.users_ramp_s) : "") + ")";
+        break;
+    default: break;
+    }
+    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
+}
+
+inline std::string length_text(const length_distribution& d) {
+    using shape = length_distribution::shape;
+    switch (d.kind) {
+    case shape::fixed: return printed("%g", d.a);
+    case shape::uniform: return printed("uniform(%g, %g)", d.a, d.b);
+    case shape::normal: return printed("normal(%g, %g)", d.a, d.b);
+    case shape::lognormal: return printed("lognormal(%g, %g)", d.a, d.b);
+    case shape::empirical: return "empirical(" + str(d.file) + ")";
+    }
+    return "";
+}
+
+/// Refusals are sentences that name the field, its value and what is allowed.
+inline void require(bool sound, const std::string& sentence) {
+    if (!sound) throw std::invalid_argument(sentence);
+}
+
+inline void check_length(const length_distribution& d, const char* field, double least) {
+    using shape = length_distribution::shape;
+    const bool finite = std::isfinite(d.a) && std::isfinite(d.b);
+    bool sound = finite;
+    if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
+    if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
+    if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
+    if (d.kind == shape::lognormal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
+    require(sound, printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered range and a spread that is "
+                           "not negative", field, length_text(d).c_str(), least));
+}
+
+inline void check_arrivals(const arrival_data& a) {
+    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    require(a.kind != arrival_kind::replay, given + "trace files are not read by this version, use poisson, gamma or steps");
+    if (a.kind == arrival_kind::closed_loop) {
+        require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
+        require(a.think_s >= 0 && a.users_ramp_s >= 0, given + "think time and ramp cannot be negative");
+        return;
+    }
+    require(a.max_in_flight >= 0, given + "max_in_flight must be at least 1");
+    if (a.kind == arrival_kind::all_at_once) return;
+    if (a.kind == arrival_kind::steps) {
+        require(a.stages.size() > 0, given + "it needs at least one stage");
+        for (const load_step& s : a.stages)
+            require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0, given + "every stage needs a rate and a time above zero");
+        return;
+    }
+    require(rate_ok(a.rate), given + "the rate must be above 0 and at most 1000000 requests/s");
+    if (a.kind == arrival_kind::gamma)
+        require(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000, given + "burstiness runs from 0.01 to 1000");
+    if (a.kind == arrival_kind::ramp) require(rate_ok(a.rate_to) && a.over_s > 0, given + "both rates and the time must be above zero");
+}
+
+/// Measured requests that one repeat will have, 0 where only the run can tell.
+inline long long expected_requests(const plan& p) {
+    double by_time = infinity;
+    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
+        const double seconds = p.duration_s > 0 ? p.duration_s : p.arrivals.kind == arrival_kind::steps ? planned_length(p.arrivals) : 0;
+        const bool varying = p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
+        if (seconds > 0) by_time = varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
+    } else if (p.duration_s > 0) {
+        return 0;
+    }
+    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
+    const double n = std::min(by_time, by_count);
+    return std::isfinite(n) ? std::llround(n) : 0;
+}
+
+/// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
+inline double expected_seconds(const plan& p) {
+    if (!p.is_open_loop()) return p.duration_s;
+    if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
+    const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests, p.duration_s, p.seed);
+    return s.measured_to;
+}
+
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+}
+
+inline void check_slo(const slo& s, const plan& p) {
+    const statistic_data& w = s.what;
+    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    const auto measured = [&](metric_id id) { return id != metric_id::queue_time && id != metric_id::server_metric; };
+    for (const predicate_step& step : w.where)
+        require(step.op != predicate_step::op_kind::compare || measured(step.metric), given + "queue_time is not measured by this version");
+    require(measured(w.metric), given + "server-side metrics are not read by this version");
+    require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1), given + "a percentile lies strictly between 0 and 1");
+    if (s.factor != 0 || s.bound == 0) {
+        require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
+        require(p.has_baseline, given + "the scenario has no baseline");
+        require(!is_share(w.metric), given + "a share is judged against a limit of its own, not against the baseline's");
+        require(w.metric != metric_id::startup_time, given + "startup times of two servers are not compared by this version");
+    } else {
+        require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
+        require(!is_share(w.metric) || s.bound < 1, given + "the limit must be under 100 %");
+    }
+    require(!is_throughput(w.metric) || saturates(p.arrivals),
+            given + "below saturation a throughput only measures the arrival rate of " + arrival_text(p.arrivals) +
+                ", use closed_loop(n) or all_at_once()");
+    const long long n = expected_requests(p);
+    if (w.kind == statistic_kind::percentile && w.metric != metric_id::itl && n > 0) {
+        const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
+        const auto needed = static_cast<long long>(std::ceil(3 / tail - 1e-9));
+        require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so that three lie beyond it, and "
+                                             "the scenario has %lld", w.name.c_str(), needed, n));
+    }
+    const bool mean_like = w.kind == statistic_kind::mean;
+    if (mean_like)
+        for (const slo& other : p.slos)
+            require(other.what.metric != metric_id::error_rate || other.is_advisory || other.bound <= 0.05,
+                    given + "a mean over completed requests says little beside an error limit over 5 %");
+}
+
+inline std::string shared_fields(const request_options& o) {
+    if (o.extra_body.empty()) return {};
+    picojson::value v;
+    require(parse_json(str(o.extra_body), v) && v.is<picojson::object>(),
+            "options.extra_body is \"" + printable(str(o.extra_body), 80) + "\": it must be a JSON object");
+    std::string out;
+    for (const auto& [name, value] : v.get<picojson::object>()) {
+        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options"})
+            require(name != ours, "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
+        out += "," + json_quoted(name) + ":" + value.serialize();
+    }
+    return out;
+}
+
+inline void plan_workload(plan& p, const scenario& s) {
+    const box& w = s.workload.what();
+    require(w.get<dataset>() == nullptr, "workload is a dataset: files are not read by this version, use synthetic{} or prompts({...})");
+    p.common.max_tokens = s.options.max_tokens ? *s.options.max_tokens : 0;
+    if (const auto* list = w.get<prompt_list>()) {
+        require(list->items.size() > 0, "workload is prompts({}): it needs at least one prompt");
+        for (const text& t : list->items) p.prompts.push_back(str(t));
+        p.workload_text = printed("%zu prompts", p.prompts.size());
+        p.forces_length = s.options.ignore_eos;
+        return;
+    }
+    const auto* given = w.get<synthetic>();
+    const synthetic made = given ? *given : synthetic{};
+    check_length(made.prompt_tokens, "workload.prompt_tokens", 1);
+    check_length(made.output_tokens, "workload.output_tokens", 1);
+    check_length(made.shared_prefix, "workload.shared_prefix", 0);
+    require(p.common.max_tokens == 0, "options.max_tokens is set: a synthetic workload says its own output_tokens");
+    p.prompt_tokens = made.prompt_tokens;
+    p.output_tokens = made.output_tokens;
+    p.shared_prefix = made.shared_prefix;
+    p.forces_length = true;
+    p.workload_text = "synthetic, prompt " + length_text(p.prompt_tokens) + " tokens, output " + length_text(p.output_tokens) + " tokens" +
+                      (p.shared_prefix.a > 0 ? ", shared prefix " + length_text(p.shared_prefix) + " tokens" : "");
+}
+
+/// Throws std::invalid_argument with one sentence for the first thing that is unsound.
+inline plan planned(const scenario& s, std::uint64_t default_seed) {
+    plan p;
+    p.arrivals = s.arrivals.data();
+    check_arrivals(p.arrivals);
+    p.warmup_requests = s.warmup.requests();
+    p.warmup_s = s.warmup.seconds();
+    p.requests = s.requests;
+    p.duration_s = s.duration.seconds();
+    p.has_baseline = s.baseline.given();
+    p.limits = s.limits;
+    p.client = s.client;
+    for (const slo& x : s.slos) p.slos.push_back(x);
+
+    require(p.warmup_requests >= 0 && p.warmup_requests <= 1000000, printed("warmup is %lld requests: it runs from 0 to 1000000", p.warmup_requests));
+    require(p.warmup_s >= 0 && p.warmup_s <= 86400, printed("warmup is %g s: it runs from 0 to 86400 s", p.warmup_s));
+    require(p.requests >= 0 && p.requests <= 100000000, printed("requests is %lld: it runs from 1 to 100000000", p.requests));
+    require(p.duration_s >= 0 && p.duration_s <= 86400, printed("duration is %g s: it runs from 0 to 86400 s", p.duration_s));
+    const bool has_own_length = p.arrivals.kind == arrival_kind::steps;
+    require(p.requests > 0 || p.duration_s > 0 || has_own_length, "neither requests nor duration is set: the scenario would never end");
+    require(p.arrivals.kind != arrival_kind::all_at_once || (p.requests > 0 && p.duration_s == 0),
+            "arrivals is all_at_once: it needs requests, and no duration");
+    require(p.arrivals.kind != arrival_kind::all_at_once || p.warmup_s == 0, "arrivals is all_at_once: its warm-up is a number of requests");
+    require(s.repeats >= 0 && s.repeats <= 100, printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes", static_cast<long long>(s.repeats)));
+    require(s.seed >= 0, printed("seed is %lld: it cannot be negative", static_cast<long long>(s.seed)));
+    require(s.client.threads >= 0 && s.client.threads <= 64, printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default", static_cast<long long>(s.client.threads)));
+    require(s.traffic == replayed, "traffic is fresh: this version judges replayed traffic only");
+    require(s.baseline.file().empty(), "baseline is stored(\"" + str(s.baseline.file()) + "\"): stored results are not read by this version");
+    require(s.options.stream, "options.stream is false: this version measures streams only");
+    require(!s.options.max_tokens || *s.options.max_tokens >= 1, "options.max_tokens must be at least 1");
+    require(!s.options.temperature || (*s.options.temperature >= 0 && *s.options.temperature <= 10), "options.temperature runs from 0 to 10");
+    const std::pair<const char*, time_span> waits[] = {{"connect", s.limits.connect}, {"first_event", s.limits.first_event},
+        {"between_events", s.limits.between_events}, {"total", s.limits.total}, {"drain", s.limits.drain}};
+    for (const auto& [name, t] : waits)
+        require(t.seconds() > 0 && t.seconds() <= 86400, printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name, t.seconds()));
+
+    p.seed = s.seed > 0 ? static_cast<std::uint64_t>(static_cast<long long>(s.seed)) : default_seed;
+    p.common.temperature = s.options.temperature ? *s.options.temperature : not_a_number;
+    p.common.system_prompt = str(s.options.system_prompt);
+    p.common.extra_fields = shared_fields(s.options);
+    plan_workload(p, s);
+
+    p.first_repeats = p.has_baseline ? first_pair_look : first_look;
+    p.most_repeats = p.has_baseline ? last_pair_look : last_look;
+    if (s.repeats > 0) {
+        p.most_repeats = static_cast<int>(s.repeats);
+        require(p.slos.empty() || p.most_repeats >= p.first_repeats,
+                printed("repeats is %d: a verdict needs at least %d", p.most_repeats, p.first_repeats));
+    } else if (p.slos.empty()) {
+        p.most_repeats = 3;
+    }
+    for (const slo& x : p.slos) check_slo(x, p);
+    return p;
+}
+
+// Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
+inline constexpr const char* prompt_words[] = {
+    "the", "of", "and", "to", "in", "is", "for", "on", "that", "by", "this", "with", "you", "it", "not", "or",
+    "be", "are", "from", "at", "as", "your", "all", "have", "new", "more", "an", "was", "we", "will", "home", "can",
+    "us", "about", "if", "page", "my", "has", "search", "free", "but", "our", "one", "other", "do", "no", "time", "they",
+    "site", "he", "up", "may", "what", "which", "their", "news", "out", "use", "any", "there", "see", "only", "so", "his"};
+
+inline void append_words(std::string& out, int count, generator& random) {
+    for (int i = 0; i < count; ++i) {
+        if (!out.empty()) out += ' ';
+        out += prompt_words[random.below(std::size(prompt_words))];
+    }
+}
+
+/// Lengths that request `index` of the trace asks for: the same in every repeat and arm.
+struct trace_item {
+    int prompt_tokens = 0;
+    int output_tokens = 0;
+};
+inline trace_item item_of(const plan& p, std::size_t index) {
+    generator random(p.seed, 1000 + index);
+    return {drawn_length(p.prompt_tokens, random, 1, p.prompt_values), drawn_length(p.output_tokens, random, 1, p.output_values)};
+}
+
+/// The request itself. The words depend on the repeat and the arm, so that no prefix cache has seen
+/// them; only a shared prefix is common to the requests of one repeat.
+inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index) {
+    request_spec r = p.common;
+    r.force_length = p.forces_length;
+    if (!p.prompts.empty()) {
+        r.prompt = p.prompts[index % p.prompts.size()];
+        return r;
+    }
+    const trace_item item = item_of(p, index);
+    const std::uint64_t salt = mixed(p.seed ^ mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
+    generator shared(salt, 1), own(salt, 1000 + index), prefix(p.seed, 3);
+    const int common = std::min(drawn_length(p.shared_prefix, prefix, 0), item.prompt_tokens);
+    append_words(r.prompt, common, shared);
+    append_words(r.prompt, item.prompt_tokens - common, own);
+    r.max_tokens = item.output_tokens;
+    return r;
+}
+
+/// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
+class fnv1a {
+public:
+    void add(const void* data, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
+    }
+    void add(long long v) {
+        for (int i = 0; i < 8; ++i) {
+            const auto byte = static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
+            add(&byte, 1);
+        }
+    }
+    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
+
+private:
+    std::uint64_t h_ = 0xCBF29CE484222325ull;
+};
+
+/// Identifies the traffic: send times to the microsecond and lengths of the first requests.
+inline std::string trace_hash(const plan& p) {
+    fnv1a h;
+    std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
+    if (p.is_open_loop()) {
+        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests, p.duration_s, p.seed);
+        for (const double t : s.at) h.add(std::llround(t * 1e6));
+        n = s.at.size();
+    } else {
+        h.add(p.arrivals.users);
+        h.add(std::llround(p.arrivals.think_s * 1e6));
+    }
+    for (std::size_t i = 0; i < std::min<std::size_t>(n, 100000); ++i) {
+        if (!p.prompts.empty()) {
+            const std::string& prompt = p.prompts[i % p.prompts.size()];
+            h.add(prompt.data(), prompt.size());
+            continue;
+        }
+        const trace_item item = item_of(p, i);
+        h.add(item.prompt_tokens);
+        h.add(item.output_tokens);
+    }
+    return h.text();
+}

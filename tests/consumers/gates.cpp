@@ -1,0 +1,17 @@
+// A user's gate file, shared by the consumer projects.
+#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+
+using namespace llmbench;
+
+TEST_CASE("the simulated server answers") {
+    gate({
+        .target = simulated(engine{}),
+        .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(4)},
+        .arrivals = closed_loop(4),
+        .warmup = 4,
+        .requests = 40,
+        .repeats = 2,
+        .slos = {mean(tpot) <= 10_s},
+    });
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The ways in which a program may include the header: each is compiled, linked and run.
+#   tests/inclusion/run.sh CASE        uses $CXX (default g++) and $CPPFLAGS
+set -euo pipefail
+cd "$(dirname "$0")"
+case=${1:?usage: run.sh CASE}
+read -ra cxx <<< "${CXX:-g++} ${CPPFLAGS:-}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+flags=(-std=c++20 -I../.. -Wall -Wextra -Wshadow -Wconversion -Werror -pthread)
+sources=("$case.cpp")
+if [[ $case == two_units ]]; then sources=(two_units_a.cpp two_units_b.cpp); fi
+"${cxx[@]}" "${flags[@]}" "${sources[@]}" -o "$work/program"
+
+if [[ $case == no_doctest ]]; then
+    "${cxx[@]}" "${flags[@]}" -M no_doctest.cpp > "$work/headers"
+    if grep doctest/ "$work/headers"; then
+        echo "LLMBENCH_NO_DOCTEST still includes doctest"
+        exit 1
+    fi
+fi
+cd "$work"
+env -u LLMBENCH_URL LLMBENCH_REPORT_DIR="$work/report" ./program
+echo "works: $case"

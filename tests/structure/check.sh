@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# The shape of llmbench.hpp, cheap to check and easy to lose: order, size, macros, includes.
+#   tests/structure/check.sh       uses $CXX (default g++) and $CPPFLAGS
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+header=llmbench.hpp
+max_lines=8000 max_columns=100 max_preprocessed_bytes=150000
+read -ra cxx <<< "${CXX:-g++} -std=c++20 ${CPPFLAGS:-}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+# check NAME COMMAND...: the command says on stdout what is wrong, and succeeds if nothing is.
+check() {
+    local name=$1
+    shift
+    if "$@" > "$work/log" 2>&1; then passed=$((passed + 1)); echo "ok: $name"
+    else failed=$((failed + 1)); echo "NOT OK: $name"; head -n 40 "$work/log"; fi
+}
+
+# The table is the "//   [D3] SLO expressions" lines above the include guard.
+contents_equal_banners() {
+    sed -n '/^#ifndef LLMBENCH_HPP/q; s|^//   \(\[[A-Z][0-9]*\] .*\)$|\1|p' "$header" \
+        > "$work/contents"
+    sed -n 's|^// ===== \(\[[A-Z][0-9]*\] .*[^ =]\) =*$|\1|p' "$header" > "$work/banners"
+    [[ -s $work/contents ]] && diff "$work/contents" "$work/banners"
+}
+
+banners_fill_the_line() {
+    awk -v width="$max_columns" '
+        /^\/\/ =====/ && length($0) != width { print FNR ": " length($0) " columns"; bad = 1 }
+        END { exit bad }' "$header"
+}
+
+# A byte order mark, a tab or a stray byte would shift columns; bytes are counted, not characters.
+columns() { ! LC_ALL=C grep -nE "^.{$((max_columns + 1)),}|	| +\$" "$header"; }
+
+lines() {
+    local n
+    n=$(wc -l < "$header")
+    echo "$n lines, at most $max_lines"
+    ((n <= max_lines))
+}
+
+# Ours, the three short names, and the configuration of the two libraries below us.
+macro_names() {
+    ! grep -nE '^[[:space:]]*#[[:space:]]*define[[:space:]]' "$header" |
+        grep -vE 'define[[:space:]]+(LLMBENCH_|(CHECK|REQUIRE|WARN)_SLO\(|DOCTEST_CONFIG_|ASIO_)'
+}
+
+# What a file with gates reads, compared with what doctest alone would make it read.
+headers_of() { "${cxx[@]}" -I. -M -x c++ "$1" | tr ' ' '\n' | grep '^/' | sort -u; }
+included_headers() {
+    local expensive='memory|functional|chrono|iostream|ostream|sstream|string|string_view|vector'
+    expensive+='|optional|variant|map|unordered_map|thread|mutex|algorithm|filesystem|coroutine'
+    echo '#include <doctest/doctest.h>' > "$work/doctest_only.cpp"
+    headers_of "$work/doctest_only.cpp" > "$work/doctest_headers"
+    headers_of tests/structure/three_gates.cpp > "$work/gate_headers"
+    [[ -s $work/gate_headers ]] || return 1
+    ! comm -13 "$work/doctest_headers" "$work/gate_headers" |
+        grep -E "/asio|/picojson|/($expensive)\$"
+}
+
+preprocessed_size() {
+    local n
+    n=$("${cxx[@]}" -I. -E tests/structure/three_gates.cpp | wc -c)
+    echo "$n bytes after preprocessing, at most $max_preprocessed_bytes"
+    ((n <= max_preprocessed_bytes))
+}
+
+# The file up to the end of a section compiles, so nothing there leans on what stands below. Open at
+# a banner are the include guard and the two namespaces, never `detail`.
+cut_after() {
+    local cut="$work/cut.hpp" opened closed
+    awk -v tag="[$1]" '
+        /^\/\/ =====/ { if (seen) exit; seen = ($3 == tag) }
+        /^}  \/\/ inline namespace v0/ { exit }
+        { print }' "$header" > "$cut"
+    opened=$(grep -cE '^#[[:space:]]*if' "$cut" || true)
+    closed=$(grep -cE '^#[[:space:]]*endif' "$cut" || true)
+    echo '}}' >> "$cut"
+    for ((; closed < opened; closed++)); do echo '#endif' >> "$cut"; done
+    printf '#include "cut.hpp"\n' > "$work/cut.cpp"
+    "${cxx[@]}" -Wall -Wextra -Werror -fsyntax-only "$work/cut.cpp"
+}
+
+check "the table of contents equals the banners" contents_equal_banners
+check "every banner fills the line" banners_fill_the_line
+check "no line is too long, no tab, no trailing space" columns
+check "the header is not too long" lines
+check "every macro has our prefix" macro_names
+check "a file with gates reads no expensive header" included_headers
+check "a file with gates stays small" preprocessed_size
+while read -r section; do
+    check "the header ends well after [$section]" cut_after "$section"
+done < <(sed -n 's|^// ===== \[\(D[0-9]*\)\] .*|\1|p' "$header")
+echo "$passed passed, $failed failed"
+((failed == 0))

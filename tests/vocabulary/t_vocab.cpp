@@ -1,0 +1,188 @@
+// Every public name, in a file that has included and opened everything a user may have.
+#include <bits/stdc++.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <signal.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+using namespace llmbench;
+using namespace std;
+using namespace std::chrono;
+using namespace std::chrono_literals;
+
+static scenario base = {
+    .target = simulated(engine{.slots = 32}),
+    .workload = prompts({"one", "two"}),
+    .arrivals = poisson(8_rps).max_in_flight(64),
+    .warmup = 10_s,
+    .requests = 300,
+};
+static const slo_list chat = {p99(ttft) <= 300_ms, mean(tpot) <= 25_ms};
+
+TEST_CASE("all fields in order") {
+    gate({
+        .name = "everything",
+        .target = process{.command = "server --port {port}",
+                          .ready = "/health",
+                          .env = {{"A", "1"}, {"B", "2"}},
+                          .working_directory = "/srv",
+                          .restart_between_repeats = true},
+        .baseline = stored("main.json"),
+        .workload = dataset{.path = "x.jsonl", .format = openai_jsonl},
+        .arrivals = gamma(8_rps, 0.5),
+        .warmup = 20,
+        .requests = 300,
+        .duration = 30_s,
+        .repeats = 3,
+        .traffic = fresh,
+        .slos = chat,
+        .seed = 42,
+        .limits = {.connect = 2_s,
+                   .first_event = 30_s,
+                   .between_events = 10s,
+                   .total = 300_s,
+                   .drain = 60_s},
+        .options = {.max_tokens = 256,
+                    .temperature = 0.7,
+                    .system_prompt = "be brief",
+                    .ignore_eos = true,
+                    .stream = true,
+                    .extra_body = R"({"top_k": 1})"},
+    });
+}
+TEST_CASE("targets") {
+    CHECK(process{.env = {{"A", "1"}}}.env.size() == 1);
+    CHECK(prompts({"a", "b"}).items.size() == 2);
+    int n = 5;
+    (void)scenario{.seed = n};
+    scenario s = base;
+    s.target = endpoint{.url = "http://h",
+                        .model = "m",
+                        .api = openai_completions,
+                        .api_key_env = "KEY",
+                        .headers = {{"X-A", "1"}, {"X-B", "2"}},
+                        .metrics_url = "http://h/metrics",
+                        .tls = {.verify = false}};
+    for (auto a : {openai_chat, openai_completions, tgi, triton, ollama})
+        s.target = endpoint{.url = "u", .api = a};
+    s.baseline = simulated(engine{});
+    s.target = simulated();
+    s.target = simulated({.slots = 8,
+                          .decode_step = 10_ms,
+                          .prefill_per_token = 50us,
+                          .jitter = 0.1,
+                          .faults = {.error_rate = 1_pct, .stop_after = 100}});
+    s.baseline = process{.command = "x"};
+    s.baseline = s.target;
+    gate({.target = endpoint{.url = "u"},
+          .baseline = simulated(engine{.slots = 3}),
+          .slos = {mean(tpot) <= 1.05 * baseline, mean(tpot) <= baseline,
+                   mean(tpot) <= 105_pct * baseline, output_throughput >= 0.95 * baseline}});
+    string url = "http://x";
+    string_view sv = "m";
+    s.target = endpoint{.url = url, .model = std::string(sv)};
+}
+TEST_CASE("lengths and loads") {
+    auto heavy = base;
+    heavy.arrivals = poisson(16_rps);
+    for (auto d : {fixed(128), uniform(1, 5), normal(512, 100), lognormal(512, 0.6),
+                   empirical("lengths.txt")})
+        heavy.workload = synthetic{.prompt_tokens = d, .output_tokens = 128};
+    heavy.workload = synthetic{.prompt_tokens = 512_tokens, .output_tokens = fixed(size_t{3})};
+    heavy.arrivals = constant(0.5_rps);
+    heavy.arrivals = gamma(2_rps, 0.25).max_in_flight(8);
+    heavy.arrivals = ramp(1_rps, 32_rps, 2_min);
+    heavy.arrivals = ramp(1_rps, 32_rps, 2min);
+    heavy.arrivals = steps({{4_rps, 30_s}, {.rate = 8_rps, .lasts = 30s}}).max_in_flight(8);
+    heavy.arrivals = replay("trace.csv");
+    heavy.arrivals = all_at_once();
+    heavy.arrivals = closed_loop(16).think(2_s).ramp(10s);
+    heavy.requests = vector<int>(5).size();
+    heavy.duration = 1500ms;
+    heavy.duration = 1.5s;
+    heavy.duration = 1h;
+    heavy.warmup = 5s;
+    for (auto w : {sharegpt, dolly, openai_jsonl, coco_captions})
+        heavy.workload = dataset{.path = "p", .format = w};
+    heavy.traffic = replayed;
+    vector<string> v{"a", "b"};
+    heavy.workload = prompts(v);
+    heavy.workload = prompts({"a", string("b")});
+    gate(heavy);
+}
+TEST_CASE("slos") {
+    const slo_list all = {
+        p50(ttft) <= 300_ms,
+        p75(tpot) <= 300ms,
+        p90(itl) <= 0.5_s,
+        p95(e2e) <= 20_s,
+        p99(normalized_latency) <= 50_ms,
+        p999(ttft_from_send) <= 1500us,
+        startup_time <= 2_min,
+        p5(decode_speed) >= 15_tps,
+        min(decode_speed) >= 1_tps,
+        percentile(ttft_per_prompt_token, 0.42) <= 1_ms,
+        max(itl) <= 2_s,
+        mean(queue_time) <= 1_min,
+        p50(prefill_speed) >= 1000_tps,
+        p50(decode_speed) >= 20.5_tps,
+        output_throughput >= 400_tps,
+        total_throughput >= 400_tps,
+        request_throughput >= 7.5_rps,
+        error_rate <= 0.5_pct,
+        error_rate <= 99.5_pct,
+        goodput(ttft <= 300_ms && tpot <= 30ms && decode_speed >= 20_tps) >= 95_pct,
+        max(server_metric("vllm:num_requests_waiting")) <= 10,
+        mean(server_metric("x")) <= 0.5,
+        advisory(p99(ttft) <= 450_ms),
+        p99(ttft) <= 1.1 * baseline,
+        p99(ttft) <= 300_ms,
+    };
+    gate({.slos = all});
+    const auto r = run(base);
+    for (const auto& s : all) {
+        CHECK_SLO(r, s);
+        cout << s << '\n';
+    }
+    WARN_SLO(r, goodput(ttft <= 300_ms && tpot <= 30_ms) >= 95_pct);
+    REQUIRE_SLO(run({.requests = 3, .duration = 3_s}), p99(ttft) <= 1_s);
+    CHECK_SLO(r, advisory(error_rate <= 1_pct));
+    CHECK(max(3, 4) == 4);
+    CHECK(fixed(3).a > 0);
+    CHECK(min(3, 4) == 3);
+    cout << std::fixed << 1.0 << '\n';
+    CHECK(::gamma(3.0) > 0);
+    (void)time(nullptr);
+    (void)y0(1.0);
+    duration<double> dd{1.0};
+    scenario z{.duration = dd};
+    (void)z;
+    (void)r.estimate(p99(ttft));
+    (void)r.estimate(error_rate);
+    (void)r.verdicts();
+    (void)r.self_check();
+    const slo_verdict v = judge(r, all[0]);
+    cout << v.line() << v.explain() << v.estimate.value << to_string(v.outcome) << exit_code()
+         << '\n';
+    CHECK(v.outcome != verdict::invalid);
+    for (const record& q : r.requests())
+        if (q.phase == run_phase::measure && q.status == request_status::ok) cout << q.id;
+    INFO("as text: ", all[0]);
+    std::ostringstream os;
+    os << all[0];
+    CHECK(os.str() == "p50(ttft) <= 300 ms");
+    auto baseline = 3;
+    auto ttft = 4;
+    auto limits = 5;
+    auto endpoint = 6;
+    (void)baseline;
+    (void)ttft;
+    (void)limits;
+    (void)endpoint;  // user's own names
+}
