@@ -3297,3 +3297,2463 @@ inline std::string trace_hash(const plan& p) {
     }
     return h.text();
 }
+
+// ===== [P12] reports ================================================================================
+
+/// Where a gate's server stood and what it was.
+struct target_facts {
+    std::string kind{};   // endpoint, process, simulated
+    std::string url{};
+    std::string model{};
+    std::string api{};
+};
+
+/// One gate, measured and judged, as every report shows it.
+struct gate_report {
+    plan what{};
+    target_facts target{};
+    target_facts baseline{};
+    measurement measured{};
+    std::vector<slo_verdict> verdicts{};
+    self_check_t self_check{};
+    std::string refusal{};  // why nothing was measured
+    int exit_class = 0;     // 0, 1, 2, 3 or 77
+};
+
+inline const char* exit_class_name(int c) {
+    switch (c) {
+    case 0: return "passed";
+    case 1: return "failed";
+    case 2: return "refused";
+    case 3: return "invalid";
+    default: return "skipped";
+    }
+}
+
+/// The statistic over all repeats of an arm: the geometric mean of what each repeat shows.
+inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    std::vector<double> logs;
+    for (const repeat_data& d : arm) {
+        const double v = evaluate(what, d);
+        if (std::isnan(v)) continue;
+        if (std::isinf(v) || v <= 0) return is_share(what.metric) ? v : std::isinf(v) ? infinity : 0;
+        logs.push_back(std::log(v));
+    }
+    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+}
+
+struct metric_row {
+    metric_id metric;
+    double mean, p50, p90, p99, max;
+};
+inline constexpr metric_id table_metrics[] = {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
+                                              metric_id::ttft_from_send};
+inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
+    const auto value = [&](statistic_kind kind, double q) {
+        statistic_data s;
+        s.kind = kind;
+        s.metric = id;
+        s.q = q;
+        return over_repeats(s, arm);
+    };
+    return {id, value(statistic_kind::mean, 0), value(statistic_kind::percentile, 0.5), value(statistic_kind::percentile, 0.9),
+            value(statistic_kind::percentile, 0.99), value(statistic_kind::max, 0)};
+}
+inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
+    statistic_data s;
+    s.metric = id;
+    return over_repeats(s, arm);
+}
+
+struct status_count {
+    request_status status;
+    std::size_t count;
+    std::string example;
+};
+/// Measured requests by outcome, most frequent failures first, ok in front.
+inline std::vector<status_count> status_counts(const std::vector<repeat_data>& arm) {
+    std::vector<status_count> counts{{request_status::ok, 0, ""}};
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            auto at = std::find_if(counts.begin(), counts.end(), [&](const status_count& c) { return c.status == r.status; });
+            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
+            ++at->count;
+        }
+    std::stable_sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+    return counts;
+}
+inline std::string status_text(const std::vector<repeat_data>& arm) {
+    const std::vector<status_count> counts = status_counts(arm);
+    std::size_t all = 0;
+    for (const status_count& c : counts) all += c.count;
+    std::string t = printed("%zu of %zu requests ok", counts[0].count, all);
+    for (std::size_t i = 1; i < counts.size(); ++i)
+        t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status), counts[i].example.c_str());
+    return t;
+}
+
+inline std::string self_check_text(const self_check_t& c) {
+    std::string t = printed("sends late by p50 %s, p99 %s, max %s", time_text(c.lateness_p50).c_str(),
+                            time_text(c.lateness_p99).c_str(), time_text(c.lateness_max).c_str());
+    if (c.asked_rate > 0) t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
+    t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections", c.cpu_share * 100,
+                 c.coalesced_share * 100, c.connections_opened);
+    return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
+}
+
+inline std::string plan_text(const plan& p) {
+    std::string t = arrival_text(p.arrivals);
+    const long long n = expected_requests(p);
+    if (n > 0) t += printed(", %lld requests", n);
+    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
+    t += p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s) : printed(" after %lld to warm up", p.warmup_requests);
+    return t + ", " + p.workload_text + printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+}
+inline std::string repeats_text(const plan& p) {
+    const char* unit = p.has_baseline ? "pairs" : "repeats";
+    if (p.slos.empty() || p.first_repeats == p.most_repeats) return printed("%d %s", p.most_repeats, unit);
+    return printed("%d to %d %s", p.first_repeats, p.most_repeats, unit);
+}
+inline std::string target_text(const target_facts& t) {
+    std::string s = t.kind == "endpoint" ? t.url : t.kind + " at " + t.url;
+    return t.model.empty() ? s : s + ", model " + t.model;
+}
+
+/// The block that closes a gate on the console.
+inline std::string console_text(const gate_report& g) {
+    std::string out = printed("\n%s: %s\n", g.what.name.c_str(), exit_class_name(g.exit_class));
+    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    for (const slo_verdict& v : g.verdicts) out += "  " + verdict_line(v) + "\n";
+    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
+    for (const metric_id id : table_metrics) {
+        const metric_row r = metric_row_of(id, g.measured.candidate);
+        out += printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id), time_text(r.mean).c_str(), time_text(r.p50).c_str(),
+                       time_text(r.p90).c_str(), time_text(r.p99).c_str(), time_text(r.max).c_str());
+    }
+    out += printed("  output %s, %s\n", value_text(metric_id::output_throughput, run_value(metric_id::output_throughput, g.measured.candidate)).c_str(),
+                   status_text(g.measured.candidate).c_str());
+    if (!g.measured.baseline.empty()) out += "  baseline: " + status_text(g.measured.baseline) + "\n";
+    return out + "  client: " + self_check_text(g.self_check) + "\n";
+}
+
+/// Writes JSON with two-space indentation and keys in the order they come.
+class json_writer {
+public:
+    json_writer& key(std::string_view name) {
+        separate();
+        out_ += json_quoted(name) + ": ";
+        after_key_ = true;
+        return *this;
+    }
+    json_writer& open(char bracket) {
+        separate();
+        out_ += bracket;
+        closers_ += bracket == '{' ? '}' : ']';
+        first_ = true;
+        return *this;
+    }
+    json_writer& close() {
+        const char closer = closers_.back();
+        closers_.pop_back();
+        if (!first_) newline();
+        out_ += closer;
+        first_ = false;
+        return *this;
+    }
+    json_writer& raw(const std::string& v) {
+        separate();
+        out_ += v;
+        return *this;
+    }
+    json_writer& value(double v) { return raw(json_number(v)); }
+    json_writer& value(long long v) { return raw(std::to_string(v)); }
+    json_writer& value(std::string_view v) { return raw(json_quoted(v)); }
+    template <class T>
+    json_writer& field(std::string_view name, const T& v) {
+        key(name);
+        if constexpr (std::is_same_v<T, bool>) return raw(v ? "true" : "false");
+        else if constexpr (integer<T>) return value(static_cast<long long>(v));
+        else if constexpr (std::is_floating_point_v<T>) return value(v);
+        else return value(std::string_view(v));
+    }
+    const std::string& text() const { return out_; }
+
+private:
+    void newline() { out_ += '\n' + std::string(2 * closers_.size(), ' '); }
+    void separate() {
+        if (after_key_) { after_key_ = false; return; }
+        if (closers_.empty()) return;
+        if (!first_) out_ += ',';
+        first_ = false;
+        newline();
+    }
+    std::string out_{}, closers_{};
+    bool first_ = true;
+    bool after_key_ = false;
+};
+
+inline void write_target(json_writer& j, const char* name, const target_facts& t) {
+    j.key(name).open('{').field("kind", t.kind).field("url", t.url).field("model", t.model).field("api", t.api).close();
+}
+
+inline void write_verdict(json_writer& j, const slo_verdict& v) {
+    j.open('{').field("slo", v.what.text().c_str()).field("verdict", to_string(v.outcome)).field("advisory", v.what.is_advisory);
+    j.field("metric", metric_name(v.what.what.metric)).field("estimate", v.estimate.value);
+    j.key("interval").open('[').value(v.estimate.low).value(v.estimate.high).close();
+    j.field("limit", v.limit).field("relative_to_baseline", v.what.factor > 0).field("headroom", headroom(v));
+    j.field("detectable", v.detectable).field("repeats", v.repeats).field("requests", v.requests);
+    j.field("method", v.method.c_str()).field("reason", v.reason.c_str()).field("arithmetic", v.arithmetic.c_str());
+    j.field("file", v.what.at.file).field("line", v.what.at.line).close();
+}
+
+inline void write_arm(json_writer& j, const char* name, const std::vector<repeat_data>& arm) {
+    j.key(name).open('{');
+    for (const metric_id id : table_metrics) {
+        const metric_row r = metric_row_of(id, arm);
+        j.key(metric_name(id)).open('{').field("mean", r.mean).field("p50", r.p50).field("p90", r.p90).field("p99", r.p99).field("max", r.max).close();
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput, metric_id::request_throughput,
+                               metric_id::error_rate, metric_id::startup_time})
+        j.field(metric_name(id), run_value(id, arm));
+    j.key("statuses").open('{');
+    for (const status_count& c : status_counts(arm)) j.field(to_string(c.status), c.count);
+    j.close();
+    j.key("repeats").open('[');
+    for (const repeat_data& d : arm) {
+        j.open('{').field("index", d.index).field("window_from_ns", d.window_from_ns).field("window_to_ns", d.window_to_ns);
+        j.field("asked_rate", d.asked_rate).field("achieved_rate", d.achieved_rate).field("connections_opened", d.connections_opened);
+        j.field("content_events", d.content_events).field("coalesced_events", d.coalesced_events).field("cpu_share", d.cpu_share);
+        j.field("startup_s", d.startup_s).field("target_gone", d.target_gone).field("interrupted", d.interrupted).close();
+    }
+    j.close().close();
+}
+
+struct environment_facts {
+    std::string os{}, cpu{}, compiler{};
+    int cores = 0;
+    std::string started_at{};
+};
+
+/// Where each record's gaps lie in events.bin, and the file's hash.
+struct event_index {
+    std::vector<long long> offsets{};
+    std::string hash{};
+};
+
+inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env, const event_index& events, int exit_code) {
+    json_writer j;
+    j.open('{').field("schema", "llmbench/result/1");
+    j.field("version", printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR, LLMBENCH_VERSION_PATCH));
+    j.field("definitions", definitions_version).field("exit_code", exit_code);
+    j.key("environment").open('{').field("started_at", env.started_at).field("os", env.os).field("cpu", env.cpu).field("cores", env.cores).field("compiler", env.compiler).close();
+    j.key("gates").open('[');
+    for (const gate_report& g : gates) {
+        j.open('{').field("name", g.what.name).field("outcome", exit_class_name(g.exit_class)).field("refusal", g.refusal);
+        j.field("file", g.what.file).field("line", g.what.line);
+        if (!g.refusal.empty()) { j.close(); continue; }
+        write_target(j, "target", g.target);
+        if (g.what.has_baseline) write_target(j, "baseline_target", g.baseline);
+        j.key("scenario").open('{').field("arrivals", arrival_text(g.what.arrivals)).field("offered_rate", g.what.arrivals.rate);
+        j.field("users", g.what.arrivals.kind == arrival_kind::closed_loop ? g.what.arrivals.users : 0).field("max_in_flight", g.what.arrivals.max_in_flight);
+        j.field("workload", g.what.workload_text).field("warmup_requests", g.what.warmup_requests).field("warmup_s", g.what.warmup_s);
+        j.field("requests", g.what.requests).field("duration_s", g.what.duration_s).field("repeats_planned", repeats_text(g.what));
+        j.field("seed", static_cast<long long>(g.what.seed)).field("trace_hash", trace_hash(g.what)).close();
+        j.key("slos").open('[');
+        for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
+        j.close();
+        write_arm(j, "candidate", g.measured.candidate);
+        if (g.what.has_baseline) write_arm(j, "baseline", g.measured.baseline);
+        const self_check_t& c = g.self_check;
+        j.key("self_check").open('{').field("ok", c.ok).field("reason", c.reason.c_str()).field("lateness_p50", c.lateness_p50);
+        j.field("lateness_p99", c.lateness_p99).field("lateness_max", c.lateness_max).field("late_share", c.late_share);
+        j.field("asked_rate", c.asked_rate).field("achieved_rate", c.achieved_rate).field("coalesced_share", c.coalesced_share);
+        j.field("cpu_share", c.cpu_share).field("connections_opened", c.connections_opened).close().close();
+    }
+    j.close();
+    // One long line: the offsets are for programs.
+    std::string offsets = "[";
+    for (const long long o : events.offsets) offsets += (offsets.size() > 1 ? "," : "") + std::to_string(o);
+    j.key("events").open('{').field("file", "events.bin").field("unit", "microseconds, uint32 little-endian");
+    j.field("fnv1a_64", events.hash).key("offsets").raw(offsets + "]").close().close();
+    return j.text() + "\n";
+}
+
+/// One line of records.jsonl.
+inline std::string record_json(const record& r, const std::string& gate) {
+    const auto when = [](long long ns) { return ns ? std::to_string(ns) : std::string("null"); };
+    std::string s = "{\"id\":" + json_quoted(str(r.id)) + ",\"gate\":" + json_quoted(gate);
+    s += printed(",\"arm\":\"%s\",\"repeat\":%d,\"phase\":\"%s\"", to_string(r.arm), r.repeat, to_string(r.phase));
+    s += ",\"scheduled_ns\":" + when(r.scheduled_ns) + ",\"dispatched_ns\":" + when(r.dispatched_ns) + ",\"connected_ns\":" +
+         when(r.connected_ns) + ",\"sent_ns\":" + when(r.sent_ns) + ",\"first_token_ns\":" + when(r.first_token_ns) +
+         ",\"last_token_ns\":" + when(r.last_token_ns) + ",\"end_ns\":" + when(r.end_ns);
+    s += printed(",\"prompt_tokens\":%d,\"output_tokens\":%d,\"token_source\":\"%s\",\"events\":%d,\"first_event_tokens\":%d",
+                 r.prompt_tokens, r.output_tokens, to_string(r.token_source), r.events, r.first_event_tokens);
+    s += printed(",\"status\":\"%s\",\"http_status\":", to_string(r.status)) + (r.http_status ? std::to_string(r.http_status) : "null");
+    const auto words = [](const text& t) { return t.empty() ? std::string("null") : json_quoted(str(t)); };
+    return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) + "}\n";
+}
+
+/// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an error.
+inline std::string junit_xml(const std::vector<gate_report>& gates) {
+    int tests = 0, failures = 0, errors = 0, skipped = 0;
+    std::string suites;
+    for (const gate_report& g : gates) {
+        std::string body;
+        int t = 0, f = 0, e = 0, k = 0;
+        const auto open = [&](const std::string& name, const std::string& file, int line) {
+            ++t;
+            return "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" + xml_escaped(name) + "\" file=\"" +
+                   xml_escaped(file) + "\" line=\"" + std::to_string(line) + "\" time=\"0\">\n";
+        };
+        const auto child = [](const char* tag, const std::string& message) {
+            return "      <" + std::string(tag) + " message=\"" + xml_escaped(message) + "\"/>\n";
+        };
+        if (!g.refusal.empty()) {
+            const bool skip = g.exit_class == 77;
+            ++(skip ? k : e);
+            body += open("gate", g.what.file, g.what.line) + child(skip ? "skipped" : "error", g.refusal) + "    </testcase>\n";
+        }
+        for (const slo_verdict& v : g.verdicts) {
+            const std::string file = *v.what.at.file ? v.what.at.file : g.what.file;
+            body += open(str(v.what.text()), file, *v.what.at.file ? v.what.at.line : g.what.line);
+            body += "      <properties>\n";
+            const std::pair<const char*, double> properties[] = {{"estimate", v.estimate.value}, {"interval_low", v.estimate.low},
+                {"interval_high", v.estimate.high}, {"limit", v.limit}};
+            for (const auto& [name, value] : properties)
+                body += printed("        <property name=\"%s\" value=\"%s\"/>\n", name, json_number(value).c_str());
+            body += printed("        <property name=\"verdict\" value=\"%s\"/>\n      </properties>\n", to_string(v.outcome));
+            const std::string line = verdict_line(v);
+            if (v.outcome == verdict::fail && !v.what.is_advisory) { ++f; body += child("failure", line); }
+            else if (v.outcome == verdict::invalid && !v.what.is_advisory) { ++e; body += child("error", line); }
+            else if (v.outcome != verdict::pass) { ++k; body += child("skipped", line); }
+            body += "    </testcase>\n";
+        }
+        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" +
+                  printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"0\">\n", t, f, e, k) + body + "  </testsuite>\n";
+        tests += t; failures += f; errors += e; skipped += k;
+    }
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
+           printed("<testsuites name=\"llmbench\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"0\">\n", tests, failures, errors, skipped) +
+           suites + "</testsuites>\n";
+}
+
+inline constexpr const char* report_style = R"css(
+:root{color-scheme:light dark;--ink:#1c2024;--dim:#5b6570;--line:#d8dde3;--back:#fff;--pass:#116329;--fail:#b3261e;--wait:#8a5a00;--bad:#7a1fa2}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--dim:#a3adb8;--line:#3a424b;--back:#15181b;--pass:#6fdd8b;--fail:#ff8a80;--wait:#f5c542;--bad:#d9a0f0}}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;margin:0 auto;padding:1rem}
+h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
+td.n,th.n{text-align:right}td.why{white-space:normal;min-width:16rem;color:var(--dim)}
+.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive,.skipped{color:var(--wait)}.invalid{color:var(--bad)}
+.verdict{font-weight:600}p.dim{color:var(--dim)}
+)css";
+
+inline std::string report_html(const std::vector<gate_report>& gates, const environment_facts& env) {
+    std::string h = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>llmbench report</title>\n<style>" +
+                    std::string(report_style) + "</style>\n</head>\n<body>\n<h1>llmbench report</h1>\n";
+    h += "<p class=\"dim\">" + xml_escaped(env.started_at + ", " + env.os + ", " + env.cpu + printed(", %d cores", env.cores)) + "</p>\n";
+    const auto table = [](const std::string& head, const std::string& rows) {
+        return "<div class=\"scroll\"><table>\n<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n";
+    };
+    for (const gate_report& g : gates) {
+        h += "<section>\n<h2>" + xml_escaped(g.what.name) + "</h2>\n<p>" + xml_escaped(std::string("This gate ") + (g.exit_class == 3 ? "is " : g.exit_class ? "was " : "") + exit_class_name(g.exit_class)) + ".</p>\n";
+        if (!g.refusal.empty()) { h += "<p>" + xml_escaped(g.refusal) + "</p>\n</section>\n"; continue; }
+        std::string rows;
+        for (const slo_verdict& v : g.verdicts) {
+            const auto shown = [&](double x) { return xml_escaped(v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x)); };
+            const double room = headroom(v);
+            rows += std::string("<tr><td class=\"verdict ") + to_string(v.outcome) + "\">" + to_string(v.outcome) + "</td><td>" + xml_escaped(str(v.what.text())) +
+                    "</td><td class=\"n\">" + shown(v.estimate.value) + "</td><td class=\"n\">" + shown(v.estimate.low) + " to " + shown(v.estimate.high) +
+                    "</td><td class=\"n\">" + (std::isnan(room) || is_share(v.what.what.metric) ? std::string("") : printed("%+.1f %%", room * 100)) +
+                    "</td><td class=\"why\">" + xml_escaped(str(v.reason)) + "</td></tr>\n";
+        }
+        h += table("<th>verdict</th><th>objective</th><th class=\"n\">measured</th><th class=\"n\">interval</th><th class=\"n\">headroom</th><th>why</th>", rows);
+        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline}) {
+            if (arm->empty()) continue;
+            rows.clear();
+            for (const metric_id id : table_metrics) {
+                const metric_row r = metric_row_of(id, *arm);
+                rows += std::string("<tr><th scope=\"row\">") + metric_name(id) + "</th>";
+                for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max}) rows += "<td class=\"n\">" + time_text(v) + "</td>";
+                rows += "</tr>\n";
+            }
+            h += "<h3>" + std::string(arm == &g.measured.baseline ? "Baseline" : "Measured") + "</h3>\n";
+            h += table("<td></td><th class=\"n\">mean</th><th class=\"n\">p50</th><th class=\"n\">p90</th><th class=\"n\">p99</th><th class=\"n\">max</th>", rows);
+            h += "<p>Output " + value_text(metric_id::output_throughput, run_value(metric_id::output_throughput, *arm)) + ", " + xml_escaped(status_text(*arm)) + ".</p>\n";
+        }
+        h += "<p class=\"dim\">Load: " + xml_escaped(plan_text(g.what)) + ".<br>Target: " + xml_escaped(target_text(g.target)) +
+             (g.what.has_baseline ? "; baseline: " + xml_escaped(target_text(g.baseline)) : "") + ".<br>Client: " + xml_escaped(self_check_text(g.self_check)) +
+             ".<br>Gate: " + xml_escaped(g.what.file + ":" + std::to_string(g.what.line)) + "</p>\n</section>\n";
+    }
+    return h + "</body>\n</html>\n";
+}
+
+/// For a CI step summary: verdicts as one table a gate.
+inline std::string summary_md(const std::vector<gate_report>& gates) {
+    const auto cell = [](std::string s) {
+        for (std::size_t i = 0; i < s.size(); ++i)
+            if (std::strchr("|<>`*_", s[i])) s.insert(i++, 1, '\\');
+        return s;
+    };
+    std::string out;
+    bool undecided = false;
+    for (const gate_report& g : gates) {
+        out += "### " + cell(g.what.name) + ": " + exit_class_name(g.exit_class) + "\n\n";
+        if (!g.refusal.empty()) { out += cell(g.refusal) + "\n\n"; continue; }
+        out += "| verdict | objective | measured | interval | note |\n| --- | --- | ---: | ---: | --- |\n";
+        for (const slo_verdict& v : g.verdicts) {
+            const auto shown = [&](double x) { return v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x); };
+            undecided |= v.outcome == verdict::inconclusive && !v.what.is_advisory;
+            out += std::string("| ") + to_string(v.outcome) + " | " + cell(str(v.what.text())) + " | " + shown(v.estimate.value) + " | " + shown(v.estimate.low) +
+                   " to " + shown(v.estimate.high) + " | " + cell(str(v.reason)) + " |\n";
+        }
+        out += "\n";
+    }
+    return (undecided ? "**Some objectives are inconclusive: green does not mean shown.**\n\n" : "") + out;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
+#endif  // LLMBENCH_CORE
+
+#if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_IMPLEMENTED)
+#define LLMBENCH_IMPLEMENTED
+
+#ifdef LLMBENCH_MAIN
+#include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
+#endif
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+
+#include <asio/io_context.hpp>               // one per client thread, one for the simulated server
+#include <asio/ip/tcp.hpp>                   // simulated server
+#include <asio/post.hpp>                     // what must wait for the current handler
+#include <asio/posix/stream_descriptor.hpp>  // client sockets
+#include <asio/steady_timer.hpp>             // sends, steps, limits
+#include <asio/write.hpp>                    // simulated server
+
+#include <atomic>      // shared counters
+#include <cerrno>      // socket errors
+#include <chrono>      // steady_clock
+#include <cstdlib>     // getenv
+#include <ctime>       // started_at
+#include <filesystem>  // report directory
+#include <fstream>     // reports
+#include <functional>  // callbacks of the simulated server
+#include <iostream>    // console
+#include <memory>      // connections
+#include <mutex>       // the simulated server's log
+#include <queue>       // users by the time they are ready
+#include <sstream>     // files as text
+#include <thread>      // client threads
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// ===== [E1] clock, environment, files ===============================================================
+
+/// CLOCK_MONOTONIC, nanoseconds.
+inline long long now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
+    return std::chrono::steady_clock::time_point(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::nanoseconds(ns)));
+}
+inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+inline std::string environment(const char* name) {
+    const char* v = std::getenv(name);
+    return v ? v : "";
+}
+inline bool environment_says_yes(const char* name) {
+    const std::string v = environment(name);
+    return v == "1" || v == "true" || v == "yes" || v == "on";
+}
+inline std::string report_directory() {
+    const std::string d = environment("LLMBENCH_REPORT_DIR");
+    return d.empty() ? "llmbench-report" : d;
+}
+/// LLMBENCH_SEED, else 1.
+inline std::uint64_t default_seed() {
+    const std::string s = environment("LLMBENCH_SEED");
+    if (s.empty()) return 1;
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), seed);
+    require(error == std::errc{} && end == s.data() + s.size() && seed > 0, "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
+    return seed;
+}
+enum class inconclusive_means : unsigned char { warn, fail, skip };
+inline inconclusive_means inconclusive_policy() {
+    const std::string s = environment("LLMBENCH_INCONCLUSIVE");
+    if (s == "fail") return inconclusive_means::fail;
+    if (s == "skip") return inconclusive_means::skip;
+    require(s.empty() || s == "warn", "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
+    return inconclusive_means::warn;
+}
+
+/// The file appears whole or not at all.
+inline void write_file(const std::filesystem::path& path, const std::string& content) {
+    const std::filesystem::path draft = path.string() + ".tmp";
+    {
+        std::ofstream out(draft, std::ios::binary);
+        out.write(content.data(), static_cast<std::streamsize>(content.size()));
+        if (!out) throw std::runtime_error("cannot write " + path.string());
+    }
+    std::filesystem::rename(draft, path);
+}
+
+/// One number a line; empty lines are passed over.
+inline std::vector<double> read_numbers(const std::string& path, const char* field) {
+    std::ifstream in(path);
+    require(static_cast<bool>(in), printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str()));
+    std::vector<double> values;
+    std::string line;
+    for (int number = 1; std::getline(in, line); ++number) {
+        const std::string_view t = trimmed(line);
+        if (t.empty() || t == "\r") continue;
+        double v = 0;
+        const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
+        const std::string_view rest(end, static_cast<std::size_t>(t.data() + t.size() - end));
+        require(error == std::errc{} && (rest.empty() || rest == "\r") && v >= 1 && v <= 1e7,
+                printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line", path.c_str(), number, printable(t, 60).c_str(), field));
+        values.push_back(v);
+    }
+    require(!values.empty(), printed("%s is empirical(\"%s\"): the file holds no lengths", field, path.c_str()));
+    return values;
+}
+
+inline environment_facts environment_now() {
+    environment_facts f;
+    utsname u{};
+    if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
+    std::ifstream cpu("/proc/cpuinfo");
+    for (std::string line; std::getline(cpu, line);)
+        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos) {
+            f.cpu = std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
+            break;
+        }
+    f.cores = static_cast<int>(std::thread::hardware_concurrency());
+    f.compiler = __VERSION__;
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char buffer[32];
+    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    f.started_at = buffer;
+    return f;
+}
+
+/// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
+inline std::atomic<bool> interrupted{false};
+/// Process groups to end when a second signal ends us at once.
+inline std::atomic<pid_t> groups_to_end[16];
+
+inline void on_interrupt(int signal) {
+    if (interrupted.exchange(true)) {
+        for (auto& g : groups_to_end)
+            if (const pid_t pid = g.load(); pid > 0) ::kill(-pid, SIGKILL);
+        ::_exit(128 + signal);
+    }
+}
+/// Handles SIGINT and SIGTERM for as long as it lives.
+class interrupt_guard {
+public:
+    interrupt_guard() {
+        struct sigaction action{};
+        action.sa_handler = on_interrupt;
+        sigemptyset(&action.sa_mask);
+        ::sigaction(SIGINT, &action, &old_int_);
+        ::sigaction(SIGTERM, &action, &old_term_);
+    }
+    ~interrupt_guard() {
+        ::sigaction(SIGINT, &old_int_, nullptr);
+        ::sigaction(SIGTERM, &old_term_, nullptr);
+    }
+    interrupt_guard(const interrupt_guard&) = delete;
+    interrupt_guard& operator=(const interrupt_guard&) = delete;
+
+private:
+    struct sigaction old_int_{}, old_term_{};
+};
+
+// ===== [E2] blocking requests and processes =========================================================
+
+/// A file descriptor that closes itself.
+class descriptor {
+public:
+    descriptor() = default;
+    explicit descriptor(int fd) : fd_(fd) {}
+    descriptor(descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+    descriptor& operator=(descriptor&& o) noexcept { std::swap(fd_, o.fd_); return *this; }
+    ~descriptor() { if (fd_ >= 0) ::close(fd_); }
+    int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
+
+private:
+    int fd_ = -1;
+};
+
+struct address {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+};
+
+/// All addresses of a host. Throws std::runtime_error where there is none.
+inline std::vector<address> resolved(const http_url& u) {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    const int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
+    if (error != 0) throw std::runtime_error("the host \"" + printable(u.host) + "\" cannot be resolved: " + ::gai_strerror(error));
+    std::vector<address> out;
+    for (const addrinfo* a = found; a; a = a->ai_next) {
+        address x;
+        std::memcpy(&x.storage, a->ai_addr, a->ai_addrlen);
+        x.size = a->ai_addrlen;
+        out.push_back(x);
+    }
+    ::freeaddrinfo(found);
+    return out;
+}
+
+/// A non-blocking socket on its way to `to`; errno where it is not.
+inline descriptor connecting_socket(const address& to) {
+    descriptor fd(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fd.get() < 0) return fd;
+    const int on = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 && errno != EINPROGRESS) {
+        const int error = errno;
+        fd = descriptor();
+        errno = error;
+    }
+    return fd;
+}
+
+struct http_answer {
+    int status = 0;
+    std::string body{};
+    std::string error{};  // why there is none
+};
+
+/// One request on a connection of its own, for what is not measured: readiness, model lists.
+inline http_answer blocking_request(const http_url& u, const std::string& request, double within_s) {
+    http_answer answer;
+    const long long deadline = now_ns() + ns_of(within_s);
+    const auto wait = [&](int fd, short events) {
+        pollfd p{fd, events, 0};
+        const long long left = (deadline - now_ns()) / 1000000;
+        return left > 0 && ::poll(&p, 1, static_cast<int>(left)) > 0;
+    };
+    std::vector<address> addresses;
+    try {
+        addresses = resolved(u);
+    } catch (const std::runtime_error& e) {
+        answer.error = e.what();
+        return answer;
+    }
+    descriptor fd;
+    for (const address& a : addresses) {
+        fd = connecting_socket(a);
+        int error = fd.get() < 0 ? errno : 0;
+        socklen_t size = sizeof error;
+        if (error == 0 && !wait(fd.get(), POLLOUT)) error = ETIMEDOUT;
+        if (error == 0) ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        if (error == 0) break;
+        answer.error = std::string("cannot connect: ") + std::strerror(error);
+        fd = descriptor();
+    }
+    if (fd.get() < 0) return answer;
+    answer.error.clear();
+    for (std::size_t sent = 0; sent < request.size();) {
+        const ssize_t n = ::send(fd.get(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
+        if (n > 0) sent += static_cast<std::size_t>(n);
+        else if (errno != EAGAIN || !wait(fd.get(), POLLOUT)) {
+            answer.error = "the connection was lost while sending";
+            return answer;
+        }
+    }
+    response_parser parser;
+    char buffer[16384];
+    while (!parser.complete() && !parser.broken()) {
+        if (!wait(fd.get(), POLLIN)) {
+            answer.error = "no answer within " + time_text(within_s);
+            return answer;
+        }
+        const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+        if (n <= 0) parser.end_of_input();
+        else parser.feed({buffer, static_cast<std::size_t>(n)}, [&](std::string_view body) {
+            if (answer.body.size() < (8u << 20)) answer.body.append(body);
+        });
+    }
+    answer.status = parser.complete() ? parser.status() : 0;
+    answer.error = parser.error();
+    return answer;
+}
+
+inline http_answer blocking_get(const http_url& u, const std::string& path, const std::string& fields, double within_s) {
+    return blocking_request(u, "GET " + path + " HTTP/1.1\r\nHost: " + u.authority() + "\r\nConnection: close\r\n" + fields + "\r\n", within_s);
+}
+
+/// A port of the loopback interface that nothing listens on now.
+inline int free_port() {
+    const descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof a;
+    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 || ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
+        throw std::runtime_error("no free port can be had on 127.0.0.1");
+    return ntohs(a.sin_port);
+}
+
+/// The last lines of a text file, for error messages.
+inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream all;
+    all << in.rdbuf();
+    const std::string s = all.str();
+    return s.size() > bytes ? "..." + s.substr(s.size() - bytes) : s;
+}
+
+/// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
+class server_process {
+public:
+    server_process(const process& p, int port, std::string log) : log_(std::move(log)) {
+        std::string command = str(p.command);
+        for (std::size_t at; (at = command.find("{port}")) != std::string::npos;) command.replace(at, 6, std::to_string(port));
+        std::vector<std::string> env;
+        for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
+        const std::string directory = str(p.working_directory);
+        const pid_t parent = ::getpid();
+        pid_ = ::fork();
+        if (pid_ < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
+        if (pid_ == 0) child(command, env, directory, parent);
+        ::setpgid(pid_, pid_);
+        for (auto& slot : groups_to_end) {
+            pid_t none = 0;
+            if (slot.compare_exchange_strong(none, pid_)) break;
+        }
+    }
+    ~server_process() { stop(); }
+    server_process(const server_process&) = delete;
+    server_process& operator=(const server_process&) = delete;
+
+    /// "" while it runs, else how it ended.
+    std::string how_it_ended() {
+        if (pid_ > 0 && ended_.empty()) {
+            int status = 0;
+            if (::waitpid(pid_, &status, WNOHANG) == pid_)
+                ended_ = WIFSIGNALED(status) ? printed("was ended by signal %d", WTERMSIG(status))
+                                             : printed("exited with status %d", WEXITSTATUS(status));
+        }
+        return ended_;
+    }
+    void stop() {
+        if (pid_ <= 0) return;
+        ::kill(-pid_, SIGTERM);
+        for (int i = 0; i < 250 && (how_it_ended().empty() || ::kill(-pid_, 0) == 0); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        ::kill(-pid_, SIGKILL);
+        if (ended_.empty()) ::waitpid(pid_, nullptr, 0);
+        for (auto& slot : groups_to_end) {
+            pid_t ours = pid_;
+            slot.compare_exchange_strong(ours, 0);
+        }
+        pid_ = -1;
+    }
+    std::string log_tail() const { return tail_of(log_); }
+    const std::string& log_path() const { return log_; }
+
+private:
+    [[noreturn]] void child(const std::string& command, std::vector<std::string>& env, const std::string& directory, pid_t parent) {
+        ::setpgid(0, 0);
+        // A crash of ours must not leave the server behind. What the shell started itself is reached
+        // by replacing the shell with it.
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(127);
+        const int out = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
+        const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (out >= 0) { ::dup2(out, 1); ::dup2(out, 2); }
+        if (in >= 0) ::dup2(in, 0);
+        for (std::string& e : env) ::putenv(e.data());
+        if (!directory.empty() && ::chdir(directory.c_str()) != 0) {
+            ::dprintf(2, "cannot enter %s: %s\n", directory.c_str(), std::strerror(errno));
+            ::_exit(127);
+        }
+        const bool simple = command.find_first_of(";&|<>()\n") == std::string::npos;
+        const std::string line = simple ? "exec " + command : command;
+        ::execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
+        ::_exit(127);
+    }
+    std::string log_;
+    std::string ended_{};
+    pid_t pid_ = -1;
+};
+
+// ===== [E3] load generator ==========================================================================
+
+/// What every request of one load has in common.
+struct load_target {
+    http_url url{};
+    std::vector<address> addresses{};
+    std::string path{};
+    std::string fields{};  // header lines that all requests share, authorization included
+    std::string model{};
+    api_format api = openai_chat;
+};
+
+/// One stretch of load: requests `first` to `last` (not included) of the trace.
+struct load_order {
+    const plan* what = nullptr;
+    const load_target* target = nullptr;
+    run_arm arm = run_arm::candidate;
+    int repeat = 0;
+    std::string id_prefix{};
+    std::size_t first = 0, last = 0;
+    std::vector<long long> send_at{};  // of an open loop, offsets in ns; empty: closed loop
+    long long measured_from_ns = 0;    // offset; of a warm-up that is a time
+    bool measured_by_time = false;
+    std::size_t warmup = 0;            // requests of the trace that warm up, else
+};
+
+struct finished_request {
+    std::size_t index = 0;
+    record what{};
+    std::vector<std::uint32_t> gaps{};
+    double lateness = 0;
+};
+
+/// What the threads of one load share. Nothing here is touched once per event.
+struct load_state {
+    std::atomic<std::size_t> next{0};              // closed loop: the next request of the trace
+    std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
+    std::atomic<long long> exhausted_at{0};        // closed loop: when the first user had nothing left
+    std::atomic<long long> sent{0}, done{0}, failed{0};
+    long long start_ns = 0;
+};
+
+/// One thread's share of the load: its own io_context, connections, users and records.
+class load_worker {
+public:
+    load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
+        : order_(order), plan_(*order.what), shared_(shared), index_(index), count_(count), io_(1), due_timer_(io_), watch_timer_(io_) {
+        const long long cap = plan_.arrivals.max_in_flight;
+        const auto threads = static_cast<long long>(count);
+        cap_ = cap > 0 ? std::max(1ll, cap / threads + (static_cast<long long>(index) < cap % threads)) : 0;
+        next_open_ = index;
+    }
+
+    void run() {
+        timespec before{}, after{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+        const long long began = now_ns();
+        if (order_.send_at.empty()) start_users();
+        prepare();
+        arm_due_timer();
+        arm_watch_timer();
+        io_.run();
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+        const double cpu = static_cast<double>(after.tv_sec - before.tv_sec) + static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
+        cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
+    }
+
+    std::vector<finished_request>& finished() { return finished_; }
+    long long connections_opened() const { return connections_opened_; }
+    long long content_events() const { return content_events_; }
+    long long coalesced_events() const { return coalesced_events_; }
+    double cpu_share() const { return cpu_share_; }
+
+private:
+    struct prepared_request {
+        std::size_t index = 0;
+        std::string bytes{};
+        bool ready = false;
+    };
+    struct waiting_request {
+        std::size_t index = 0;
+        long long scheduled_ns = 0;
+        int user = -1;
+    };
+    struct ready_user {
+        long long at_ns = 0;
+        int user = 0;
+        bool operator>(const ready_user& o) const { return at_ns != o.at_ns ? at_ns > o.at_ns : user > o.user; }
+    };
+
+    /// One connection and, while it is busy, the request on it.
+    class connection : public std::enable_shared_from_this<connection> {
+    public:
+        explicit connection(load_worker& w) : worker_(w), socket_(w.io_) {}
+
+        void start(const waiting_request& w, std::string bytes, long long dispatched_ns, double lateness) {
+            request_ = w;
+            bytes_ = std::move(bytes);
+            rec_ = record{};
+            rec_.scheduled_ns = w.scheduled_ns;
+            rec_.dispatched_ns = dispatched_ns;
+            lateness_ = lateness;
+            timeline_.reset();
+            retried_ = false;
+            delivered_ = false;
+            reused_ = socket_.is_open();
+            if (!reused_) return connect(0);
+            rec_.connected_ns = now_ns();
+            send();
+        }
+        bool is_usable() {
+            // A server may have closed an idle connection, or sent what nobody asked for.
+            char byte = 0;
+            return socket_.is_open() && ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+        }
+        void close() {
+            asio::error_code ignored;
+            socket_.close(ignored);
+            ++epoch_;
+        }
+        /// Ends the request with this outcome, and the connection with it.
+        void abandon(request_status status, const std::string& why) {
+            timeline_.fail(status, why);
+            close();
+            deliver();
+            worker_.forget(*this);
+        }
+        void check_limits(long long now) {
+            if (delivered_) {
+                if (now - drain_from_ns_ > 1000000000) abandon(request_status::ok, "");
+                return;
+            }
+            const llmbench::limits& l = worker_.plan_.limits;
+            const auto over = [&](long long since, time_span limit) { return since > 0 && now - since > ns_of(limit.seconds()); };
+            const auto within = [](const char* what, const char* field, time_span t) {
+                return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
+            };
+            if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect)) return abandon(request_status::connect, within("no connection", "connect", l.connect));
+            if (over(rec_.dispatched_ns, l.total)) return abandon(request_status::timeout, within("not complete", "total", l.total));
+            if (rec_.sent_ns == 0) return;
+            if (timeline_.events() == 0 && over(rec_.sent_ns, l.first_event)) return abandon(request_status::timeout, within("no content", "first_event", l.first_event));
+            if (timeline_.events() > 0 && over(timeline_.last_content_ns(), l.between_events))
+                return abandon(request_status::timeout, within("no further content", "between_events", l.between_events));
+        }
+        bool is_delivered() const { return delivered_; }
+        std::size_t slot = 0;  // in the worker's list of busy connections
+
+    private:
+        void connect(std::size_t which) {
+            connect_from_ns_ = connect_from_ns_ == 0 || which == 0 ? now_ns() : connect_from_ns_;
+            const auto& addresses = worker_.order_.target->addresses;
+            descriptor fd = connecting_socket(addresses[which]);
+            if (fd.get() < 0) return on_connect_error(which, errno);
+            ++worker_.connections_opened_;
+            asio::error_code error;
+            socket_.assign(fd.release(), error);
+            if (error) return on_connect_error(which, error.value());
+            const auto epoch = ++epoch_;
+            socket_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this(), epoch, which](asio::error_code e) {
+                if (epoch != self->epoch_ || e) return;
+                int so_error = 0;
+                socklen_t size = sizeof so_error;
+                ::getsockopt(self->socket_.native_handle(), SOL_SOCKET, SO_ERROR, &so_error, &size);
+                if (so_error != 0) return self->on_connect_error(which, so_error);
+                self->rec_.connected_ns = now_ns();
+                self->send();
+            });
+        }
+        void on_connect_error(std::size_t which, int error) {
+            close();
+            if (which + 1 < worker_.order_.target->addresses.size()) return connect(which + 1);
+            abandon(request_status::connect, std::string("cannot connect: ") + std::strerror(error));
+        }
+        void send() {
+            http_.reset();
+            events_.reset();
+            body_.clear();
+            written_ = 0;
+            rec_.sent_ns = now_ns();
+            ++worker_.shared_.sent;
+            const auto epoch = ++epoch_;
+            write_some(epoch);
+            if (epoch == epoch_) read_later(epoch);
+        }
+        void write_some(unsigned epoch) {
+            while (written_ < bytes_.size()) {
+                const ssize_t n = ::send(socket_.native_handle(), bytes_.data() + written_, bytes_.size() - written_, MSG_NOSIGNAL);
+                if (n > 0) { written_ += static_cast<std::size_t>(n); continue; }
+                if (errno == EINTR) continue;
+                if (errno != EAGAIN && errno != EWOULDBLOCK) return on_lost(std::strerror(errno));
+                socket_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this(), epoch](asio::error_code e) {
+                    if (epoch == self->epoch_ && !e) self->write_some(epoch);
+                });
+                return;
+            }
+        }
+        void read_later(unsigned epoch) {
+            socket_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this(), epoch](asio::error_code e) {
+                if (epoch == self->epoch_ && !e) self->read_now(epoch);
+            });
+        }
+        void read_now(unsigned epoch) {
+            auto& buffer = worker_.buffer_;
+            const ssize_t n = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+            const long long now = now_ns();  // the arrival stamp of everything in this read
+            if (n < 0 && (errno == EAGAIN || errno == EINTR)) return read_later(epoch);
+            if (n <= 0) return on_end_of_input(now, n == 0 ? "" : std::strerror(errno));
+            const int events_before = timeline_.events();
+            const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+            const std::size_t used = http_.feed(bytes, [&](std::string_view body) { on_body(body, now); });
+            const int events = timeline_.events() - events_before;
+            worker_.content_events_ += events;
+            worker_.coalesced_events_ += std::max(0, events - 1);
+            if (http_.broken()) return abandon(request_status::protocol, http_.error());
+            if (http_.complete()) return on_complete(now, used == bytes.size());
+            if (timeline_.ended()) deliver();
+            if (epoch == epoch_) read_later(epoch);
+        }
+        bool is_stream() const {
+            return http_.status() / 100 == 2 && 
+                   same_ignoring_case(http_.header("content-type").substr(0, 17), "text/event-stream");
+        }
+        void on_body(std::string_view body, long long now) {
+            if (!is_stream()) {
+                body_.append(body.substr(0, std::min(body.size(), 65536 - std::min<std::size_t>(body_.size(), 65536))));
+                return;
+            }
+            const bool whole = events_.feed(body, [&](std::string_view type, std::string_view data) {
+                if (!timeline_.ended()) timeline_.on_event(read_openai_event(type, data), now);
+            });
+            if (!whole) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+        }
+        /// The whole answer is here.
+        void on_complete(long long now, bool nothing_follows) {
+            if (is_stream()) timeline_.on_body_end(now);
+            else on_other_answer();
+            const bool keep = http_.keep_alive() && nothing_follows && written_ == bytes_.size();
+            if (!keep) close();
+            deliver();
+            worker_.release(*this, keep);
+        }
+        void on_other_answer() {
+            picojson::value v;
+            const std::string told = parse_json(body_, v) ? error_message(v) : "";
+            const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
+            if (http_.status() / 100 == 3)
+                timeline_.fail(request_status::http, printed("HTTP %d, a redirect to \"%s\": name the final URL", http_.status(), printable(http_.header("location"), 100).c_str()));
+            else if (http_.status() / 100 != 2)
+                timeline_.fail(request_status::http, printed("HTTP %d", http_.status()) + (detail.empty() ? "" : ": " + detail));
+            else if (!told.empty())
+                timeline_.fail(request_status::server, detail);
+            else
+                timeline_.fail(request_status::protocol, "the answer is \"" + printable(http_.header("content-type"), 60) + "\" and not an event stream");
+        }
+        void on_end_of_input(long long now, const std::string& error) {
+            if (http_.untouched() && !delivered_) return on_lost(error.empty() ? "the server closed it" : error);
+            http_.end_of_input();
+            if (http_.complete()) return on_complete(now, true);
+            // A stream that was cut: what it said so far decides what it was.
+            if (is_stream()) timeline_.on_body_end(now);
+            abandon(request_status::protocol, error.empty() ? http_.error() : "the connection was lost: " + error);
+        }
+        /// The connection broke before any byte of the answer. A reused one may have been closed by
+        /// the server at the very moment we sent: that is no failure, so it is tried once afresh.
+        void on_lost(const std::string& why) {
+            close();
+            if (reused_ && !retried_) {
+                retried_ = true;
+                rec_.connected_ns = rec_.sent_ns = 0;
+                return connect(0);
+            }
+            abandon(request_status::truncated, "the connection was lost before an answer: " + why);
+        }
+        void deliver() {
+            if (delivered_) return;
+            delivered_ = true;
+            drain_from_ns_ = now_ns();
+            timeline_.write_to(rec_);
+            rec_.http_status = http_.head_done() ? http_.status() : 0;
+            if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
+            worker_.on_delivered(request_, std::move(rec_), timeline_.gaps_us(), lateness_);
+        }
+
+        load_worker& worker_;
+        asio::posix::stream_descriptor socket_;
+        waiting_request request_{};
+        record rec_{};
+        stream_timeline timeline_{};
+        response_parser http_{};
+        event_stream_parser events_{};
+        std::string bytes_{}, body_{};
+        std::size_t written_ = 0;
+        double lateness_ = 0;
+        long long connect_from_ns_ = 0, drain_from_ns_ = 0;
+        unsigned epoch_ = 0;  // what an earlier wait reports is ignored once this has moved on
+        bool reused_ = false, retried_ = false, delivered_ = false;
+    };
+    using connection_ptr = std::shared_ptr<connection>;
+
+    // ---- what is due
+
+    void start_users() {
+        const auto users = static_cast<std::size_t>(plan_.arrivals.users);
+        for (std::size_t u = index_; u < users; u += count_) {
+            const double offset = plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
+            users_.push({shared_.start_ns + ns_of(offset), static_cast<int>(u)});
+        }
+    }
+    /// The next planned time, 0 where nothing is planned any more.
+    long long next_due() const {
+        if (!order_.send_at.empty()) return next_open_ < order_.send_at.size() ? shared_.start_ns + order_.send_at[next_open_] : 0;
+        return users_.empty() ? 0 : users_.top().at_ns;
+    }
+    void arm_due_timer() {
+        const long long due = next_due();
+        if (due == 0) return finish_if_done();
+        const long long ahead = plan_.client.spin ? 200000 : 0;
+        due_timer_.expires_at(time_point_of(due - ahead));
+        due_timer_.async_wait([this, due](asio::error_code e) {
+            if (e || stopping_) return;
+            while (plan_.client.spin && now_ns() < due) {}
+            on_due();
+        });
+    }
+    void on_due() {
+        for (long long due = next_due(); due != 0 && due <= now_ns() && !stopping_; due = next_due()) {
+            if (!order_.send_at.empty()) {
+                const waiting_request w{order_.first + next_open_, due, -1};
+                next_open_ += count_;
+                if (cap_ > 0 && in_flight_ >= cap_) waiting_.push_back(w);
+                else dispatch(w, due);
+            } else {
+                const ready_user u = users_.top();
+                users_.pop();
+                send_for_user(u);
+            }
+        }
+        prepare();
+        if (!stopping_) arm_due_timer();
+    }
+    void send_for_user(const ready_user& u) {
+        const long long from = shared_.measured_from.load();
+        const bool out_of_time = plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
+        const std::size_t i = out_of_time ? order_.last : shared_.next.fetch_add(1);
+        if (i >= order_.last) {
+            long long none = 0;
+            shared_.exhausted_at.compare_exchange_strong(none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns());
+            return;  // this user is done
+        }
+        dispatch({i, u.at_ns, u.user}, u.at_ns);
+    }
+    run_phase phase_of(const waiting_request& w) const {
+        const bool measured = order_.measured_by_time ? w.scheduled_ns >= shared_.start_ns + order_.measured_from_ns
+                                                      : w.index >= order_.warmup;
+        return measured ? run_phase::measure : run_phase::warmup;
+    }
+    /// `possible_ns`: when it could have been sent at the earliest, as far as we are concerned.
+    void dispatch(const waiting_request& w, long long possible_ns) {
+        std::string bytes = prepared_.ready && prepared_.index == w.index ? std::move(prepared_.bytes) : request_bytes(w.index);
+        if (prepared_.index == w.index) prepared_.ready = false;
+        const long long now = now_ns();
+        if (phase_of(w) == run_phase::measure) {
+            long long none = 0;
+            shared_.measured_from.compare_exchange_strong(none, now);
+        }
+        connection_ptr c = take_idle();
+        c->slot = busy_.size();
+        busy_.push_back(c);
+        ++in_flight_;
+        c->start(w, std::move(bytes), now, static_cast<double>(now - possible_ns) * 1e-9);
+    }
+    connection_ptr take_idle() {
+        while (!idle_.empty()) {
+            connection_ptr c = std::move(idle_.back());
+            idle_.pop_back();
+            if (c->is_usable()) return c;
+            c->close();
+        }
+        return std::make_shared<connection>(*this);
+    }
+    /// Building a long prompt takes longer than sending it, so it is done before the send is due.
+    void prepare() {
+        if (order_.send_at.empty() || next_open_ >= order_.send_at.size()) return;
+        const std::size_t i = order_.first + next_open_;
+        if (prepared_.ready && prepared_.index == i) return;
+        prepared_ = {i, request_bytes(i), true};
+    }
+    std::string request_bytes(std::size_t index) const {
+        const load_target& t = *order_.target;
+        const std::string body = openai_body(t.api, t.model, request_of(plan_, order_.arm, order_.repeat, index));
+        return "POST " + t.path + " HTTP/1.1\r\nHost: " + t.url.authority() + "\r\n" + t.fields + "X-Request-Id: " + order_.id_prefix +
+               std::to_string(index) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    }
+
+    // ---- what came back
+
+    void on_delivered(const waiting_request& w, record&& r, const std::vector<std::uint32_t>& gaps, double lateness) {
+        r.id = order_.id_prefix + std::to_string(w.index);
+        r.arm = order_.arm;
+        r.repeat = order_.repeat;
+        r.phase = phase_of(w);
+        ++shared_.done;
+        if (r.status != request_status::ok) ++shared_.failed;
+        const long long end = r.end_ns;
+        finished_.push_back({w.index, std::move(r), gaps, lateness});
+        --in_flight_;
+        if (stopping_) return;
+        if (w.user >= 0) {
+            // A failed answer that comes at once must not turn a user into a flood.
+            const bool failed = finished_.back().what.status != request_status::ok;
+            const double pause = std::max(plan_.arrivals.think_s, failed ? 0.01 : 0.0);
+            users_.push({end + ns_of(pause), w.user});
+            asio::post(io_, [this] { if (!stopping_) on_due(); });
+        } else if (!waiting_.empty()) {
+            const waiting_request next = waiting_.front();
+            waiting_.pop_front();
+            ++promised_;
+            asio::post(io_, [this, next, freed = now_ns()] {
+                --promised_;
+                if (!stopping_) dispatch(next, std::max(next.scheduled_ns, freed));
+            });
+        } else {
+            finish_if_done();
+        }
+    }
+    void forget(connection& c) {
+        std::swap(busy_[c.slot], busy_.back());
+        busy_[c.slot]->slot = c.slot;
+        busy_.pop_back();
+        finish_if_done();
+    }
+    void release(connection& c, bool keep) {
+        if (keep) idle_.push_back(busy_[c.slot]);
+        forget(c);
+    }
+    bool nothing_left() const { return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0; }
+    void finish_if_done() {
+        if (!nothing_left() || stopping_) return;
+        stop();
+    }
+    void stop() {
+        stopping_ = true;
+        asio::error_code ignored;
+        due_timer_.cancel();
+        watch_timer_.cancel();
+        for (auto& c : busy_) c->close();
+        for (auto& c : idle_) c->close();
+    }
+
+    // ---- limits
+
+    void arm_watch_timer() {
+        watch_timer_.expires_after(std::chrono::milliseconds(20));
+        watch_timer_.async_wait([this](asio::error_code e) {
+            if (e || stopping_) return;
+            const long long now = now_ns();
+            const std::vector<connection_ptr> busy = busy_;
+            for (const connection_ptr& c : busy) c->check_limits(now);
+            if (interrupted.load()) return cut_off("interrupted");
+            if (!sending_is_over()) last_due_ns_ = now;
+            else if (now - last_due_ns_ > ns_of(plan_.limits.drain.seconds()))
+                return cut_off("cut off " + time_text(plan_.limits.drain.seconds()) + " after the last send (limits.drain)");
+            if (!stopping_) arm_watch_timer();
+        });
+    }
+    bool sending_is_over() const {
+        return order_.send_at.empty() ? shared_.exhausted_at.load() != 0 : next_due() == 0 && waiting_.empty();
+    }
+    void cut_off(const std::string& why) {
+        stopping_ = true;
+        const std::vector<connection_ptr> busy = busy_;
+        for (const connection_ptr& c : busy)
+            if (!c->is_delivered()) c->abandon(request_status::cancelled, why);
+        for (const waiting_request& w : waiting_) {
+            record r;
+            r.scheduled_ns = w.scheduled_ns;
+            r.status = request_status::unsent;
+            r.error = why;
+            ++in_flight_;
+            on_delivered(w, std::move(r), {}, 0);
+        }
+        waiting_.clear();
+        stop();
+    }
+
+    const load_order& order_;
+    const plan& plan_;
+    load_state& shared_;
+    std::size_t index_, count_;
+    asio::io_context io_;
+    asio::steady_timer due_timer_, watch_timer_;
+    std::size_t next_open_ = 0;
+    std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
+    std::deque<waiting_request> waiting_{};
+    prepared_request prepared_{};
+    std::vector<connection_ptr> busy_{}, idle_{};
+    std::vector<finished_request> finished_{};
+    std::vector<char> buffer_ = std::vector<char>(256 * 1024);
+    long long in_flight_ = 0, cap_ = 0, promised_ = 0;
+    long long connections_opened_ = 0, content_events_ = 0, coalesced_events_ = 0;
+    long long last_due_ns_ = now_ns();
+    double cpu_share_ = 0;
+    bool stopping_ = false;
+};
+
+// ===== [E4] simulated server ========================================================================
+
+/// The engine model behind real sockets on a thread of its own: OpenAI chat and completions,
+/// /v1/models, /health, /tokenize, /metrics.
+class simulated_host {
+public:
+    struct log_entry {
+        std::string request_id{};
+        long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
+        int prompt_tokens = 0, output_tokens = 0;
+    };
+
+    explicit simulated_host(const engine& e, int port = 0)
+        : settings_(e), model_(e), io_(1), acceptor_(io_), step_timer_(io_), faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {
+        const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(), static_cast<unsigned short>(port));
+        acceptor_.open(at.protocol());
+        acceptor_.set_option(asio::socket_base::reuse_address(true));
+        acceptor_.bind(at);
+        acceptor_.listen(4096);
+        port_ = acceptor_.local_endpoint().port();
+        start_ns_ = now_ns();
+        accept_next();
+        thread_ = std::thread([this] { io_.run(); });
+    }
+    ~simulated_host() {
+        asio::post(io_, [this] { go_away(); });
+        thread_.join();
+    }
+    simulated_host(const simulated_host&) = delete;
+    simulated_host& operator=(const simulated_host&) = delete;
+
+    int port() const { return port_; }
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    /// Finished answers so far, as this side saw them.
+    std::vector<log_entry> log() {
+        const std::lock_guard lock(log_mutex_);
+        return log_;
+    }
+    void wait() { thread_.join(); }
+
+private:
+    /// One connection: requests in, one answer at a time out.
+    struct session : std::enable_shared_from_this<session> {
+        explicit session(simulated_host& h) : host(h), socket(h.io_) {}
+
+        void read() {
+            socket.async_read_some(asio::buffer(buffer), [self = shared_from_this()](asio::error_code e, std::size_t n) {
+                if (e) return self->gone();
+                self->take({self->buffer.data(), n});
+            });
+        }
+        void take(std::string_view bytes) {
+            if (busy) early.append(bytes);
+            else if (parser.feed(bytes)) host.on_request(*this);
+            else if (parser.broken()) return answer(400, "application/json", R"({"error":{"message":"not an HTTP/1.1 request"}})");
+            read();
+        }
+        /// An answer is complete: the next pipelined request may follow.
+        void next() {
+            busy = false;
+            const bool keep = parser.keep_alive;
+            parser.reset();
+            const std::string held = std::exchange(early, {});
+            if (!keep) close_when_written = true;
+            else if (parser.feed(held)) host.on_request(*this);
+            if (close_when_written && queue.empty()) close();
+        }
+        void write(std::string bytes) {
+            queue.push_back(std::move(bytes));
+            if (queue.size() == 1) write_more();
+        }
+        void write_more() {
+            // Straight into the socket where it takes all: the stamp in the log is then the write's own.
+            asio::error_code error;
+            socket.non_blocking(true, error);
+            while (!queue.empty()) {
+                const std::size_t n = socket.write_some(asio::buffer(queue.front()), error);
+                if (error == asio::error::would_block) break;
+                if (error) return gone();
+                if (n == queue.front().size()) queue.pop_front();
+                else queue.front().erase(0, n);
+            }
+            if (queue.empty()) {
+                if (close_when_written) close();
+                return;
+            }
+            socket.async_wait(asio::ip::tcp::socket::wait_write, [self = shared_from_this()](asio::error_code e) {
+                if (!e) self->write_more();
+            });
+        }
+        void answer(int status, const char* type, const std::string& body) {
+            write(printed("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", status, status == 200 ? "OK" : "Error", type,
+                          body.size(), status == 429 ? "Retry-After: 1\r\n" : "") + body);
+            next();
+        }
+        void chunk(const std::string& data) { write(printed("%zx\r\n", data.size()) + data + "\r\n"); }
+        void gone() {
+            if (id != 0) host.on_gone(*this);
+            close();
+        }
+        void close() {
+            asio::error_code ignored;
+            socket.close(ignored);
+            queue.clear();
+        }
+        void reset() {
+            asio::error_code ignored;
+            socket.set_option(asio::socket_base::linger(true, 0), ignored);
+            close();
+        }
+
+        simulated_host& host;
+        asio::ip::tcp::socket socket;
+        std::array<char, 16384> buffer{};
+        request_parser parser{};
+        std::string early{};  // bytes of the next request, come while this one is answered
+        std::deque<std::string> queue{};
+        log_entry entry{};
+        std::uint64_t id = 0;  // in the engine, 0: none
+        bool busy = false, close_when_written = false;
+        bool chat = true, stream = true, usage = false, to_be_reset = false, headed = false;
+        int wanted = 0, cached = 0;
+        std::string finish = "length";
+        std::string text{};  // of an answer that is not streamed
+    };
+
+    double now_s() const { return static_cast<double>(now_ns() - start_ns_) * 1e-9; }
+
+    void accept_next() {
+        auto s = std::make_shared<session>(*this);
+        acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
+            if (e) return;
+            asio::error_code ignored;
+            s->socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+            std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
+            all_.push_back(s);
+            s->read();
+            accept_next();
+        });
+    }
+    void go_away() {
+        asio::error_code ignored;
+        acceptor_.close(ignored);
+        step_timer_.cancel();
+        for (const auto& weak : all_)
+            if (const auto s = weak.lock()) s->reset();
+        generating_.clear();
+        away_ = true;
+    }
+
+    void on_request(session& s) {
+        s.busy = true;
+        const std::string& path = s.parser.path;
+        if (s.parser.method == "GET") {
+            if (path == "/health") return s.answer(200, "application/json", "{}");
+            if (path == "/v1/models")
+                return s.answer(200, "application/json", R"({"object":"list","data":[{"id":"simulated","object":"model","owned_by":"llmbench"}]})");
+            if (path == "/metrics") return s.answer(200, "text/plain; version=0.0.4", metrics());
+            return s.answer(404, "application/json", R"({"error":{"message":"no such path"}})");
+        }
+        const bool chat = path == "/v1/chat/completions", completions = path == "/v1/completions";
+        picojson::value body;
+        if (!chat && !completions && path != "/tokenize") return s.answer(404, "application/json", R"({"error":{"message":"no such path"}})");
+        if (!parse_json(s.parser.body, body) || !body.is<picojson::object>())
+            return s.answer(400, "application/json", R"({"error":{"message":"the body is not a JSON object"}})");
+        if (path == "/tokenize") {
+            const std::size_t n = words_of(prompt_of(body)).size();
+            return s.answer(200, "application/json", printed(R"({"count":%zu,"max_model_len":%lld})", n, static_cast<long long>(settings_.max_model_len)));
+        }
+        generate(s, body, chat);
+    }
+
+    static std::string prompt_of(const picojson::value& body) {
+        std::string prompt = string_member(body, "prompt");
+        if (const picojson::value* messages = member(body, "messages"); messages && messages->is<picojson::array>())
+            for (const picojson::value& m : messages->get<picojson::array>()) prompt += string_member(m, "content") + " ";
+        return prompt;
+    }
+    static std::vector<std::string_view> words_of(std::string_view s) {
+        std::vector<std::string_view> words;
+        std::size_t at = 0;
+        while ((at = s.find_first_not_of(" \t\n\r", at)) != std::string_view::npos) {
+            const std::size_t end = std::min(s.find_first_of(" \t\n\r", at), s.size());
+            words.push_back(s.substr(at, end - at));
+            at = end;
+        }
+        return words;
+    }
+
+    void generate(session& s, const picojson::value& body, bool chat) {
+        ++generations_;
+        if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after) return go_away();
+        s.entry = {std::string(s.parser.header("x-request-id")), now_ns(), 0, 0, 0, 0, 0};
+        if (faults_.uniform() < settings_.faults.error_rate.fraction)
+            return s.answer(500, "application/json", R"({"error":{"message":"an error that was asked for","type":"server_error"}})");
+        s.to_be_reset = faults_.uniform() < settings_.faults.reset_rate.fraction;
+        s.chat = chat;
+        s.headed = false;
+        s.text.clear();
+        const picojson::value* stream = member(body, "stream");
+        s.stream = stream && stream->is<bool>() && stream->get<bool>();
+        const picojson::value* options = member(body, "stream_options");
+        const picojson::value* usage = options ? member(*options, "include_usage") : nullptr;
+        s.usage = usage && usage->is<bool>() && usage->get<bool>();
+
+        const std::string prompt = prompt_of(body);
+        const std::vector<std::string_view> words = words_of(prompt);
+        engine_model::request r;
+        r.id = ++next_id_;
+        r.prompt_tokens = std::max(1, static_cast<int>(words.size()));
+        std::uint64_t hash = 0;
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            fnv1a h;
+            h.add(static_cast<long long>(hash));
+            h.add(words[i].data(), words[i].size());
+            hash = mixed(std::strtoull(h.text().c_str(), nullptr, 16));
+            if ((i + 1) % engine_model::block_tokens == 0) r.blocks.push_back(hash);
+        }
+        int most = std::max(count_member(body, "max_tokens"), count_member(body, "max_completion_tokens"));
+        if (most <= 0) most = 128;
+        const picojson::value* ignore = member(body, "ignore_eos");
+        const bool forced = ignore && ignore->is<bool>() && ignore->get<bool>();
+        // Unforced answers end by themselves, always at the same place for the same prompt.
+        const int natural = 16 + static_cast<int>(hash % 256);
+        r.output_tokens = forced ? most : std::min(most, natural);
+        s.finish = r.output_tokens < most ? "stop" : "length";
+        s.wanted = r.output_tokens;
+        s.entry.prompt_tokens = r.prompt_tokens;
+        s.id = r.id;
+        generating_[r.id] = s.shared_from_this();
+        if (settings_.faults.delay.seconds() <= 0) return submit(s, std::move(r));
+        auto timer = std::make_shared<asio::steady_timer>(io_, std::chrono::nanoseconds(ns_of(settings_.faults.delay.seconds())));
+        timer->async_wait([this, timer, r, self = s.shared_from_this()](asio::error_code e) {
+            if (!e && self->id == r.id) submit(*self, r);
+        });
+    }
+    void submit(session& s, engine_model::request r) {
+        const auto admission = model_.submit(now_s(), std::move(r));
+        if (admission == engine_model::admission::accepted) return arm_step_timer();
+        generating_.erase(s.id);
+        s.id = 0;
+        if (admission == engine_model::admission::queue_full)
+            return s.answer(429, "application/json", R"({"error":{"message":"the queue is full","type":"rate_limit"}})");
+        s.answer(400, "application/json", R"({"error":{"message":"the prompt and its answer do not fit","type":"invalid_request_error","code":"context_length_exceeded"}})");
+    }
+    void on_gone(session& s) {
+        model_.cancel(s.id);
+        generating_.erase(s.id);
+        s.id = 0;
+    }
+
+    void arm_step_timer() {
+        const double end = model_.step_end();
+        if (std::isinf(end) || away_) return;
+        step_timer_.expires_at(time_point_of(start_ns_ + ns_of(end)));
+        step_timer_.async_wait([this](asio::error_code e) {
+            if (e || away_) return;
+            while (model_.step_end() <= now_s())
+                for (const auto& emission : model_.finish_step()) emit(emission);
+            arm_step_timer();
+        });
+    }
+    void emit(const engine_model::emission& e) {
+        const auto found = generating_.find(e.id);
+        if (found == generating_.end()) return;
+        const std::shared_ptr<session> s = found->second;
+        std::string words;
+        for (int i = 0; i < e.tokens; ++i) words += std::string(" ") + prompt_words[(e.id * 7 + static_cast<std::uint64_t>(s->entry.output_tokens + i)) % std::size(prompt_words)];
+        const long long now = now_ns();
+        if (s->entry.first_write_ns == 0) s->entry.first_write_ns = now;
+        s->entry.last_write_ns = now;
+        s->entry.output_tokens += e.tokens;
+        if (!s->stream) s->text += words;
+        else write_content(*s, words);
+        if (s->to_be_reset) {
+            model_.cancel(e.id);
+            generating_.erase(e.id);
+            s->id = 0;
+            return s->reset();
+        }
+        if (!e.finished) return;
+        generating_.erase(e.id);
+        s->id = 0;
+        s->entry.done_ns = now_ns();
+        {
+            const std::lock_guard lock(log_mutex_);
+            log_.push_back(s->entry);
+        }
+        if (s->stream) {
+            write_end(*s);
+            s->next();
+        } else {
+            const std::string choice = s->chat ? "\"message\":{\"role\":\"assistant\",\"content\":" + json_quoted(s->text) + "}" : "\"text\":" + json_quoted(s->text);
+            s->answer(200, "application/json", "{" + identity(*s, false) + ",\"choices\":[{\"index\":0," + choice + ",\"finish_reason\":\"" + s->finish + "\"}],\"usage\":" + usage_of(*s) + "}");
+        }
+    }
+    static std::string identity(const session& s, bool chunk) {
+        const char* object = s.chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
+        return printed("\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"", s.chat ? "chatcmpl" : "cmpl",
+                       static_cast<unsigned long long>(s.entry.received_ns), object);
+    }
+    static std::string usage_of(const session& s) {
+        return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d}", s.entry.prompt_tokens, s.entry.output_tokens, s.entry.prompt_tokens + s.entry.output_tokens);
+    }
+    void write_content(session& s, const std::string& words) {
+        if (!s.headed) {
+            s.headed = true;
+            s.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n");
+            if (s.chat) s.chunk("data: {" + identity(s, true) + ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n");
+        }
+        const std::string piece = s.chat ? "\"delta\":{\"content\":" + json_quoted(words) + "}" : "\"text\":" + json_quoted(words);
+        s.chunk("data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece + ",\"finish_reason\":null}]}\n\n");
+    }
+    void write_end(session& s) {
+        const std::string piece = s.chat ? "\"delta\":{}" : "\"text\":\"\"";
+        std::string end = "data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece + ",\"finish_reason\":\"" + s.finish + "\"}]}\n\n";
+        if (s.usage) end += "data: {" + identity(s, true) + ",\"choices\":[],\"usage\":" + usage_of(s) + "}\n\n";
+        s.chunk(end + "data: [DONE]\n\n");
+        s.write("0\r\n\r\n");
+    }
+    /// Prometheus text with vLLM's names, so that dashboards made for it work.
+    std::string metrics() const {
+        const auto& t = model_.totals();
+        const auto gauge = [](const char* name, const char* kind, double v) {
+            return printed("# TYPE vllm:%s %s\nvllm:%s{model_name=\"simulated\"} %s\n", name, kind, name, json_number(v).c_str());
+        };
+        return gauge("num_requests_running", "gauge", static_cast<double>(model_.running())) + gauge("num_requests_waiting", "gauge", static_cast<double>(model_.waiting())) +
+               gauge("kv_cache_usage_perc", "gauge", model_.cache_usage()) + gauge("prompt_tokens_total", "counter", t.prompt_tokens) +
+               gauge("generation_tokens_total", "counter", t.generated_tokens) + gauge("request_success_total", "counter", t.finished) +
+               gauge("prefix_cache_queries_total", "counter", t.cache_queries) + gauge("prefix_cache_hits_total", "counter", t.cache_hits);
+    }
+
+    engine settings_;
+    engine_model model_;
+    asio::io_context io_;
+    asio::ip::tcp::acceptor acceptor_;
+    asio::steady_timer step_timer_;
+    generator faults_;
+    std::map<std::uint64_t, std::shared_ptr<session>> generating_{};
+    std::vector<std::weak_ptr<session>> all_{};
+    std::mutex log_mutex_{};
+    std::vector<log_entry> log_{};
+    std::thread thread_{};
+    long long start_ns_ = 0, generations_ = 0;
+    std::uint64_t next_id_ = 0;
+    int port_ = 0;
+    bool away_ = false;
+};
+
+// ===== [E5] targets brought up ======================================================================
+
+/// No server where one was expected: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
+struct no_server : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// A target that answers, and what it takes to send requests to it.
+class live_target {
+public:
+    explicit live_target(const any_target& t, run_arm arm) : arm_(arm) {
+        const box& what = t.what();
+        if (const auto* p = what.get<process>()) process_ = *p;
+        else if (const auto* s = what.get<simulated_server>()) engine_ = s->settings;
+        else if (const auto* e = what.get<endpoint>()) endpoint_ = *e;
+        facts_.kind = what.get<process>() ? "process" : what.get<simulated_server>() ? "simulated" : "endpoint";
+        if (facts_.kind == "endpoint" && endpoint_.url.empty()) {
+            endpoint_.url = environment("LLMBENCH_URL");
+            require(!endpoint_.url.empty(), "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = \"http://...\"}, or .target = simulated()");
+        }
+        if (facts_.kind == "process") {
+            require(!process_.command.empty(), "process.command is empty: it must start a server");
+            require(process_.ready_within.seconds() > 0, "process.ready_within must be above 0");
+        }
+        check_api();
+    }
+
+    void bring_up() {
+        if (facts_.kind == "process") start_process();
+        if (facts_.kind == "simulated") {
+            host_ = std::make_unique<simulated_host>(engine_);
+            endpoint_.url = host_->url();
+        }
+        load_.url = parsed_url(str(endpoint_.url), facts_.kind == "endpoint" && environment("LLMBENCH_URL") == str(endpoint_.url) ? "LLMBENCH_URL" : "endpoint.url");
+        std::string base = load_.url.path;
+        if (base.size() < 3 || base.substr(base.size() - 3) != "/v1") base += "/v1";
+        load_.api = api_;
+        load_.path = base + openai_path(api_);
+        load_.fields = header_lines();
+        try {
+            load_.addresses = resolved(load_.url);
+        } catch (const std::runtime_error& e) {
+            throw no_server(str(endpoint_.url) + ": " + e.what());
+        }
+        facts_.url = str(endpoint_.url);
+        facts_.api = api_ == openai_completions ? "openai_completions" : "openai_chat";
+        find_model(base);
+    }
+    /// A fresh process between repeats, where the scenario asks for it.
+    bool restarts() const { return facts_.kind == "process" && process_.restart_between_repeats; }
+    void restart() {
+        process_running_.reset();
+        bring_up();
+    }
+    /// Why it is not there any more, "" while it is.
+    std::string how_it_went() {
+        if (!process_running_) return {};
+        const std::string how = process_running_->how_it_ended();
+        return how.empty() ? "" : "the server process " + how + "; its log ends: " + printable(process_running_->log_tail(), 500);
+    }
+    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
+    const load_target& load() const { return load_; }
+    const target_facts& facts() const { return facts_; }
+
+private:
+    void check_api() {
+        api_ = facts_.kind == "process" ? process_.api : facts_.kind == "endpoint" ? endpoint_.api : openai_chat;
+        if (const std::string s = environment("LLMBENCH_API"); !s.empty() && api_ == openai_chat) {
+            require(s == "openai_chat" || s == "openai_completions", "LLMBENCH_API is \"" + printable(s) + "\": this version speaks openai_chat and openai_completions");
+            if (s == "openai_completions") api_ = openai_completions;
+        }
+        require(api_ == openai_chat || api_ == openai_completions, "endpoint.api: this version speaks openai_chat and openai_completions");
+    }
+    std::string header_lines() const {
+        std::string lines = "User-Agent: llmbench\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\n";
+        for (const name_value& h : endpoint_.headers) {
+            const std::string name = str(h.name), value = str(h.value);
+            const bool token = !name.empty() && name.find_first_of(" \t:\r\n") == std::string::npos;
+            require(token && is_header_safe(name), "endpoint.headers has the name \"" + printable(name) + "\": it must be one word without a colon");
+            require(is_header_safe(value), "endpoint.headers: the value of " + name + " holds a line break");
+            for (const char* ours : {"host", "content-length", "transfer-encoding", "connection"})
+                require(!same_ignoring_case(name, ours), "endpoint.headers sets " + name + ": that header belongs to llmbench");
+            lines += name + ": " + value + "\r\n";
+        }
+        const std::string variable = endpoint_.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(endpoint_.api_key_env);
+        const std::string key = environment(variable.c_str());
+        require(endpoint_.api_key_env.empty() || !key.empty(), "endpoint.api_key_env is \"" + variable + "\": that variable is not set");
+        require(is_header_safe(key), "the API key in " + variable + " holds a line break");
+        return key.empty() ? lines : lines + "Authorization: Bearer " + key + "\r\n";
+    }
+    void start_process() {
+        const std::string directory = report_directory();
+        std::error_code ignored;
+        std::filesystem::create_directories(directory, ignored);
+        static std::atomic<int> started{0};
+        const int port = free_port();
+        const std::string log = directory + "/" + (arm_ == run_arm::baseline ? "baseline-" : "server-") + std::to_string(++started) + ".log";
+        const long long began = now_ns();
+        process_running_ = std::make_unique<server_process>(process_, port, log);
+        endpoint_.url = "http://127.0.0.1:" + std::to_string(port);
+        const http_url url = parsed_url(str(endpoint_.url), "process");
+        const std::string ready = process_.ready.empty() ? "/health" : str(process_.ready);
+        http_answer last;
+        for (;;) {
+            const double waited = static_cast<double>(now_ns() - began) * 1e-9;
+            const auto give_up = [&](const std::string& why) {
+                const std::string tail = process_running_->log_tail();
+                process_running_.reset();
+                return no_server("process \"" + printable(str(process_.command), 200) + "\" " + why + "; log " + log + " ends:\n" + (tail.empty() ? "(empty)" : tail));
+            };
+            if (const std::string how = process_running_->how_it_ended(); !how.empty()) throw give_up(how + " before it was ready");
+            if (waited > process_.ready_within.seconds())
+                throw give_up("was not ready within " + time_text(process_.ready_within.seconds()) + " (" + ready + " answered: " +
+                              (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) + ")");
+            if (interrupted.load()) throw give_up("was interrupted while starting");
+            last = blocking_get(url, ready, "", std::min(2.0, process_.ready_within.seconds()));
+            if (last.status == 200) break;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
+    }
+    /// The model named, else the only one that the server lists.
+    void find_model(const std::string& base) {
+        std::string wanted = facts_.kind == "process" ? str(process_.model) : str(endpoint_.model);
+        if (wanted.empty() && facts_.kind != "simulated") wanted = environment("LLMBENCH_MODEL");
+        const http_answer a = blocking_get(load_.url, base + "/models", load_.fields, 10);
+        if (a.status == 0) throw no_server("no server answers at " + str(endpoint_.url) + ": " + a.error);
+        if (wanted.empty()) {
+            picojson::value v;
+            std::vector<std::string> models;
+            if (a.status == 200 && parse_json(a.body, v))
+                if (const picojson::value* data = member(v, "data"); data && data->is<picojson::array>())
+                    for (const picojson::value& m : data->get<picojson::array>()) models.push_back(string_member(m, "id"));
+            std::string names;
+            for (const std::string& m : models) names += (names.empty() ? "" : ", ") + printable(m, 100);
+            require(models.size() == 1, "no model is named and " + str(endpoint_.url) + " lists " +
+                                            (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") + ": set .model or LLMBENCH_MODEL");
+            wanted = models[0];
+        }
+        load_.model = facts_.model = wanted;
+    }
+
+    run_arm arm_;
+    endpoint endpoint_{};
+    process process_{};
+    engine engine_{};
+    api_format api_ = openai_chat;
+    std::unique_ptr<server_process> process_running_{};
+    std::unique_ptr<simulated_host> host_{};
+    load_target load_{};
+    target_facts facts_{};
+    double startup_s_ = not_a_number;
+};
+
+// ===== [E6] gates run ===============================================================================
+
+/// Runs one load on as many threads as asked for and gathers what they saw.
+inline std::vector<finished_request> run_load(const load_order& order, load_state& state, repeat_data& into) {
+    const auto threads = static_cast<std::size_t>(std::max(1ll, static_cast<long long>(order.what->client.threads)));
+    state.next = order.first;
+    state.start_ns = now_ns() + 10000000;  // every thread is up by then
+    std::vector<std::unique_ptr<load_worker>> workers;
+    for (std::size_t i = 0; i < threads; ++i) workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
+    std::vector<std::thread> running;
+    for (std::size_t i = 1; i < threads; ++i) running.emplace_back([&w = *workers[i]] { w.run(); });
+    workers[0]->run();
+    for (std::thread& t : running) t.join();
+    std::vector<finished_request> all;
+    for (const auto& w : workers) {
+        std::move(w->finished().begin(), w->finished().end(), std::back_inserter(all));
+        into.connections_opened += w->connections_opened();
+        into.content_events += w->content_events();
+        into.coalesced_events += w->coalesced_events();
+        into.cpu_share = std::max(into.cpu_share, w->cpu_share());
+    }
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
+    return all;
+}
+
+/// "" unless the last of the measured requests all failed to connect.
+inline std::string gone_reason(const std::vector<record>& records) {
+    std::vector<const record*> measured;
+    for (const record& r : records)
+        if (is_measured(r)) measured.push_back(&r);
+    std::stable_sort(measured.begin(), measured.end(), [](const record* a, const record* b) { return a->scheduled_ns < b->scheduled_ns; });
+    std::size_t trailing = 0;
+    while (trailing < measured.size() && measured[measured.size() - 1 - trailing]->status == request_status::connect) ++trailing;
+    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size()) return {};
+    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing, measured.size(), measured.back()->error.c_str());
+}
+
+inline void note_rates(const plan& p, repeat_data& d) {
+    std::vector<long long> planned_at, sent_at;
+    for (const record& r : d.records)
+        if (is_measured(r) && r.dispatched_ns > 0) {
+            planned_at.push_back(r.scheduled_ns);
+            sent_at.push_back(r.dispatched_ns);
+        }
+    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once || p.arrivals.max_in_flight > 0 || sent_at.size() < 2) return;
+    const auto span = [](const std::vector<long long>& at) {
+        const auto [first, last] = std::minmax_element(at.begin(), at.end());
+        return static_cast<double>(*last - *first) * 1e-9;
+    };
+    const double n = static_cast<double>(planned_at.size());
+    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp;
+    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(span(planned_at), 1e-9);
+    d.achieved_rate = d.asked_rate * span(planned_at) / std::max(span(sent_at), 1e-9);
+}
+
+/// One repeat of one arm.
+inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat, int gate_number) {
+    repeat_data d;
+    d.arm = arm;
+    d.index = repeat;
+    load_order order;
+    order.what = &p;
+    order.target = &target.load();
+    order.arm = arm;
+    order.repeat = repeat;
+    order.id_prefix = printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    d.startup_s = target.take_startup_s();
+
+    load_state state;
+    std::vector<finished_request> all;
+    const auto gather = [&] {
+        auto more = run_load(order, state, d);
+        std::move(more.begin(), more.end(), std::back_inserter(all));
+    };
+    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    if (at_once) {
+        // The warm-up is answered before the measured part starts.
+        order.warmup = order.last = static_cast<std::size_t>(p.warmup_requests);
+        order.send_at.assign(order.last, 0);
+        if (order.last > 0) gather();
+        order.first = order.last;
+        order.last = order.first + static_cast<std::size_t>(p.requests);
+        order.send_at.assign(order.last - order.first, 0);
+        gather();
+        long long last_end = 0;
+        for (const finished_request& f : all) last_end = std::max(last_end, f.what.end_ns);
+        d.window_from_ns = state.start_ns;
+        d.window_to_ns = last_end + 1;
+    } else if (p.is_open_loop()) {
+        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests, p.duration_s, p.seed);
+        order.last = s.at.size();
+        order.warmup = s.warmup;
+        for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        if (!s.at.empty()) gather();
+        d.window_from_ns = state.start_ns + ns_of(s.measured_from);
+        d.window_to_ns = s.at.empty() ? d.window_from_ns : state.start_ns + order.send_at.back();
+    } else {
+        order.measured_by_time = p.warmup_s > 0;
+        order.measured_from_ns = ns_of(p.warmup_s);
+        order.warmup = static_cast<std::size_t>(p.warmup_requests);
+        order.last = p.requests > 0 ? order.warmup + static_cast<std::size_t>(p.requests) : static_cast<std::size_t>(-1) / 2;
+        if (p.warmup_s > 0 && p.requests > 0) order.last = static_cast<std::size_t>(p.requests) + 1000000;
+        gather();
+        d.window_from_ns = std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
+        d.window_to_ns = state.exhausted_at.load();
+    }
+    for (finished_request& f : all) {
+        d.gap_offsets.push_back(d.gaps.size());
+        d.gaps.insert(d.gaps.end(), f.gaps.begin(), f.gaps.end());
+        if (is_measured(f.what) && f.what.dispatched_ns > 0) d.lateness.push_back(f.lateness);
+        d.records.push_back(std::move(f.what));
+    }
+    note_rates(p, d);
+    d.target_gone = target.how_it_went();
+    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    d.interrupted = interrupted.load();
+    return d;
+}
+
+/// 0 to 3 or 77: the worst of a gate's verdicts, advisory ones left out.
+inline int exit_class_of(const std::vector<slo_verdict>& verdicts, inconclusive_means policy) {
+    bool fail = false, invalid = false, skip = false;
+    for (const slo_verdict& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        fail |= v.outcome == verdict::fail || (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
+        invalid |= v.outcome == verdict::invalid;
+        skip |= v.outcome == verdict::skipped || (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
+    }
+    return fail ? 1 : invalid ? 3 : skip ? 77 : 0;
+}
+/// Across gates the smallest of 1, 2 and 3 wins over 77 and 0.
+inline int worse_exit(int a, int b) {
+    const auto rank = [](int c) { return c == 1 ? 0 : c == 2 ? 1 : c == 3 ? 2 : c == 77 ? 3 : 4; };
+    return rank(a) <= rank(b) ? a : b;
+}
+
+// ===== [E7] session and doctest =====================================================================
+
+/// All gates of this program, and the files they leave.
+class session {
+public:
+    static session& of_this_program() {
+        static session* const s = [] {
+            std::atexit([] { of_this_program().write_reports(); });
+            return new session;  // outlives every static object
+        }();
+        return *s;
+    }
+    std::shared_ptr<gate_report> open_gate() {
+        gates_.push_back(std::make_shared<gate_report>());
+        changed_ = true;
+        return gates_.back();
+    }
+    int number_of_gates() const { return static_cast<int>(gates_.size()); }
+    int exit_code() const {
+        int code = 0;
+        for (const auto& g : gates_) code = worse_exit(code, g->exit_class);
+        return code;
+    }
+    void note_change() { changed_ = true; }
+
+    /// Records go to their file as soon as a repeat is over, so that a lost run keeps them.
+    void keep(const repeat_data& d, const std::string& gate) {
+        open_files();
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            index_.offsets.push_back(event_bytes_);
+            const std::string line = record_json(d.records[i], gate);
+            records_.write(line.data(), static_cast<std::streamsize>(line.size()));
+            for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) {
+                const std::uint32_t gap = d.gaps[d.gap_offsets[i] + k];
+                unsigned char bytes[4];
+                for (int b = 0; b < 4; ++b) bytes[b] = static_cast<unsigned char>(gap >> (8 * b));
+                events_.write(reinterpret_cast<const char*>(bytes), 4);
+                hash_.add(bytes, 4);
+                event_bytes_ += 4;
+            }
+        }
+        records_.flush();
+        events_.flush();
+    }
+    void write_reports() {
+        if (!changed_ || gates_.empty()) return;
+        changed_ = false;
+        try {
+            open_files();
+            const std::filesystem::path dir = report_directory();
+            std::vector<gate_report> gates;
+            for (const auto& g : gates_) gates.push_back(*g);
+            index_.hash = hash_.text();
+            write_file(dir / "result.json", result_json(gates, environment_, index_, exit_code()));
+            write_file(dir / "junit.xml", junit_xml(gates));
+            write_file(dir / "summary.md", summary_md(gates));
+            write_file(dir / "report.html", report_html(gates, environment_));
+        } catch (const std::exception& e) {
+            std::cerr << "llmbench: the reports could not be written: " << e.what() << std::endl;
+        }
+    }
+    bool only_asked = false;  // doctest was asked a question and ran nothing
+
+private:
+    session() : environment_(environment_now()) {}
+    void open_files() {
+        if (records_.is_open()) return;
+        const std::filesystem::path dir = report_directory();
+        std::filesystem::create_directories(dir);
+        records_.open(dir / "records.jsonl", std::ios::binary | std::ios::trunc);
+        events_.open(dir / "events.bin", std::ios::binary | std::ios::trunc);
+        if (!records_ || !events_) throw std::runtime_error("cannot write into the report directory " + dir.string());
+    }
+    std::vector<std::shared_ptr<gate_report>> gates_{};
+    environment_facts environment_;
+    event_index index_{};
+    fnv1a hash_{};
+    std::ofstream records_{}, events_{};
+    long long event_bytes_ = 0;
+    bool changed_ = false;
+};
+
+struct result_access {
+    static result make(const std::shared_ptr<gate_report>& g) {
+        result r;
+        r.name_ = g->what.name;
+        for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
+            for (const repeat_data& d : *arm)
+                for (const record& x : d.records) r.requests_.push_back(x);
+        for (const slo_verdict& v : g->verdicts) r.verdicts_.push_back(v);
+        r.self_check_ = g->self_check;
+        r.data_ = box::make(g);
+        return r;
+    }
+    static std::shared_ptr<gate_report> report_of(const result& r) {
+        const auto* held = r.data_.get<std::shared_ptr<gate_report>>();
+        return held ? *held : nullptr;
+    }
+};
+
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+inline bool inside_test_case() { return doctest::is_running_in_test; }
+inline std::string test_case_name() {
+    const auto* options = doctest::getContextOptions();
+    return options && options->currentTest ? options->currentTest->m_name : "";
+}
+/// One assertion with our own text. REQUIRE throws where it fails.
+inline void assertion(doctest::assertType::Enum severity, const char* file, int line, const std::string& expression, bool failed, const std::string& text) {
+    doctest::detail::ResultBuilder builder(severity, file, line, expression.c_str());
+    builder.m_failed = failed;
+    builder.m_decomp = text.c_str();
+    if (builder.log()) DOCTEST_BREAK_INTO_DEBUGGER();
+    builder.react();
+}
+/// A verdict under a severity, by the table of outcomes.
+inline void assert_verdict(doctest::assertType::Enum severity, const char* file, int line, const std::string& expression, const slo_verdict& v) {
+    const bool undecided_fails = v.outcome == verdict::inconclusive && inconclusive_policy() == inconclusive_means::fail;
+    const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid || undecided_fails;
+    assertion(severity, file, line, expression, failed, verdict_line(v));
+}
+inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
+    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true, why);
+}
+/// Only to learn whether doctest was asked a question instead of being run.
+struct question_listener : doctest::IReporter {
+    explicit question_listener(const doctest::ContextOptions&) {}
+    void report_query(const doctest::QueryData&) override { session::of_this_program().only_asked = true; }
+    void test_run_start() override {}
+    void test_run_end(const doctest::TestRunStats&) override {}
+    void test_case_start(const doctest::TestCaseData&) override {}
+    void test_case_reenter(const doctest::TestCaseData&) override {}
+    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+    void test_case_exception(const doctest::TestCaseException&) override {}
+    void subcase_start(const doctest::SubcaseSignature&) override {}
+    void subcase_end() override {}
+    void log_assert(const doctest::AssertData&) override {}
+    void log_message(const doctest::MessageData&) override {}
+    void test_case_skipped(const doctest::TestCaseData&) override {}
+};
+inline const int question_listener_registered = doctest::registerReporter<question_listener>("llmbench", 0, false);
+#else
+inline bool inside_test_case() { return false; }
+inline std::string test_case_name() { return {}; }
+inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
+#endif
+
+inline void say(const std::string& s) { std::cout << s << std::flush; }
+
+/// What the gate will do, said before it does it.
+inline std::string announcement(const gate_report& g) {
+    const double seconds = expected_seconds(g.what);
+    const double arms = g.what.has_baseline ? 2 : 1;
+    std::string t = "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
+    if (g.what.has_baseline) t += "; baseline " + target_text(g.baseline);
+    t += "; " + repeats_text(g.what);
+    if (seconds > 0)
+        t += printed(", about %.0f to %.0f s", arms * seconds * (g.what.slos.empty() ? g.what.most_repeats : g.what.first_repeats),
+                     arms * seconds * g.what.most_repeats);
+    return t + "\n";
+}
+
+/// Repeats the load until every SLO is decided, the repeats are spent or nothing can be said.
+inline void measure(gate_report& g, const scenario& s) {
+    session& all = session::of_this_program();
+    const int number = all.number_of_gates();
+    plan p = planned(s, default_seed());
+    p.name = g.what.name;
+    p.file = g.what.file;
+    p.line = g.what.line;
+    using shape = length_distribution::shape;
+    if (p.prompt_tokens.kind == shape::empirical) p.prompt_values = read_numbers(str(p.prompt_tokens.file), "workload.prompt_tokens");
+    if (p.output_tokens.kind == shape::empirical) p.output_values = read_numbers(str(p.output_tokens.file), "workload.output_tokens");
+    inconclusive_policy();  // a bad value is refused before the load, not after it
+    g.what = p;
+    g.measured.slos = p.slos;
+    g.measured.short_outputs_expected = p.forces_length && p.output_tokens.kind == shape::fixed && p.output_tokens.a <= 1;
+
+    live_target candidate(s.target, run_arm::candidate);
+    std::unique_ptr<live_target> baseline;
+    if (p.has_baseline) baseline = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+    const interrupt_guard signals;
+    candidate.bring_up();
+    g.target = candidate.facts();
+    if (baseline) baseline->bring_up();
+    if (baseline) g.baseline = baseline->facts();
+    say(announcement(g));
+
+    const auto repeat_on = [&](live_target& target, run_arm arm, int repeat) {
+        if (repeat > 0) {
+            if (target.restarts()) target.restart();
+            else std::this_thread::sleep_for(std::chrono::milliseconds(200));  // queues drain, caches settle
+        }
+        auto& arm_data = arm == run_arm::baseline ? g.measured.baseline : g.measured.candidate;
+        arm_data.push_back(run_repeat(p, target, arm, repeat, number));
+        all.keep(arm_data.back(), p.name);
+    };
+    for (int repeat = 0; repeat < p.most_repeats; ++repeat) {
+        // ABBA: a drift of the machine hits both arms alike.
+        const bool baseline_first = repeat % 2 == 1;
+        if (baseline && baseline_first) repeat_on(*baseline, run_arm::baseline, repeat);
+        repeat_on(candidate, run_arm::candidate, repeat);
+        if (baseline && !baseline_first) repeat_on(*baseline, run_arm::baseline, repeat);
+        if (!gate_invalid_reason(g.measured).empty()) break;
+        if (repeat + 1 >= p.first_repeats && !p.slos.empty() && all_decided(judge_all(g.measured))) break;
+    }
+    if (!p.slos.empty()) g.verdicts = judge_all(g.measured);
+    g.self_check = self_check_of(g.measured);
+    g.exit_class = exit_class_of(g.verdicts, inconclusive_policy());
+}
+
+/// Marks every SLO of a gate that never ran.
+inline void mark_unmeasured(gate_report& g, const scenario& s, verdict outcome, int exit_class, const std::string& why) {
+    g.refusal = why;
+    g.exit_class = exit_class;
+    g.verdicts.clear();
+    for (const slo& x : s.slos) {
+        slo_verdict v;
+        v.what = x;
+        v.outcome = outcome;
+        v.estimate = {not_a_number, not_a_number, not_a_number};
+        v.reason = why;
+        g.verdicts.push_back(v);
+    }
+}
+
+inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
+    session& all = session::of_this_program();
+    const std::shared_ptr<gate_report> g = all.open_gate();
+    g->what.name = s.name.empty() ? test_case_name() : str(s.name);
+    if (g->what.name.empty()) g->what.name = printed("%s at %s:%d", verb, file, line);
+    g->what.file = file;
+    g->what.line = line;
+    const auto finish = [&] {
+        say(console_text(*g) + "  report: " + report_directory() + "/report.html\n");
+        all.note_change();
+        all.write_reports();
+    };
+    try {
+        measure(*g, s);
+        finish();
+    } catch (const std::invalid_argument& e) {
+        mark_unmeasured(*g, s, verdict::invalid, 2, e.what());
+        finish();
+        if (!inside_test_case()) throw;
+        refuse_in_test(file, line, verb, e.what());
+    } catch (const no_server& e) {
+        const bool skip = environment_says_yes("LLMBENCH_SKIP_WITHOUT_SERVER");
+        mark_unmeasured(*g, s, skip ? verdict::skipped : verdict::invalid, skip ? 77 : 3, e.what());
+        finish();
+        if (skip) return result_access::make(g);
+        if (!inside_test_case()) throw;
+        refuse_in_test(file, line, verb, e.what());
+    }
+    return result_access::make(g);
+}
+
+// ===== [E8] public functions and main ===============================================================
+
+text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
+text::text(const char* s, size_type n) {
+    if (n == 0) return;
+    data_ = new char[n + 1];
+    size_ = n;
+    std::memcpy(data_, s, n);
+    data_[n] = 0;
+}
+text::text(const text& o) : text(o.c_str(), o.size_) {}
+text& text::operator=(const text& o) {
+    text copy(o);
+    return *this = static_cast<text&&>(copy);
+}
+text& text::operator=(text&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(size_, o.size_);
+    return *this;
+}
+text::~text() { delete[] data_; }
+text text::join(const text& a, const text& b) { return str(a) + str(b); }
+bool text::same(const text& a, const text& b) { return str(a) == str(b); }
+
+statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
+    statistic_data s;
+    s.kind = kind;
+    s.metric = metric;
+    s.q = q;
+    const std::string of = metric_name(metric);
+    const double percent = q * 100;
+    switch (kind) {
+    case statistic_kind::value: s.name = of; break;
+    case statistic_kind::mean: s.name = "mean(" + of + ")"; break;
+    case statistic_kind::max: s.name = "max(" + of + ")"; break;
+    case statistic_kind::min: s.name = "min(" + of + ")"; break;
+    case statistic_kind::percentile:
+        if (q == 0.999) s.name = "p999(" + of + ")";
+        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99) s.name = printed("p%.0f(%s)", percent, of.c_str());
+        else s.name = printed("percentile(%s, %g)", of.c_str(), q);
+        break;
+    }
+    return s;
+}
+statistic_data make_goodput(const list<predicate_step>& where, const text& predicate) {
+    statistic_data s;
+    s.metric = metric_id::goodput;
+    s.where = where;
+    s.name = "goodput(" + str(predicate) + ")";
+    return s;
+}
+statistic_data make_gauge(statistic_kind kind, const text& gauge) {
+    statistic_data s;
+    s.kind = kind;
+    s.metric = metric_id::server_metric;
+    s.gauge = gauge;
+    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" + str(gauge) + "\"))";
+    return s;
+}
+list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
+    list<predicate_step> steps;
+    steps.push_back({predicate_step::op_kind::compare, metric, at_most, bound});
+    return steps;
+}
+list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b, bool both) {
+    list<predicate_step> steps = a;
+    for (const predicate_step& s : b) steps.push_back(s);
+    predicate_step op;
+    op.op = both ? predicate_step::op_kind::both : predicate_step::op_kind::either;
+    steps.push_back(op);
+    return steps;
+}
+text comparison_text(metric_id metric, bool at_most, double bound) {
+    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") + limit_text(metric, bound);
+}
+
+estimate_t estimate(const box& data, const statistic_data& what) {
+    const auto* held = data.get<std::shared_ptr<gate_report>>();
+    const estimate_t none{not_a_number, not_a_number, not_a_number};
+    if (!held || (*held)->measured.candidate.empty()) return none;
+    slo s;
+    s.what = what;
+    s.bound = 0.5;  // any limit: the estimate and its interval do not depend on it
+    const slo_verdict v = is_share(what.metric) ? judge_share((*held)->measured, s) : judge_values((*held)->measured, s);
+    return v.estimate;
+}
+
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+void assert_slo(doctest::assertType::Enum severity, const char* file, int line, const char* expression, const result& r, const slo& s) {
+    const std::shared_ptr<gate_report> g = result_access::report_of(r);
+    const auto real = s.is_advisory ? doctest::assertType::DT_WARN : severity;
+    if (!g || !g->refusal.empty()) {
+        if (g && g->exit_class == 77) return;
+        return assertion(real, file, line, expression, true, "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
+    }
+    slo judged_slo = s;
+    judged_slo.is_advisory = real == doctest::assertType::DT_WARN;
+    try {
+        check_slo(s, g->what);
+    } catch (const std::invalid_argument& e) {
+        if (!judged_slo.is_advisory) g->exit_class = worse_exit(g->exit_class, 2);
+        session::of_this_program().note_change();
+        return assertion(real, file, line, expression, true, e.what());
+    }
+    slo_verdict v = judge(r, s);
+    v.what = judged_slo;
+    g->verdicts.push_back(v);
+    g->exit_class = worse_exit(g->exit_class, exit_class_of({v}, inconclusive_policy()));
+    session::of_this_program().note_change();
+    say("  " + verdict_line(v) + "\n");
+    assert_verdict(real, file, line, expression, v);
+}
+#endif
+
+}  // namespace detail
+
+detail::text slo::text() const {
+    const std::string side = at_most ? " <= " : " >= ";
+    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor) : detail::limit_text(what.metric, bound);
+    const std::string whole = detail::str(what.name) + side + right;
+    return is_advisory ? "advisory(" + whole + ")" : whole;
+}
+slo advisory(const slo& s) {
+    slo copy = s;
+    copy.is_advisory = true;
+    return copy;
+}
+
+namespace detail {
+inline open_loop open_loop_of(arrival_kind kind, double rate) {
+    arrival_data d;
+    d.kind = kind;
+    d.rate = rate;
+    return open_loop(d);
+}
+}  // namespace detail
+open_loop constant(request_rate rate) { return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second); }
+open_loop poisson(request_rate rate) { return detail::open_loop_of(detail::arrival_kind::poisson, rate.per_second); }
+open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, 0); }
+open_loop gamma(request_rate rate, double burstiness) {
+    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
+    d.burstiness = burstiness;
+    return open_loop(d);
+}
+open_loop ramp(request_rate from, request_rate to, time_span over) {
+    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::ramp, from.per_second).data();
+    d.rate_to = to.per_second;
+    d.over_s = over.seconds();
+    return open_loop(d);
+}
+open_loop steps(std::initializer_list<load_step> stages) {
+    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::steps, 0).data();
+    d.stages = detail::list<load_step>(stages);
+    return open_loop(d);
+}
+open_loop replay(const detail::text& trace_file) {
+    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::replay, 0).data();
+    d.file = trace_file;
+    return open_loop(d);
+}
+
+const char* to_string(request_status s) {
+    switch (s) {
+    case request_status::ok: return "ok";
+    case request_status::connect: return "connect";
+    case request_status::tls: return "tls";
+    case request_status::timeout: return "timeout";
+    case request_status::http: return "http";
+    case request_status::protocol: return "protocol";
+    case request_status::server: return "server";
+    case request_status::truncated: return "truncated";
+    case request_status::empty: return "empty";
+    case request_status::cancelled: return "cancelled";
+    case request_status::unsent: return "unsent";
+    }
+    return "";
+}
+const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
+const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
+const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
+const char* to_string(verdict v) {
+    switch (v) {
+    case verdict::pass: return "pass";
+    case verdict::fail: return "fail";
+    case verdict::inconclusive: return "inconclusive";
+    case verdict::invalid: return "invalid";
+    case verdict::skipped: return "skipped";
+    }
+    return "";
+}
+
+detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
+detail::text slo_verdict::explain() const {
+    return detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " + detail::str(arithmetic);
+}
+
+slo_verdict judge(const result& r, const slo& s) {
+    const auto g = detail::result_access::report_of(r);
+    if (!g || !g->refusal.empty()) {
+        slo_verdict v;
+        v.what = s;
+        v.outcome = g && g->exit_class == 77 ? verdict::skipped : verdict::invalid;
+        v.reason = g ? g->refusal : "the result is empty";
+        v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
+        return v;
+    }
+    detail::check_slo(s, g->what);
+    detail::measurement m = g->measured;
+    m.slos.push_back(s);
+    return detail::judged(m, s);
+}
+int exit_code() { return detail::session::of_this_program().exit_code(); }
+result run(const scenario& s, const char* file, int line) { return detail::measured_result(s, file, line, "run"); }
+result gate(const scenario& s, const char* file, int line) {
+    const result r = detail::measured_result(s, file, line, "gate");
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+    const auto g = detail::result_access::report_of(r);
+    if (detail::inside_test_case() && g->refusal.empty())
+        for (const slo_verdict& v : g->verdicts)
+            detail::assert_verdict(v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK, file, line, detail::str(v.what.text()), v);
+#endif
+    return r;
+}
+
+}  // inline namespace v0
+}  // namespace llmbench
+
+#ifdef LLMBENCH_MAIN
+/// doctest decides between red and green; the exit code says which red.
+int main(int argc, char** argv) {
+    doctest::Context context(argc, argv);
+    const int result = context.run();
+    auto& session = llmbench::detail::session::of_this_program();
+    session.write_reports();
+    if (session.only_asked) return result;
+    if (session.number_of_gates() == 0) {
+        std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";
+        return result != 0 ? result : 2;
+    }
+    const int code = session.exit_code();
+    if (result == 0) return code == 77 ? 77 : 0;
+    return code == 0 || code == 77 ? 1 : code;
+}
+#endif
+
+#endif  // LLMBENCH_IMPLEMENT

@@ -1,0 +1,126 @@
+// Timelines written by hand: what a client saw of each request, and when, in milliseconds after the
+// repeat's start. They take the same way into a repeat as measured ones.
+#pragma once
+
+#include "llmbench.hpp"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace timelines {
+
+namespace lb = llmbench::detail;
+
+/// Equal but for rounding; exact values such as 0 and infinity are compared with ==.
+inline doctest::Approx close(double x) { return doctest::Approx(x).epsilon(1e-9).scale(0); }
+
+// A steady clock does not start at 0, and 0 stands for "none" in a record.
+inline constexpr long long start_ns = 1'000'000'000'000;
+inline long long at_ms(double ms) { return start_ns + std::llround(ms * 1e6); }
+
+/// One request and its answer.
+class request {
+public:
+    explicit request(double scheduled_ms) {
+        r_.scheduled_ns = at_ms(scheduled_ms);
+        sent(scheduled_ms);
+    }
+    request& warmup() { r_.phase = llmbench::run_phase::warmup; return *this; }
+    request& sent(double ms) {
+        r_.dispatched_ns = r_.connected_ns = r_.sent_ns = at_ms(ms);
+        return *this;
+    }
+    /// An event as the server wrote it.
+    request& says(double ms, const std::string& data) {
+        return event(ms, lb::read_openai_event("", data));
+    }
+    request& event(double ms, const lb::stream_event& e) {
+        stream_.on_event(e, at_ms(ms));
+        return *this;
+    }
+    request& content(double ms, int first_tokens = 1) {
+        lb::stream_event e;
+        e.content = true;
+        e.first_tokens = first_tokens;
+        return event(ms, e);
+    }
+    request& finish(double ms, const std::string& reason = "stop") {
+        lb::stream_event e;
+        e.finish_reason = reason;
+        return event(ms, e);
+    }
+    request& usage(double ms, int prompt, int completion) {
+        lb::stream_event e;
+        e.prompt_tokens = prompt;
+        e.completion_tokens = completion;
+        return event(ms, e);
+    }
+    request& done(double ms) {
+        lb::stream_event e;
+        e.done = true;
+        return event(ms, e);
+    }
+    request& body_end(double ms) { stream_.on_body_end(at_ms(ms)); return *this; }
+    request& fails(llmbench::request_status status, const std::string& why = "") {
+        stream_.fail(status, why);
+        return *this;
+    }
+
+    llmbench::record record() const {
+        llmbench::record r = r_;
+        stream_.write_to(r);
+        return r;
+    }
+    const std::vector<std::uint32_t>& gaps_us() const { return stream_.gaps_us(); }
+
+private:
+    llmbench::record r_{};
+    lb::stream_timeline stream_{};
+};
+
+/// A completed request: `events` content events of one token each, one every `gap_ms`, after a
+/// prompt of 10 tokens. It ends with its last event.
+inline request answered(double scheduled_ms, double ttft_ms, double gap_ms = 10, int events = 11) {
+    request q(scheduled_ms);
+    double now = scheduled_ms + ttft_ms;
+    for (int i = 0; i < events; ++i) q.content(now = scheduled_ms + ttft_ms + gap_ms * i);
+    return q.finish(now).usage(now, 10, events).done(now);
+}
+
+/// A request that never got an answer.
+inline request failed(double scheduled_ms,
+                      llmbench::request_status status = llmbench::request_status::timeout) {
+    return request(scheduled_ms).fails(status, "no answer");
+}
+
+inline lb::repeat_data repeat_of(const std::vector<request>& requests) {
+    lb::repeat_data d;
+    for (const request& q : requests) {
+        d.records.push_back(q.record());
+        d.gap_offsets.push_back(d.gaps.size());
+        d.gaps.insert(d.gaps.end(), q.gaps_us().begin(), q.gaps_us().end());
+        d.content_events += d.records.back().events;
+    }
+    return d;
+}
+
+/// `n` completed requests, one every 100 ms, each with this ttft.
+inline lb::repeat_data steady_repeat(double ttft_ms, int n = 20, double gap_ms = 10) {
+    std::vector<request> requests;
+    for (int i = 0; i < n; ++i) requests.push_back(answered(100.0 * i, ttft_ms, gap_ms));
+    return repeat_of(requests);
+}
+
+/// The value of a statistic, `p99(ttft)`, or of a run-level metric, `error_rate`, in one repeat.
+template <class U, lb::bound_side Side>
+double value_of(const llmbench::statistic<U, Side>& s, const lb::repeat_data& d) {
+    return lb::evaluate(s.data, d);
+}
+template <lb::run_metric M>
+double value_of(M m, const lb::repeat_data& d) {
+    return lb::evaluate(lb::make(lb::statistic_kind::value, m).data, d);
+}
+
+}  // namespace timelines

@@ -1,0 +1,292 @@
+// [D1] text and lists, [D2] units.
+#include <chrono>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "llmbench.hpp"
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+// ---- text ----------------------------------------------------------------------------------------
+
+TEST_CASE("a text takes C strings, std::string and std::string_view, and gives them back") {
+    const text from_literal = "ttft";
+    const text from_string = std::string("ttft");
+    const text from_view = std::string_view("ttft of a request").substr(0, 4);
+    CHECK(from_literal.size() == 4);
+    CHECK(from_string == from_literal);
+    CHECK(from_view == from_literal);
+    CHECK(from_view.c_str()[4] == '\0');
+
+    const std::string string_back = from_literal;
+    const std::string_view view_back = from_literal;
+    CHECK(string_back == "ttft");
+    CHECK(view_back == "ttft");
+}
+
+TEST_CASE("an empty text is a valid empty C string") {
+    const text none;
+    const text from_null = static_cast<const char*>(nullptr);
+    for (const text& t : {none, from_null, text(""), text(std::string())}) {
+        CHECK(t.empty());
+        CHECK(t.size() == 0);
+        CHECK(std::string_view(t.c_str()).empty());
+        CHECK(t == none);
+    }
+    CHECK_FALSE(text("x") == none);
+}
+
+TEST_CASE("a text keeps bytes after a zero byte") {
+    const std::string with_zero("a\0b", 3);
+    const text t = with_zero;
+    CHECK(t.size() == 3);
+    CHECK(std::string(t) == with_zero);
+    CHECK_FALSE(t == text("a"));
+    CHECK_FALSE(t == text(std::string("a\0c", 3)));
+}
+
+TEST_CASE("copies of a text are independent, and moving leaves an empty one") {
+    text original = "one";
+    text copy = original;
+    original = "two";
+    CHECK(copy == text("one"));
+    CHECK(original == text("two"));
+
+    const text moved = std::move(copy);
+    CHECK(moved == text("one"));
+    CHECK(copy.empty());  // NOLINT(bugprone-use-after-move): that is the question
+
+    text assigned = "old";
+    assigned = moved;
+    CHECK(assigned == text("one"));
+    CHECK(moved.data() != assigned.data());
+    text& itself = assigned;
+    assigned = itself;
+    CHECK(assigned == text("one"));
+    assigned = std::move(itself);
+    CHECK(assigned == text("one"));
+}
+
+TEST_CASE("texts are joined by plus, with literals on either side") {
+    const text unit = "ms";
+    CHECK(text("300 ") + unit == text("300 ms"));
+    CHECK("300 " + unit == text("300 ms"));
+    CHECK(unit + "" == unit);
+    CHECK(text() + text() == text());
+    CHECK((text(std::string("a\0", 2)) + "b").size() == 3);
+}
+
+TEST_CASE("a text prints itself to streams and to doctest") {
+    std::ostringstream out;
+    out << text("p99") << '|' << text();
+    CHECK(out.str() == "p99|");
+    CHECK(doctest::toString(text("p99")) == "p99");
+}
+
+// ---- list ----------------------------------------------------------------------------------------
+
+TEST_CASE("a list grows in order and can be walked and indexed") {
+    list<int> numbers;
+    CHECK(numbers.empty());
+    CHECK(numbers.begin() == numbers.end());
+    for (int i = 0; i < 100; ++i) numbers.push_back(i * i);
+    REQUIRE(numbers.size() == 100);
+    CHECK(numbers.front() == 0);
+    CHECK(numbers[7] == 49);
+    CHECK(numbers.back() == 99 * 99);
+    int next = 0;
+    for (const int n : numbers) {
+        CHECK(n == next * next);
+        ++next;
+    }
+    CHECK(next == 100);
+}
+
+TEST_CASE("a list is made from braces and from std containers") {
+    const list<int> braces = {3, 1, 2};
+    const list<int> vector = std::vector<int>{3, 1, 2};
+    const list<text> texts = std::vector<std::string>{"a", "b"};
+    REQUIRE(braces.size() == 3);
+    REQUIRE(vector.size() == 3);
+    for (size_type i = 0; i < 3; ++i) CHECK(vector[i] == braces[i]);
+    REQUIRE(texts.size() == 2);
+    CHECK(texts[1] == text("b"));
+}
+
+TEST_CASE("copies of a list are independent, and moving leaves an empty one") {
+    list<text> original = {"a", "b"};
+    list<text> copy = original;
+    original.push_back("c");
+    CHECK(copy.size() == 2);
+    CHECK(original.size() == 3);
+    CHECK(original.front() == text("a"));
+
+    copy = original;
+    CHECK(copy.size() == 3);
+    CHECK(copy.data() != original.data());
+    list<text>& itself = copy;
+    copy = itself;
+    CHECK(copy.back() == text("c"));
+
+    const list<text> moved = std::move(copy);
+    CHECK(moved.size() == 3);
+    CHECK(copy.empty());  // NOLINT(bugprone-use-after-move): that is the question
+}
+
+TEST_CASE("a list can be given a copy of its own element, whatever its size") {
+    list<text> l = {"first, long enough for no string to be stored in place"};
+    const text first = l[0];
+    for (int i = 0; i < 20; ++i) l.push_back(l[0]);
+    REQUIRE(l.size() == 21);
+    for (const text& t : l) CHECK(t == first);
+}
+
+// ---- box -----------------------------------------------------------------------------------------
+
+TEST_CASE("a box gives back its value only as the type it was made with") {
+    const box nothing;
+    CHECK(nothing.empty());
+    CHECK(nothing.get<int>() == nullptr);
+
+    const box number = box::make(42);
+    REQUIRE(number.get<int>() != nullptr);
+    CHECK(*number.get<int>() == 42);
+    CHECK(number.get<long>() == nullptr);
+    CHECK(number.get<text>() == nullptr);
+    CHECK_FALSE(number.empty());
+}
+
+namespace {
+/// Counts how many of its kind are alive.
+struct counted {
+    int* alive;
+    explicit counted(int& n) : alive(&n) { ++n; }
+    counted(const counted& o) : alive(o.alive) { ++*alive; }
+    counted& operator=(const counted&) = delete;
+    ~counted() { --*alive; }
+};
+}  // namespace
+
+TEST_CASE("copies of a box share one value, which ends with the last of them") {
+    int alive = 0;
+    {
+        box a = box::make(counted(alive));
+        CHECK(alive == 1);
+        box b = a;
+        CHECK(alive == 1);
+        CHECK(b.get<counted>() == a.get<counted>());
+        a = box();
+        CHECK(a.empty());
+        CHECK(alive == 1);
+        const box c = std::move(b);
+        CHECK(b.empty());  // NOLINT(bugprone-use-after-move): that is the question
+        CHECK(alive == 1);
+        box d = box::make(counted(alive));
+        CHECK(alive == 2);
+        d = c;
+        CHECK(alive == 1);
+        const box& itself = d;
+        d = itself;
+        CHECK(alive == 1);
+        CHECK(d.get<counted>() == c.get<counted>());
+    }
+    CHECK(alive == 0);
+}
+
+// ---- whole and maybe -----------------------------------------------------------------------------
+
+TEST_CASE("a whole number takes every integer type and keeps its value") {
+    const auto value = [](whole n) { return static_cast<long long>(n); };
+    CHECK(value({}) == 0);
+    CHECK(value(static_cast<short>(-3)) == -3);
+    CHECK(value(300u) == 300);
+    CHECK(value(std::size_t{7}) == 7);
+    CHECK(value(std::numeric_limits<long long>::max()) == std::numeric_limits<long long>::max());
+    CHECK(value(std::numeric_limits<long long>::min()) == std::numeric_limits<long long>::min());
+}
+
+TEST_CASE("a whole number takes neither fractions nor lengths of time") {
+    CHECK(std::is_convertible_v<int, whole>);
+    CHECK_FALSE(std::is_convertible_v<double, whole>);
+    CHECK_FALSE(std::is_convertible_v<time_span, whole>);
+    CHECK_FALSE(std::is_convertible_v<std::chrono::seconds, whole>);
+}
+
+TEST_CASE("a maybe is empty until it is given a value, and a zero is a value") {
+    const maybe<int> none;
+    const maybe<int> zero = 0;
+    const maybe<double> some = 0.7;
+    CHECK_FALSE(static_cast<bool>(none));
+    CHECK(static_cast<bool>(zero));
+    CHECK(*zero == 0);
+    CHECK(*some == 0.7);
+}
+
+// ---- units ---------------------------------------------------------------------------------------
+
+TEST_CASE("literals of time hold seconds, whole and fractional") {
+    CHECK((300_ms).seconds() == 0.3);
+    CHECK((2.5_ms).seconds() == 0.0025);
+    CHECK((10_s).seconds() == 10);
+    CHECK((0.25_s).seconds() == 0.25);
+    CHECK((3_min).seconds() == 180);
+    CHECK((1.5_min).seconds() == 90);
+    CHECK(time_span().seconds() == 0);
+    CHECK(time_span::from_seconds(-1.5).seconds() == -1.5);
+}
+
+TEST_CASE("literals of rates, shares and tokens hold their SI value") {
+    CHECK((8_rps).per_second == 8);
+    CHECK((0.5_rps).per_second == 0.5);
+    CHECK((400_tps).per_second == 400);
+    CHECK((12.5_tps).per_second == 12.5);
+    CHECK((90_pct).fraction == 0.9);
+    CHECK((99.5_pct).fraction == 0.995);
+    CHECK((100_pct).fraction == 1);
+    CHECK((512_tokens).tokens == 512);
+    CHECK((1.5_tokens).tokens == 1.5);
+}
+
+TEST_CASE("every literal is a constant expression") {
+    static_assert((300_ms).seconds() == 0.3 && (2_min).seconds() == 120);
+    static_assert((8_rps).per_second == 8 && (400_tps).per_second == 400);
+    static_assert((50_pct).fraction == 0.5 && (512_tokens).tokens == 512);
+    constexpr time_span t = std::chrono::milliseconds(20);
+    CHECK(t.seconds() == 0.02);
+}
+
+TEST_CASE("any std::chrono duration is a length of time") {
+    using namespace std::chrono;
+    const auto seconds_of = [](time_span t) { return t.seconds(); };
+    CHECK(seconds_of(300ms) == (300_ms).seconds());
+    CHECK(seconds_of(nanoseconds(1500)) == 1.5e-6);
+    CHECK(seconds_of(2h) == 7200);
+    CHECK(seconds_of(-3s) == -3);
+    CHECK(seconds_of(duration<double>(0.125)) == 0.125);
+    CHECK(seconds_of(duration<float, std::ratio<1, 4>>(3)) == 0.75);
+    CHECK(seconds_of(duration<int, std::ratio<86400>>(1)) == 86400);
+}
+
+TEST_CASE("plain numbers do not turn into units by themselves") {
+    CHECK_FALSE(std::is_convertible_v<int, time_span>);
+    CHECK_FALSE(std::is_convertible_v<double, request_rate>);
+    CHECK_FALSE(std::is_convertible_v<double, token_rate>);
+    CHECK_FALSE(std::is_convertible_v<double, share>);
+    CHECK_FALSE(std::is_convertible_v<double, token_count>);
+    CHECK_FALSE(std::is_convertible_v<request_rate, token_rate>);
+    CHECK(std::is_convertible_v<double, plain_number>);  // of gauges, which have no unit
+}
+
+TEST_CASE("the SI value of every unit is the one it was written with") {
+    CHECK(si(300_ms) == 0.3);
+    CHECK(si(8_rps) == 8);
+    CHECK(si(400_tps) == 400);
+    CHECK(si(99.5_pct) == 0.995);
+    CHECK(si(plain_number(-2.5)) == -2.5);
+}
