@@ -1066,6 +1066,10 @@ slo_verdict judge(const result& r, const slo& s);
 /// 3 invalid, 77 skipped.
 int exit_code();
 
+/// Serves the simulated engine alone on 127.0.0.1 until SIGINT or SIGTERM; port 0 takes a free one.
+/// Says its URL on standard output. 0 at the end, 1 where the port cannot be had.
+int serve_simulated(const engine& e, int port);
+
 #if !defined(LLMBENCH_NO_DOCTEST)
 #ifndef DOCTEST_CONFIG_DISABLE
 namespace detail {
@@ -2749,14 +2753,15 @@ inline double headroom(const slo_verdict& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-inline std::string verdict_line(const slo_verdict& v) {
+/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     const metric_id metric = v.what.what.metric;
     const auto shown = [&](double x) {
         return v.what.factor > 0 ? printed("%.3f x baseline", x) : value_text(metric, x);
     };
     std::string name = to_string(v.outcome);
     for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
-    std::string line = printed("%-12s  %-34s", name.c_str(), v.what.text().c_str());
+    std::string line = printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
     line += "  " + shown(v.estimate.value);
     if (std::isfinite(v.estimate.low) && std::isfinite(v.estimate.high))
         line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
@@ -3424,7 +3429,9 @@ inline std::string target_text(const target_facts& t) {
 inline std::string console_text(const gate_report& g) {
     std::string out = printed("\n%s: %s\n", g.what.name.c_str(), exit_class_name(g.exit_class));
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
-    for (const slo_verdict& v : g.verdicts) out += "  " + verdict_line(v) + "\n";
+    std::size_t width = 0;
+    for (const slo_verdict& v : g.verdicts) width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
+    for (const slo_verdict& v : g.verdicts) out += "  " + verdict_line(v, width) + "\n";
     out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
     for (const metric_id id : table_metrics) {
         const metric_row r = metric_row_of(id, g.measured.candidate);
@@ -4654,7 +4661,6 @@ public:
         const std::lock_guard lock(log_mutex_);
         return log_;
     }
-    void wait() { thread_.join(); }
 
 private:
     /// One connection: requests in, one answer at a time out.
@@ -5410,9 +5416,11 @@ inline std::string announcement(const gate_report& g) {
     std::string t = "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
     if (g.what.has_baseline) t += "; baseline " + target_text(g.baseline);
     t += "; " + repeats_text(g.what);
-    if (seconds > 0)
-        t += printed(", about %.0f to %.0f s", arms * seconds * (g.what.slos.empty() ? g.what.most_repeats : g.what.first_repeats),
-                     arms * seconds * g.what.most_repeats);
+    if (seconds > 0) {
+        const double least = arms * seconds * (g.what.slos.empty() ? g.what.most_repeats : g.what.first_repeats);
+        const double most = arms * seconds * g.what.most_repeats;
+        t += least < most ? printed(", about %.0f to %.0f s", least, most) : printed(", about %.0f s", most);
+    }
     return t + "\n";
 }
 
@@ -5721,6 +5729,18 @@ slo_verdict judge(const result& r, const slo& s) {
     detail::measurement m = g->measured;
     m.slos.push_back(s);
     return detail::judged(m, s);
+}
+int serve_simulated(const engine& e, int port) {
+    const detail::interrupt_guard signals;
+    try {
+        const detail::simulated_host host(e, port);
+        detail::say("listening on " + host.url() + "\n");
+        while (!detail::interrupted.load()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    } catch (const std::exception& error) {
+        std::cerr << "llmbench: cannot serve on port " << port << ": " << error.what() << "\n";
+        return 1;
+    }
+    return 0;
 }
 int exit_code() { return detail::session::of_this_program().exit_code(); }
 result run(const scenario& s, const char* file, int line) { return detail::measured_result(s, file, line, "run"); }

@@ -321,12 +321,12 @@ TEST_CASE("an error told inside the stream is the server's") {
 }
 
 TEST_CASE("a finish reason that says abort or error is the server's") {
-    for (const char* reason : {"abort", "aborted_by_scheduler", "error"}) {
+    for (const std::string reason : {"abort", "aborted_by_scheduler", "error"}) {
         CAPTURE(reason);
         CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status == request_status::server);
         CHECK(repeat_of({request(0).content(1).finish(2, reason).body_end(3)}).records[0].status == request_status::server);
     }
-    for (const char* reason : {"stop", "length", "tool_calls", "content_filter", "eos_token"}) {
+    for (const std::string reason : {"stop", "length", "tool_calls", "content_filter", "eos_token"}) {
         CAPTURE(reason);
         CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status == request_status::ok);
     }

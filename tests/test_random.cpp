@@ -26,10 +26,12 @@ double mean_error(const std::vector<double>& v, double mean, double variance) {
 }
 
 /// A generator in a state of our choice.
-generator in_state(const std::array<std::uint64_t, 4>& words) { return std::bit_cast<generator>(words); }
+generator in_state(const std::array<std::uint64_t, 4>& words) {
+    return std::bit_cast<generator>(words);
+}
 }  // namespace
 
-// ---- the same numbers on every platform ----------------------------------------------------------
+// ---- the same numbers on every platform ---------------------------------------------------------
 
 TEST_CASE("mixed is SplitMix64") {
     // The reference code's outputs from state 0 (prng.di.unimi.it/splitmix64.c) and from state
@@ -73,7 +75,8 @@ TEST_CASE("a copy of a generator continues with the same numbers") {
 TEST_CASE("neighbouring seeds and streams share no first output") {
     std::set<std::uint64_t> seen;
     for (std::uint64_t seed = 0; seed < 100; ++seed)
-        for (std::uint64_t stream = 0; stream < 100; ++stream) seen.insert(generator(seed, stream).next());
+        for (std::uint64_t stream = 0; stream < 100; ++stream)
+            seen.insert(generator(seed, stream).next());
     CHECK(seen.size() == 100 * 100);
 }
 
@@ -84,7 +87,7 @@ TEST_CASE("streams of one seed are not correlated") {
     CHECK(std::fabs(sum * 12 / std::sqrt(sample_size)) < 4);
 }
 
-// ---- uniform -------------------------------------------------------------------------------------
+// ---- uniform ------------------------------------------------------------------------------------
 
 TEST_CASE("uniform numbers are uniform") {
     generator g(1);
@@ -134,7 +137,7 @@ TEST_CASE("successive uniform numbers are not correlated") {
     CHECK(std::fabs(sum * 12 / std::sqrt(sample_size)) < 4);
 }
 
-// ---- other distributions -------------------------------------------------------------------------
+// ---- other distributions ------------------------------------------------------------------------
 
 TEST_CASE("exponential numbers have mean 1 and the exponential distribution") {
     generator g(1);
@@ -142,7 +145,8 @@ TEST_CASE("exponential numbers have mean 1 and the exponential distribution") {
     CHECK(mean_error(v, 1, 1) < 4);
     CHECK(sample_variance(v) == doctest::Approx(1).epsilon(0.06));
     CHECK(kolmogorov_distance(v, exponential_cdf) < kolmogorov_bound);
-    CHECK(kolmogorov_distance(v, [](double x) { return exponential_cdf(1.05 * x); }) > kolmogorov_bound);
+    CHECK(kolmogorov_distance(v, [](double x) { return exponential_cdf(1.05 * x); }) >
+          kolmogorov_bound);
 }
 
 TEST_CASE("normal numbers have mean 0, variance 1 and the normal distribution") {

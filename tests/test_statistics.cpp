@@ -25,7 +25,7 @@ double binomial_cdf(int k, int n, double p) {
 }
 }  // namespace
 
-// ---- normal --------------------------------------------------------------------------------------
+// ---- normal -------------------------------------------------------------------------------------
 
 TEST_CASE("the normal distribution agrees with its printed table") {
     // Abramowitz and Stegun, Handbook of Mathematical Functions (1964), table 26.1.
@@ -65,7 +65,7 @@ TEST_CASE("the normal quantile undoes the distribution far into both tails") {
     CHECK(normal_quantile(1) == infinity);
 }
 
-// ---- incomplete beta, Student --------------------------------------------------------------------
+// ---- incomplete beta, Student -------------------------------------------------------------------
 
 TEST_CASE("the incomplete beta function agrees with its closed forms") {
     for (const double x : {0.001, 0.1, 0.37, 0.5, 0.8, 0.999}) {
@@ -168,12 +168,15 @@ TEST_CASE("Student's distribution is symmetric, undoes its quantile and tends to
     CHECK(student_t_quantile(0.983, 1e7) == Approx(normal_quantile(0.983)).epsilon(1e-6));
 }
 
-// ---- Clopper-Pearson -----------------------------------------------------------------------------
+// ---- Clopper-Pearson ----------------------------------------------------------------------------
 
 TEST_CASE("Clopper-Pearson bounds agree with published intervals") {
     // Newcombe, Statistics in Medicine 17 (1998), table I, method 5 ("exact"), two-sided 95 %.
     const struct { double hits, trials, lower, upper; } table[] = {
-        {81, 263, 0.2527, 0.3676}, {15, 148, 0.0578, 0.1617}, {0, 20, 0, 0.1684}, {1, 29, 0.0009, 0.1776}};
+        {81, 263, 0.2527, 0.3676},
+        {15, 148, 0.0578, 0.1617},
+        {0, 20, 0, 0.1684},
+        {1, 29, 0.0009, 0.1776}};
     for (const auto& row : table) {
         CAPTURE(row.hits);
         CHECK(rounds_to(clopper_pearson_lower(row.hits, row.trials, 0.025), row.lower, 4));
@@ -186,9 +189,12 @@ TEST_CASE("Clopper-Pearson bounds agree with their closed forms at the ends") {
         for (const double alpha : {0.01, 0.05, 0.3}) {
             CAPTURE(n);
             CAPTURE(alpha);
-            CHECK(clopper_pearson_upper(0, n, alpha) == Approx(1 - std::pow(alpha, 1 / n)).epsilon(1e-9));
-            CHECK(clopper_pearson_lower(n, n, alpha) == Approx(std::pow(alpha, 1 / n)).epsilon(1e-9));
-            CHECK(clopper_pearson_lower(1, n, alpha) == Approx(1 - std::pow(1 - alpha, 1 / n)).epsilon(1e-9));
+            CHECK(clopper_pearson_upper(0, n, alpha) ==
+                  Approx(1 - std::pow(alpha, 1 / n)).epsilon(1e-9));
+            CHECK(clopper_pearson_lower(n, n, alpha) ==
+                  Approx(std::pow(alpha, 1 / n)).epsilon(1e-9));
+            CHECK(clopper_pearson_lower(1, n, alpha) ==
+                  Approx(1 - std::pow(1 - alpha, 1 / n)).epsilon(1e-9));
             CHECK(clopper_pearson_lower(0, n, alpha) == 0);
             CHECK(clopper_pearson_upper(n, n, alpha) == 1);
         }
@@ -222,7 +228,8 @@ TEST_CASE("the smallest samples that can show a quantile are the known ones") {
 TEST_CASE("Clopper-Pearson bounds move smoothly with fractional counts") {
     double last_lower = 0, last_upper = 0;
     for (double k = 0.25; k < 20; k += 0.25) {
-        const double lower = clopper_pearson_lower(k, 20, 0.05), upper = clopper_pearson_upper(k, 20, 0.05);
+        const double lower = clopper_pearson_lower(k, 20, 0.05),
+                     upper = clopper_pearson_upper(k, 20, 0.05);
         CAPTURE(k);
         CHECK(lower > last_lower);
         CHECK(upper > last_upper);
@@ -236,7 +243,7 @@ TEST_CASE("Clopper-Pearson bounds move smoothly with fractional counts") {
     CHECK(clopper_pearson_lower(2.5, 50, 0.05) < clopper_pearson_lower(5, 100, 0.05));
 }
 
-// ---- quantiles of a sample -----------------------------------------------------------------------
+// ---- quantiles of a sample ----------------------------------------------------------------------
 
 TEST_CASE("a quantile is always a value that was measured") {
     std::vector<double> v(99, 10.0);
@@ -274,7 +281,9 @@ TEST_CASE("a rank does not jump because q times n is a hair over a whole number"
     }
     CHECK(awkward > 0);  // the question does arise, first at 0.07 * 100
     CHECK(wrong == 0);
-    const auto first = [&](int n) { return std::vector<double>(one_to_n.begin(), one_to_n.begin() + n); };
+    const auto first = [&](int n) {
+        return std::vector<double>(one_to_n.begin(), one_to_n.begin() + n);
+    };
     CHECK(nearest_rank(first(10), 0.9) == 9);
     CHECK(nearest_rank(first(20), 0.95) == 19);
     CHECK(nearest_rank(first(300), 0.99) == 297);
@@ -282,7 +291,7 @@ TEST_CASE("a rank does not jump because q times n is a hair over a whole number"
     CHECK(nearest_rank(one_to_n, 0.999) == 2997);
 }
 
-// ---- moments, design effect ----------------------------------------------------------------------
+// ---- moments, design effect ---------------------------------------------------------------------
 
 TEST_CASE("mean and variance of a sample are the textbook's") {
     CHECK(mean_of({1, 2, 3, 10}) == 4);
@@ -337,7 +346,8 @@ TEST_CASE("the design effect of one block of failures is large") {
     std::vector<bool> outage(1000, false);
     for (std::size_t i = 500; i < 550; ++i) outage[i] = true;
     // One batch of 50 has all hits, 19 have none: 50 (1 - p)^2 + 19 * 50 p^2 over 20 p (1 - p).
-    CHECK(design_effect({outage}) == Approx((50 * 0.95 * 0.95 + 950 * 0.05 * 0.05) / (20 * 0.05 * 0.95)));
+    CHECK(design_effect({outage}) ==
+          Approx((50 * 0.95 * 0.95 + 950 * 0.05 * 0.05) / (20 * 0.05 * 0.95)));
 }
 
 TEST_CASE("the design effect is one where there is nothing to learn it from") {

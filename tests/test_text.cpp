@@ -29,7 +29,7 @@ picojson::value read_by_picojson(const std::string& json) {
 }
 }  // namespace
 
-// ---- printed, json_number ------------------------------------------------------------------------
+// ---- printed, json_number -----------------------------------------------------------------------
 
 TEST_CASE("printed formats as printf does, whatever the length") {
     CHECK(printed("%d of %s", 3, "four") == "3 of four");
@@ -70,7 +70,7 @@ TEST_CASE("what JSON has no number for is null") {
     CHECK(json_number(not_a_number) == "null");
 }
 
-// ---- printable -----------------------------------------------------------------------------------
+// ---- printable ----------------------------------------------------------------------------------
 
 TEST_CASE("well-formed UTF-8 of every length is left alone") {
     // The first and the last code point of each length, and both neighbours of the surrogates.
@@ -131,14 +131,15 @@ TEST_CASE("what is printable once stays as it is") {
     }
 }
 
-// ---- quoting -------------------------------------------------------------------------------------
+// ---- quoting ------------------------------------------------------------------------------------
 
 TEST_CASE("a quoted text is what picojson reads back") {
     std::string all;
     for (int c = 0; c < 128; ++c) all += static_cast<char>(c);
     for (const std::string& s :
-         {std::string(), std::string("say \"hi\""), std::string("C:\\temp\\"), std::string("a\nb\r\tc"),
-          std::string("\0", 1), all, std::string("\xE4\xBD\xA0\xF0\x9F\x98\x80"), std::string("</script>")})
+         {std::string(), std::string("say \"hi\""), std::string("C:\\temp\\"),
+          std::string("a\nb\r\tc"), std::string("\0", 1), all,
+          std::string("\xE4\xBD\xA0\xF0\x9F\x98\x80"), std::string("</script>")})
         CHECK(read_by_picojson(json_quoted(s)).get<std::string>() == s);
 }
 
@@ -164,8 +165,9 @@ TEST_CASE("an escaped text is never cut, not even where every byte grows") {
 }
 
 TEST_CASE("characters that XML 1.0 forbids are replaced although they are UTF-8") {
-    CHECK(xml_escaped("\xEF\xBF\xBE") == replaced);  // U+FFFE
-    CHECK(xml_escaped("\xEF\xBF\xBF") == replaced);  // U+FFFF
+    CHECK(xml_escaped("\xEF\xBF\xBD") == replaced);
+    CHECK(xml_escaped("\xEF\xBF\xBE") == repeated(replaced, 3));  // U+FFFE, byte by byte
+    CHECK(xml_escaped("\xEF\xBF\xBF") == repeated(replaced, 3));  // U+FFFF
 }
 
 TEST_CASE("letters are compared without case, other characters as they are") {
@@ -183,7 +185,7 @@ TEST_CASE("trimming takes spaces and tabs from both ends only") {
     CHECK(trimmed("\na\r") == "\na\r");
 }
 
-// ---- values and limits ---------------------------------------------------------------------------
+// ---- values and limits --------------------------------------------------------------------------
 
 TEST_CASE("a time has three significant digits and the unit that fits") {
     CHECK(time_text(0) == "0 ms");

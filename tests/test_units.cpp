@@ -13,7 +13,7 @@
 using namespace llmbench;
 using namespace llmbench::detail;
 
-// ---- text ----------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
 TEST_CASE("a text takes C strings, std::string and std::string_view, and gives them back") {
     const text from_literal = "ttft";
@@ -89,7 +89,7 @@ TEST_CASE("a text prints itself to streams and to doctest") {
     CHECK(doctest::toString(text("p99")) == "p99");
 }
 
-// ---- list ----------------------------------------------------------------------------------------
+// ---- list ---------------------------------------------------------------------------------------
 
 TEST_CASE("a list grows in order and can be walked and indexed") {
     list<int> numbers;
@@ -147,7 +147,7 @@ TEST_CASE("a list can be given a copy of its own element, whatever its size") {
     for (const text& t : l) CHECK(t == first);
 }
 
-// ---- box -----------------------------------------------------------------------------------------
+// ---- box ----------------------------------------------------------------------------------------
 
 TEST_CASE("a box gives back its value only as the type it was made with") {
     const box nothing;
@@ -199,7 +199,7 @@ TEST_CASE("copies of a box share one value, which ends with the last of them") {
     CHECK(alive == 0);
 }
 
-// ---- whole and maybe -----------------------------------------------------------------------------
+// ---- whole and maybe ----------------------------------------------------------------------------
 
 TEST_CASE("a whole number takes every integer type and keeps its value") {
     const auto value = [](whole n) { return static_cast<long long>(n); };
@@ -228,7 +228,7 @@ TEST_CASE("a maybe is empty until it is given a value, and a zero is a value") {
     CHECK(*some == 0.7);
 }
 
-// ---- units ---------------------------------------------------------------------------------------
+// ---- units --------------------------------------------------------------------------------------
 
 TEST_CASE("literals of time hold seconds, whole and fractional") {
     CHECK((300_ms).seconds() == 0.3);

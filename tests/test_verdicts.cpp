@@ -260,6 +260,7 @@ TEST_CASE("errors are shown to exceed their limit by an exact test") {
     const slo_verdict v = verdict_on_failures(400, 12, error_rate <= 1_pct);
     CHECK(v.outcome == verdict::fail);
     CHECK(v.estimate.value == close(0.03));
+    CHECK(v.estimate.low == close(0.0147308918436));
     CHECK(v.estimate.high == close(0.053740188).epsilon(1e-7));
     CHECK(v.repeats == 2);
     CHECK(v.requests == 400);
@@ -594,7 +595,7 @@ TEST_CASE("a uniformly slower copy never turns a fail into a pass") {
     // Of times and speeds: there a slower copy shifts every distance by the same amount. Shares have
     // no such proof, since more misses may also be less clustered ones.
     int failed_fast = 0, passed_fast = 0, changed = 0;
-    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         const double slower = 1 + 0.01 * static_cast<double>(seed % 20 + 1);
         const measurement fast = random_measurement(seed, 1), slow = random_measurement(seed, slower);
         for (const slo& s : time_slos) {
@@ -702,7 +703,7 @@ TEST_CASE("every outcome has its line") {
 
 TEST_CASE("lines of shares, speeds, pairs and misses without a size") {
     CHECK(verdict_line(verdict_on_failures(400, 12, error_rate <= 1_pct)) ==
-          "FAIL          error_rate <= 1 %                   3 % [1.483 %, 5.374 %], 2 repeats x 200 requests");
+          "FAIL          error_rate <= 1 %                   3 % [1.473 %, 5.374 %], 2 repeats x 200 requests");
     CHECK(verdict_line(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) ==
           "PASS          p50(decode_speed) >= 80 tok/s       100 tok/s [93.6 tok/s, 107 tok/s], 25.0 % inside the "
           "limit, 2 repeats x 20 requests");

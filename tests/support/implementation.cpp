@@ -1,7 +1,46 @@
-// The one file of the test program that carries doctest's and llmbench's implementation. Its main is
-// doctest's own: that llmbench's verdicts reach a main that knows nothing of them is tested that way.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+// The one file of the test program that carries doctest's and llmbench's implementation. Its main
+// knows nothing of llmbench's own: that verdicts reach such a main is tested that way.
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
+
+#include "effects.hpp"
+
+namespace live {
+using namespace llmbench::detail;
+
+struct logging_server::host : simulated_host {
+    using simulated_host::simulated_host;
+};
+logging_server::logging_server(const llmbench::engine& e) : host_(std::make_unique<host>(e)) {}
+logging_server::~logging_server() = default;
+std::string logging_server::url() const { return host_->url(); }
+std::vector<server_log_entry> logging_server::log() const {
+    std::vector<server_log_entry> out;
+    for (const auto& e : host_->log())
+        out.push_back({e.request_id, e.received_ns, e.first_write_ns, e.last_write_ns, e.prompt_tokens, e.output_tokens});
+    return out;
+}
+
+std::string bring_up_and_end(const llmbench::process& p) {
+    try {
+        live_target t(p, llmbench::run_arm::candidate);
+        t.bring_up();
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+    return {};
+}
+}  // namespace live
+
+int main(int argc, char** argv) {
+    // As a server of its own, for the tests of process{...}: llmbench_tests --serve PORT
+    if (argc == 3 && std::string(argv[1]) == "--serve") {
+        llmbench::engine fast;
+        fast.decode_step = llmbench::time_span::from_seconds(0.002);
+        return llmbench::serve_simulated(fast, std::atoi(argv[2]));
+    }
+    return doctest::Context(argc, argv).run();
+}

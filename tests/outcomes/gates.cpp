@@ -1,0 +1,126 @@
+// One test case for every way in which a gate can end. run.sh starts them one by one and checks the
+// exit code, the text and the files; run all together they make no sense.
+#define LLMBENCH_MAIN
+#include "scenarios.hpp"
+
+TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
+
+TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
+
+TEST_CASE("advisory miss") {
+    gate(quick(simulated(fast_engine()), {mean(tpot) <= 1_s, advisory(mean(tpot) <= 0.5_ms)}));
+}
+
+// Sixty requests without an error show no more than "at most 6.5 %".
+TEST_CASE("inconclusive") {
+    scenario s = quick(simulated(fast_engine()), {error_rate <= 0.5_pct});
+    s.requests = 30;
+    s.repeats = 2;
+    gate(s);
+}
+
+// ---- refused
+
+TEST_CASE("refused") {
+    scenario s = quick(simulated(fast_engine()), {output_throughput >= 400_tps});
+    s.arrivals = poisson(20_rps);
+    gate(s);
+}
+
+TEST_CASE("default target") { gate(quick({}, within_reach())); }
+
+TEST_CASE("refused CHECK_SLO") {
+    scenario s = quick(simulated(fast_engine()), {});
+    s.repeats = 1;
+    CHECK_SLO(run(s), p99(ttft) <= 1_s);
+}
+
+// ---- the server ends
+
+TEST_CASE("server gone") {
+    engine e = fast_engine();
+    e.faults.stop_after = 60;
+    gate(quick(simulated(e), within_reach()));
+}
+
+TEST_CASE("server sheds load") {
+    engine e = fast_engine();
+    e.faults.error_rate = 50_pct;
+    gate(quick(simulated(e), within_reach()));
+}
+
+TEST_CASE("server fails always") {
+    engine e = fast_engine();
+    e.faults.error_rate = 100_pct;
+    gate(quick(simulated(e), within_reach()));
+}
+
+TEST_CASE("process ends at once") {
+    gate(quick(process{.command = "echo the model file is broken; exit 4"}, within_reach()));
+}
+
+TEST_CASE("process never ready") {
+    gate(quick(process{.command = "echo still loading; exec sleep 60", .ready_within = 1_s}, within_reach()));
+}
+
+// $SERVER PORT starts a simulated server, with a grandchild that a plain kill would leave behind.
+TEST_CASE("process with a child") {
+    gate(quick(process{.command = "sleep 613 & \"$SERVER\" serve {port}"}, within_reach()));
+}
+
+TEST_CASE("process crashes") {
+    scenario s = quick(process{.command = "\"$SERVER\" serve {port} & sleep 0.7; kill -9 $!"}, within_reach());
+    s.requests = 4000;
+    gate(s);
+}
+
+// ---- long enough to be interrupted
+
+TEST_CASE("long") {
+    scenario s = quick(process{.command = "sleep 617 & \"$SERVER\" serve {port}"}, within_reach());
+    s.requests = 0;
+    s.duration = 60_s;
+    gate(s);
+}
+
+// ---- assertions of one's own on a run
+
+static result measured() {
+    scenario s = quick(simulated(fast_engine()), {});
+    s.repeats = 2;
+    return run(s);
+}
+
+TEST_CASE("assertions hold") {
+    const result r = measured();
+    CHECK_SLO(r, mean(tpot) <= 1_s);
+    REQUIRE_SLO(r, p90(ttft) <= 10_s);
+    CHECK(r.requests().size() == 88);
+}
+
+TEST_CASE("CHECK_SLO misses") {
+    const result r = measured();
+    CHECK_SLO(r, mean(tpot) <= 0.5_ms);
+    MESSAGE("after the check");
+}
+
+TEST_CASE("REQUIRE_SLO misses") {
+    const result r = measured();
+    REQUIRE_SLO(r, mean(tpot) <= 0.5_ms);
+    MESSAGE("after the requirement");
+}
+
+TEST_CASE("WARN_SLO misses") {
+    const result r = measured();
+    WARN_SLO(r, mean(tpot) <= 0.5_ms);
+    MESSAGE("after the warning");
+}
+
+TEST_CASE("a plain CHECK fails") {
+    gate(quick(simulated(fast_engine()), within_reach()));
+    CHECK(1 + 1 == 3);
+}
+
+TEST_CASE("run does not assert") { run(quick(simulated(fast_engine()), out_of_reach())); }
+
+TEST_CASE("no gate in it") { CHECK(1 + 1 == 2); }

@@ -1,0 +1,32 @@
+// Without doctest: run, judge and exit_code. Also the server that the process gates start.
+//   no_doctest serve PORT | pass | miss | refused | gone | judged
+#define LLMBENCH_NO_DOCTEST
+#define LLMBENCH_IMPLEMENT
+#include "scenarios.hpp"
+
+#include <cstdio>     // what happened
+#include <cstdlib>    // port
+#include <exception>  // refusals
+#include <string_view>
+
+static void measure(std::string_view how) {
+    scenario s = quick(simulated(fast_engine()), how == "miss" ? out_of_reach() : within_reach());
+    if (how == "refused") s.requests = 0;
+    if (how == "gone") s.target = endpoint{.url = "http://127.0.0.1:1"};
+    if (how == "judged") s.slos = {};
+    const result r = run(s);
+    for (const slo_verdict& v : r.verdicts()) std::printf("verdict: %s\n", to_string(v.outcome));
+    std::printf("judged afterwards: %s, %s\n", to_string(judge(r, mean(tpot) <= 1_s).outcome),
+                to_string(judge(r, mean(tpot) <= 0.5_ms).outcome));
+}
+
+int main(int argc, char** argv) {
+    const std::string_view how = argc > 1 ? argv[1] : "";
+    if (how == "serve") return serve_simulated(fast_engine(), std::atoi(argv[2]));
+    try {
+        measure(how);
+    } catch (const std::exception& e) {
+        std::printf("exception: %s\n", e.what());
+    }
+    return exit_code();
+}

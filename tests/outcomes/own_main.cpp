@@ -1,0 +1,20 @@
+// doctest's own main with our implementation: it knows green and red, and nothing of our exit codes.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define LLMBENCH_IMPLEMENT
+#include "scenarios.hpp"
+
+TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
+
+TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
+
+TEST_CASE("server gone") {
+    engine e = fast_engine();
+    e.faults.stop_after = 60;
+    gate(quick(simulated(e), within_reach()));
+}
+
+TEST_CASE("refused") {
+    scenario s = quick(simulated(fast_engine()), {output_throughput >= 400_tps});
+    s.arrivals = poisson(20_rps);
+    gate(s);
+}

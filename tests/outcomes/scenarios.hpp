@@ -1,0 +1,26 @@
+// What the programs of this folder share: a fast simulated server and a load that takes no second.
+#ifndef LLMBENCH_TEST_OUTCOMES_SCENARIOS_HPP
+#define LLMBENCH_TEST_OUTCOMES_SCENARIOS_HPP
+#include "llmbench.hpp"
+
+using namespace llmbench;
+
+// One token takes 2 ms.
+inline engine fast_engine() {
+    return {.decode_step = 2_ms, .step_per_sequence = 0_ms, .prefill_per_token = 0_ms, .jitter = 0};
+}
+
+inline scenario quick(const any_target& target, const slo_list& slos) {
+    return {
+        .target = target,
+        .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(8)},
+        .arrivals = closed_loop(4),
+        .warmup = 4,
+        .requests = 40,
+        .slos = slos,
+    };
+}
+
+inline slo_list within_reach() { return {mean(tpot) <= 1_s}; }
+inline slo_list out_of_reach() { return {mean(tpot) <= 0.5_ms}; }
+#endif

@@ -1,0 +1,115 @@
+// Gates against a real inference engine, written the way a user would write them.
+//   run.sh installs the engine, runs them and knows what has to come out; on its own:
+//   ENGINE=.../start.sh MODELS=... real_engine_gates --test-case="healthy*"
+// $ENGINE starts a server and understands --port, --parallel and --model; $MODELS holds the models.
+#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+
+#include <string>  // commands
+
+using namespace llmbench;
+
+// One engine thread: on two cores, the other one belongs to the server's sockets and to the client.
+static process engine_with(int slots, const std::string& more = "") {
+    return {.command = "\"$ENGINE\" --port {port} --threads 1 --parallel " + std::to_string(slots) + more,
+            .ready = "/health"};
+}
+
+// ---- must pass: the limits are five to ten times what an idle machine of two cores shows
+
+TEST_CASE("healthy: chat stays interactive at 12 requests per second") {
+    gate({
+        .target = engine_with(8),
+        .workload = synthetic{.prompt_tokens = lognormal(40, 0.4), .output_tokens = fixed(32)},
+        .arrivals = poisson(12_rps),
+        .warmup = 12,
+        .requests = 72,
+        .slos = {
+            p90(ttft) <= 200_ms,
+            mean(tpot) <= 10_ms,
+            error_rate <= 5_pct,
+            startup_time <= 30_s,
+            advisory(goodput(ttft <= 200_ms && tpot <= 15_ms) >= 90_pct),
+        },
+    });
+}
+
+TEST_CASE("healthy: completions keep four users busy") {
+    process completions = engine_with(8);
+    completions.api = openai_completions;
+    gate({
+        .target = completions,
+        .workload = synthetic{.prompt_tokens = fixed(40), .output_tokens = uniform(16, 48)},
+        .arrivals = closed_loop(4),
+        .warmup = 8,
+        .requests = 80,
+        .slos = {
+            p90(ttft) <= 200_ms,
+            p50(itl) <= 10_ms,
+            output_throughput >= 300_tps,
+            error_rate <= 5_pct,
+        },
+    });
+}
+
+// ---- must fail: one slot where the branch before had sixteen
+
+TEST_CASE("crippled: one slot is not slower than sixteen") {
+    gate({
+        .target = engine_with(1),
+        .baseline = engine_with(16),
+        .workload = synthetic{.prompt_tokens = fixed(24), .output_tokens = fixed(48)},
+        .arrivals = closed_loop(16),
+        .warmup = 16,
+        .requests = 64,
+        .slos = {p50(ttft) <= 3 * baseline},
+    });
+}
+
+// ---- answers that are not one event per token
+
+static scenario four_prompts(const process& target) {
+    return {
+        .target = target,
+        .workload = prompts({"the way home", "what is new", "search for it", "one more time"}),
+        .arrivals = closed_loop(4),
+        .warmup = 0,
+        .requests = 24,
+        .repeats = 1,
+        .options = {.max_tokens = 48},
+    };
+}
+
+TEST_CASE("tokens: an end token is counted and brings no event") {
+    const result r = run(four_prompts(engine_with(4, " --model \"$MODELS\"/tiny-eos.gguf")));
+    CHECK(r.requests().size() == 24);
+    int stopped = 0;
+    for (const record& x : r.requests()) {
+        CAPTURE(x.id);
+        CHECK(x.status == request_status::ok);
+        CHECK(x.token_source == token_origin::usage);
+        CHECK(x.output_tokens <= 48);
+        if (x.finish_reason == "stop") {
+            ++stopped;
+            CHECK(x.output_tokens == x.events + 1);
+        } else {
+            CHECK(x.output_tokens == 48);
+        }
+    }
+    CHECK(stopped > 0);
+}
+
+TEST_CASE("tokens: letters of two tokens make fewer events") {
+    const result r = run(four_prompts(engine_with(4, " --model \"$MODELS\"/tiny-bytes.gguf")));
+    CHECK(r.requests().size() == 24);
+    int fewer = 0;
+    for (const record& x : r.requests()) {
+        CAPTURE(x.id);
+        CHECK(x.status == request_status::ok);
+        CHECK(x.token_source == token_origin::usage);
+        CHECK(x.output_tokens == 48);
+        CHECK(x.events <= x.output_tokens);
+        fewer += x.events < x.output_tokens;
+    }
+    CHECK(fewer > 0);
+}

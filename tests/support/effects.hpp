@@ -1,0 +1,33 @@
+// What tests use of part three of the header, which only implementation.cpp compiles.
+#pragma once
+#include "llmbench.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace live {
+
+struct server_log_entry {
+    std::string request_id{};
+    long long received_ns = 0, first_write_ns = 0, last_write_ns = 0;
+    int prompt_tokens = 0, output_tokens = 0;
+};
+
+/// The simulated server with its own log of what it wrote when.
+class logging_server {
+public:
+    explicit logging_server(const llmbench::engine& e);
+    ~logging_server();
+    std::string url() const;
+    std::vector<server_log_entry> log() const;
+
+private:
+    struct host;
+    std::unique_ptr<host> host_;
+};
+
+/// Starts the process, waits until it is ready, ends it. What was wrong, or "".
+std::string bring_up_and_end(const llmbench::process& p);
+
+}  // namespace live

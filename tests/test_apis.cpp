@@ -1,0 +1,291 @@
+// [P7] APIs: the shapes in which servers answer, and the requests they are asked with.
+#include "llmbench.hpp"
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+stream_event read(const std::string& data, const char* type = "") { return read_openai_event(type, data); }
+
+/// A chat event with this delta in its only choice.
+stream_event delta(const std::string& d) {
+    return read(R"({"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":)" + d +
+                R"(,"logprobs":null,"finish_reason":null}]})");
+}
+
+picojson::value parsed(const std::string& s) {
+    picojson::value v;
+    CHECK(picojson::parse(v, s).empty());
+    return v;
+}
+std::string message(const picojson::value& body, std::size_t i, const char* field) {
+    return body.get("messages").get(i).get(field).get<std::string>();
+}
+
+}  // namespace
+
+// ---- content --------------------------------------------------------------------------------------
+
+TEST_CASE("every kind of generated output is content") {
+    for (const std::string d : {R"({"content":"Hello"})", R"({"content":" "})", R"({"content":"\n"})", R"({"role":"assistant","content":"Hi"})",
+                          R"({"reasoning_content":"Let me think"})", R"({"reasoning":"Let me think","content":null})",
+                          R"({"content":null,"refusal":"I cannot"})",
+                          R"({"tool_calls":[{"index":0,"id":"t1","type":"function","function":{"name":"find","arguments":""}}]})",
+                          R"({"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]})",
+                          R"({"function_call":{"name":"find","arguments":""}})"}) {
+        CAPTURE(d);
+        const stream_event e = delta(d);
+        CHECK(e.content);
+        CHECK_FALSE(e.malformed);
+        CHECK_FALSE(e.done);
+        CHECK(e.error.empty());
+        CHECK(e.first_tokens == 1);
+    }
+    const stream_event completions = read(R"({"object":"text_completion","choices":[{"index":0,"text":" word","finish_reason":null}]})");
+    CHECK(completions.content);
+}
+
+TEST_CASE("events that carry no generated output are not content") {
+    for (const std::string d : {R"({"role":"assistant"})", R"({"role":"assistant","content":""})", R"({"role":"assistant","content":null})", "{}", "null",
+                          R"({"content":"","reasoning_content":null})", R"({"tool_calls":[]})", R"({"tool_calls":null})", R"({"function_call":{}})",
+                          R"({"function_call":null})", R"({"content":5})", R"({"content":["a"]})", R"({"refusal":null,"content":""})"}) {
+        CAPTURE(d);
+        const stream_event e = delta(d);
+        CHECK_FALSE(e.content);
+        CHECK_FALSE(e.malformed);
+        CHECK(e.error.empty());
+    }
+    CHECK_FALSE(read(R"({"choices":[{"index":0,"text":"","finish_reason":"stop"}]})").content);
+    CHECK_FALSE(read(R"({"choices":[{"index":0}]})").content);
+    CHECK_FALSE(read(R"({"choices":[]})").content);
+    CHECK_FALSE(read(R"({"choices":null})").content);
+    CHECK_FALSE(read("{}").content);
+}
+
+TEST_CASE("a chunk of prompt filter results is neither content nor an error") {
+    const stream_event e = read(R"({"id":"","object":"","created":0,"model":"","choices":[],)"
+                                R"("prompt_filter_results":[{"prompt_index":0,"content_filter_results":{"hate":{"filtered":false}}}]})");
+    CHECK_FALSE(e.content);
+    CHECK_FALSE(e.malformed);
+    CHECK(e.error.empty());
+    CHECK(e.completion_tokens == -1);
+}
+
+TEST_CASE("content in any choice counts") {
+    CHECK(read(R"({"choices":[{"index":0,"delta":{}},{"index":1,"delta":{"content":"x"}}]})").content);
+    CHECK(read(R"({"choices":[{"index":1,"delta":{"content":"x"}},{"index":0,"delta":{},"finish_reason":"stop"}]})").content);
+    CHECK_FALSE(read(R"({"choices":[{"index":0,"delta":{}},{"index":1,"delta":{"content":""}}]})").content);
+}
+
+TEST_CASE("the finish reason may come with content or alone") {
+    CHECK(read(R"({"choices":[{"delta":{},"finish_reason":"length"}]})").finish_reason == "length");
+    const stream_event last = read(R"({"choices":[{"delta":{"content":"."},"finish_reason":"stop"}]})");
+    CHECK(last.finish_reason == "stop");
+    CHECK(last.content);
+    CHECK(read(R"({"choices":[{"delta":{},"finish_reason":null}]})").finish_reason.empty());
+    CHECK(read(R"({"choices":[{"delta":{},"finish_reason":""}]})").finish_reason.empty());
+}
+
+TEST_CASE("the terminal event is the word itself") {
+    CHECK(read("[DONE]").done);
+    CHECK_FALSE(read("[DONE]").content);
+    CHECK_FALSE(read("[DONE]").malformed);
+    CHECK_FALSE(read("\"[DONE]\"").done);
+    CHECK_FALSE(read(R"({"choices":[{"delta":{"content":"[DONE]"}}]})").done);
+}
+
+// ---- tokens ---------------------------------------------------------------------------------------
+
+TEST_CASE("usage comes with empty choices at the end") {
+    const stream_event e = read(R"({"choices":[],"usage":{"prompt_tokens":17,"completion_tokens":9,"total_tokens":26,)"
+                                R"("prompt_tokens_details":{"cached_tokens":16}}})");
+    CHECK(e.prompt_tokens == 17);
+    CHECK(e.completion_tokens == 9);
+    CHECK(e.cached_tokens == 16);
+    CHECK_FALSE(e.content);
+}
+
+TEST_CASE("usage that is null, empty or not a count is none") {
+    for (const std::string usage : {"null", "{}", "7", "[]", R"({"completion_tokens":null})", R"({"completion_tokens":"9"})",
+                              R"({"completion_tokens":-9})", R"({"completion_tokens":1e300})", R"({"prompt_tokens_details":null})"}) {
+        CAPTURE(usage);
+        const stream_event e = read(R"({"choices":[],"usage":)" + usage + "}");
+        CHECK_FALSE(e.malformed);
+        CHECK(e.prompt_tokens == -1);
+        CHECK(e.completion_tokens == -1);
+        CHECK(e.cached_tokens == -1);
+    }
+    CHECK(read(R"({"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}})").completion_tokens == 0);
+}
+
+TEST_CASE("an event says how many tokens it carries by running usage or by a list of them") {
+    CHECK(read(R"({"choices":[{"delta":{"content":"a b c"}}],"usage":{"prompt_tokens":5,"completion_tokens":3}})").first_tokens == 3);
+    CHECK(read(R"({"choices":[{"delta":{"content":"a b"},"logprobs":{"content":[{"token":"a"},{"token":" b"}]}}]})").first_tokens == 2);
+    CHECK(read(R"({"choices":[{"text":"a b c d","token_ids":[1,2,3,4]}]})").first_tokens == 4);
+    CHECK(read(R"({"choices":[{"delta":{"content":"a"},"logprobs":{"content":[]}}]})").first_tokens == 1);
+    CHECK(read(R"({"choices":[{"delta":{"content":"a"},"logprobs":null}]})").first_tokens == 1);
+    // Tokens held back so far count with the first event that is seen.
+    const stream_event role = read(R"({"choices":[{"delta":{"role":"assistant"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}})");
+    CHECK_FALSE(role.content);
+    CHECK(role.completion_tokens == 0);
+}
+
+// ---- errors ---------------------------------------------------------------------------------------
+
+TEST_CASE("an error is told in one of many shapes") {
+    CHECK(read(R"({"error":{"message":"out of memory","type":"server_error","code":500}})").error == "out of memory");
+    CHECK(read(R"({"error":"overloaded"})").error == "overloaded");
+    CHECK(read(R"({"error":"overloaded","error_type":"overloaded"})").error == "overloaded");
+    CHECK(read(R"({"object":"error","message":"too long","code":400})").error == "too long");
+    CHECK(read(R"({"error":{"code":503}})").error == R"({"code":503})");
+    CHECK(read(R"({"detail":"Not Found"})").error == R"({"detail":"Not Found"})");
+    CHECK(read(R"({"message":"boom"})", "error").error == R"({"message":"boom"})");
+}
+
+TEST_CASE("an error field that says nothing is no error") {
+    const stream_event e = read(R"({"error":null,"choices":[{"delta":{"content":"x"}}]})");
+    CHECK(e.error.empty());
+    CHECK(e.content);
+}
+
+TEST_CASE("an event of type error is an error, of any other type it is not") {
+    CHECK_FALSE(read(R"({"reason":"x"})", "error").error.empty());
+    CHECK(read(R"({"reason":"x"})", "message").error.empty());
+    CHECK(read(R"({"message":"all is well"})").error.empty());
+}
+
+// ---- hostile JSON ---------------------------------------------------------------------------------
+
+TEST_CASE("what is not one JSON object is malformed") {
+    for (const std::string data : {"", " ", "x", "[1,2]", "\"text\"", "5", "null", "true", "{", "{\"choices\":[", "{\"a\":1} x", "{\"a\":1}{\"a\":1}",
+                             "{'a':1}", "{\"a\":}", "[DONE", "[DONE]]", "{\"a\":\"\x01\"}"}) {
+        CAPTURE(data);
+        CHECK(read(data).malformed);
+        CHECK_FALSE(read(data).done);
+    }
+    CHECK_FALSE(read(" {\"choices\": []} \t").malformed);
+    CHECK(read(std::string("{\"choices\": []}\0", 15)).malformed);
+}
+
+TEST_CASE("deep nesting is refused before it can exhaust the stack") {
+    const auto nested = [](int depth) { return "{\"a\":" + std::string(static_cast<std::size_t>(depth - 1), '[') + std::string(static_cast<std::size_t>(depth - 1), ']') + "}"; };
+    CHECK_FALSE(read(nested(100)).malformed);
+    CHECK(read(nested(101)).malformed);
+    CHECK(read("{\"a\":" + std::string(1000000, '[')).malformed);
+    std::string objects;
+    for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
+    CHECK(read(objects).malformed);
+    // Brackets inside strings nest nothing.
+    CHECK_FALSE(read(R"({"a":"\"[)" + std::string(500, '[') + "\"}").malformed);
+    CHECK(nests_deeper_than("[[]]", 1));
+    CHECK_FALSE(nests_deeper_than("[[]]", 2));
+    CHECK_FALSE(nests_deeper_than("[][][]", 1));
+}
+
+TEST_CASE("huge numbers do no harm") {
+    for (const std::string number : {"1e308", "123456789012345678901234567890", "-1e308", "1e-400", "0.000000000000000000000001"}) {
+        CAPTURE(number);
+        const stream_event e = read(R"({"choices":[],"usage":{"completion_tokens":)" + number + "}}");
+        CHECK_FALSE(e.malformed);
+        CHECK(e.completion_tokens <= 0);
+    }
+    CHECK(read(R"({"choices":[],"usage":{"completion_tokens":1000000000}})").completion_tokens == 1000000000);
+    CHECK(read(R"({"choices":[],"usage":{"completion_tokens":1000000001}})").completion_tokens == -1);
+}
+
+TEST_CASE("a number beyond all doubles is malformed and does not throw") {
+    for (const std::string number : {"1e999", "-1e999", "1e99999999999"}) {
+        CAPTURE(number);
+        stream_event e;
+        CHECK_NOTHROW(e = read(R"({"choices":[],"usage":{"completion_tokens":)" + number + "}}"));
+        CHECK(e.malformed);
+    }
+}
+
+// ---- requests -------------------------------------------------------------------------------------
+
+TEST_CASE("a chat request has its messages and asks for a stream with usage") {
+    request_spec r;
+    r.prompt = "Hello";
+    r.max_tokens = 128;
+    r.force_length = true;
+    r.temperature = 0.7;
+    const picojson::value b = parsed(openai_body(openai_chat, "my/model", r));
+    CHECK(b.get("model").get<std::string>() == "my/model");
+    REQUIRE(b.get("messages").get<picojson::array>().size() == 1);
+    CHECK(message(b, 0, "role") == "user");
+    CHECK(message(b, 0, "content") == "Hello");
+    CHECK(b.get("stream").get<bool>());
+    CHECK(b.get("stream_options").get("include_usage").get<bool>());
+    CHECK(b.get("max_tokens").get<double>() == 128);
+    CHECK(b.get("ignore_eos").get<bool>());
+    CHECK(b.get("temperature").get<double>() == 0.7);
+    CHECK_FALSE(b.contains("prompt"));
+}
+
+TEST_CASE("what was not asked for is not in the request") {
+    request_spec r;
+    r.prompt = "Hello";
+    const picojson::value b = parsed(openai_body(openai_chat, "m", r));
+    for (const std::string field : {"max_tokens", "ignore_eos", "temperature"}) {
+        CAPTURE(field);
+        CHECK_FALSE(b.contains(field));
+    }
+    CHECK(b.get<picojson::object>().size() == 4);
+    r.temperature = 0;
+    CHECK(parsed(openai_body(openai_chat, "m", r)).get("temperature").get<double>() == 0);
+}
+
+TEST_CASE("a system prompt is a message of its own, or the start of the prompt") {
+    request_spec r;
+    r.prompt = "Hello";
+    r.system_prompt = "Be brief";
+    const picojson::value chat = parsed(openai_body(openai_chat, "m", r));
+    REQUIRE(chat.get("messages").get<picojson::array>().size() == 2);
+    CHECK(message(chat, 0, "role") == "system");
+    CHECK(message(chat, 0, "content") == "Be brief");
+    CHECK(message(chat, 1, "role") == "user");
+    const picojson::value completions = parsed(openai_body(openai_completions, "m", r));
+    CHECK(completions.get("prompt").get<std::string>() == "Be brief\nHello");
+    CHECK_FALSE(completions.contains("messages"));
+    r.system_prompt.clear();
+    CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").get<std::string>() == "Hello");
+}
+
+TEST_CASE("any text arrives as it was written") {
+    std::string all;
+    for (int c = 1; c < 128; ++c) all += static_cast<char>(c);
+    for (const std::string& text : {std::string("line\none\r\n\ttabbed"), std::string(R"(a "quoted" \ backslash \n \u0041)"), all,
+                                    std::string("caf\xC3\xA9 \xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80"), std::string("\",\"stream\":false,\"x\":\"")}) {
+        CAPTURE(text);
+        request_spec r;
+        r.prompt = text;
+        r.system_prompt = text;
+        const picojson::value chat = parsed(openai_body(openai_chat, text, r));
+        CHECK(chat.get("model").get<std::string>() == text);
+        CHECK(message(chat, 0, "content") == text);
+        CHECK(message(chat, 1, "content") == text);
+        CHECK(chat.get("stream").get<bool>());
+        CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").get<std::string>() == text + "\n" + text);
+    }
+}
+
+TEST_CASE("extra fields are added to every request") {
+    request_spec r;
+    r.prompt = "Hello";
+    request_options o;
+    o.extra_body = R"({"top_k": 1, "stop": ["\n", "</s>"], "nested": {"a": [true, null]}})";
+    r.extra_fields = shared_fields(o);
+    const picojson::value b = parsed(openai_body(openai_chat, "m", r));
+    CHECK(b.get("top_k").get<double>() == 1);
+    CHECK(b.get("stop").get(0).get<std::string>() == "\n");
+    CHECK(b.get("stop").get(1).get<std::string>() == "</s>");
+    CHECK(b.get("nested").get("a").get(1).is<picojson::null>());
+    CHECK(message(b, 0, "content") == "Hello");
+}
+
+TEST_CASE("each API has its path") {
+    CHECK(openai_path(openai_chat) == "/chat/completions");
+    CHECK(openai_path(openai_completions) == "/completions");
+}

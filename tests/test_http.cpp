@@ -1,0 +1,461 @@
+// [P5] HTTP/1.1: URLs, the response parser of the client, the request parser of the simulated server.
+#include "llmbench.hpp"
+
+#include <tuple>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+/// Everything that a client can learn from one answer.
+struct outcome {
+    bool complete = false, broken = false, keep_alive = false;
+    int status = 0;
+    std::string body{}, error{}, type{};
+    std::size_t taken = 0;
+    auto all() const { return std::tie(complete, broken, keep_alive, status, body, error, type); }
+};
+
+/// Feeds the answer in pieces that end at the given places, then closes the connection.
+outcome parsed(const std::string& bytes, const std::vector<std::size_t>& cuts = {}, bool close = true) {
+    response_parser p;
+    outcome o;
+    std::size_t from = 0;
+    const auto feed = [&](std::size_t to) {
+        const std::string piece = bytes.substr(from, to - from);  // a copy: the parser may not look past it
+        o.taken += p.feed(piece, [&](std::string_view b) { o.body.append(b); });
+        from = to;
+    };
+    for (const std::size_t cut : cuts) feed(cut);
+    feed(bytes.size());
+    if (close) p.end_of_input();
+    o.complete = p.complete();
+    o.broken = p.broken();
+    o.keep_alive = p.keep_alive();
+    o.status = p.status();
+    o.error = p.error();
+    o.type = p.header("content-type");
+    return o;
+}
+
+/// The answer as one piece, after checking that no other way of cutting it says anything else.
+outcome parsed_every_way(const std::string& bytes) {
+    const outcome whole = parsed(bytes);
+    std::vector<std::size_t> every;
+    for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+        CAPTURE(cut);
+        CHECK(parsed(bytes, {cut}).all() == whole.all());
+        every.push_back(cut);
+    }
+    CHECK(parsed(bytes, every).all() == whole.all());
+    return whole;
+}
+
+const std::string ok = "HTTP/1.1 200 OK\r\n";
+
+/// The error of an answer with these header lines.
+std::string head_error(const std::string& lines) { return parsed_every_way(ok + lines + "\r\n").error; }
+/// The error of a chunked answer with this body.
+std::string chunk_error(const std::string& body) {
+    return parsed_every_way(ok + "Transfer-Encoding: chunked\r\n\r\n" + body).error;
+}
+
+std::string refusal(const std::string& url) {
+    try {
+        parsed_url(url, "target.url");
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+// ---- URLs ---------------------------------------------------------------------------------------
+
+TEST_CASE("a URL has a host, a port and a path") {
+    const auto parts = [](const char* s) {
+        const http_url u = parsed_url(s, "url");
+        return u.host + "|" + u.port + "|" + u.path + "|" + u.authority();
+    };
+    CHECK(parts("http://localhost") == "localhost|80||localhost");
+    CHECK(parts("http://localhost/") == "localhost|80||localhost");
+    CHECK(parts("http://localhost:8000") == "localhost|8000||localhost:8000");
+    CHECK(parts("http://localhost:8000/v1") == "localhost|8000|/v1|localhost:8000");
+    CHECK(parts("http://localhost:8000/v1/") == "localhost|8000|/v1|localhost:8000");
+    CHECK(parts("http://10.0.0.1:80/a/b//") == "10.0.0.1|80|/a/b|10.0.0.1");
+    CHECK(parts("http://[::1]:8000/v1") == "::1|8000|/v1|[::1]:8000");
+    CHECK(parts("http://[fe80::1]") == "fe80::1|80||[fe80::1]");
+    CHECK(parts("http://h:65535") == "h|65535||h:65535");
+    CHECK(parts("http://h/with:colon") == "h|80|/with:colon|h");
+}
+
+TEST_CASE("a URL that is refused is told with its field, its value and the reason") {
+    CHECK(refusal("https://h") == "target.url is \"https://h\": https is not supported by this version, use http://");
+    CHECK(refusal("localhost:8000") == "target.url is \"localhost:8000\": it must start with http://");
+    CHECK(refusal("") == "target.url is \"\": it must start with http://");
+    CHECK(refusal("http://") == "target.url is \"http://\": the host is missing");
+    CHECK(refusal("http://:8000") == "target.url is \"http://:8000\": the host is missing");
+    CHECK(refusal("http:///v1") == "target.url is \"http:///v1\": the host is missing");
+    CHECK(refusal("http://[]:80") == "target.url is \"http://[]:80\": the host is missing");
+    CHECK(refusal("http://[::1") == "target.url is \"http://[::1\": the IPv6 address has no closing bracket");
+    CHECK(refusal("http://[::1]80") == "target.url is \"http://[::1]80\": the port must follow a colon");
+    CHECK(refusal("http://::1:8000") == "target.url is \"http://::1:8000\": an IPv6 address stands in brackets, http://[::1]:8000");
+    CHECK(refusal("http://h/a?b") == "target.url is \"http://h/a?b\": a query or fragment is not allowed");
+    CHECK(refusal("http://h/a#b") == "target.url is \"http://h/a#b\": a query or fragment is not allowed");
+    CHECK(refusal("http://me:pass@h") == "target.url is \"http://me:pass@h\": credentials belong in api_key_env");
+    for (const std::string port : {"0", "65536", "-1", "+1", "80x", "x", "", "4294967376"}) {
+        const std::string url = "http://h:" + port;
+        CHECK(refusal(url) == "target.url is \"" + url + "\": the port must be a number from 1 to 65535");
+    }
+}
+
+TEST_CASE("no URL smuggles a line into a request or a terminal") {
+    for (const std::string url : {"http://h\r\nX: 1", "http://h/a b", "http://h\t", " http://h", "http://h\x7f", "http://h/\x1b[1m"}) {
+        CAPTURE(url);
+        const std::string why = refusal(url);
+        CHECK(why.find("a URL holds no spaces or control characters") != std::string::npos);
+        for (const char c : why) CHECK(static_cast<unsigned char>(c) >= 0x20);
+    }
+}
+
+TEST_CASE("a header is safe without line ends and zero bytes") {
+    CHECK(is_header_safe("Bearer abc"));
+    CHECK(is_header_safe(""));
+    CHECK_FALSE(is_header_safe("a\rb"));
+    CHECK_FALSE(is_header_safe("a\nb"));
+    CHECK_FALSE(is_header_safe(std::string_view("a\0b", 3)));
+}
+
+// ---- answers --------------------------------------------------------------------------------------
+
+TEST_CASE("a body of known length") {
+    const outcome o = parsed_every_way(ok + "Content-Length: 5\r\nContent-Type:  text/plain \r\n\r\nhello");
+    CHECK(o.complete);
+    CHECK(o.status == 200);
+    CHECK(o.body == "hello");
+    CHECK(o.type == "text/plain");
+    CHECK(o.keep_alive);
+    CHECK(o.error.empty());
+}
+
+TEST_CASE("a body of length zero is complete with its head") {
+    const outcome o = parsed_every_way("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+    CHECK(o.complete);
+    CHECK(o.status == 503);
+    CHECK(o.body.empty());
+}
+
+TEST_CASE("header names and codings are read in any case") {
+    const outcome o = parsed_every_way(ok + "TRANSFER-encoding: CHUNKED\r\n\r\n1\r\nx\r\n0\r\n\r\n");
+    CHECK(o.complete);
+    CHECK(o.body == "x");
+}
+
+TEST_CASE("a chunked body with extensions and trailers") {
+    const outcome o = parsed_every_way(ok + "Transfer-Encoding: chunked\r\n\r\n"
+                                            "5;name=value\r\nhello\r\n"
+                                            "A ; x=\"y\"\r\n0123456789\r\n"
+                                            "00001\r\n!\r\n"
+                                            "0\r\nX-Trailer: 1\r\nX-Other: 2\r\n\r\n");
+    CHECK(o.complete);
+    CHECK(o.body == "hello0123456789!");
+    CHECK(o.keep_alive);
+}
+
+TEST_CASE("chunks may hold line ends and things that look like chunks") {
+    const outcome o = parsed_every_way(ok + "Transfer-Encoding: chunked\r\n\r\n9\r\n\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n");
+    CHECK(o.complete);
+    CHECK(o.body == "\r\n0\r\n\r\n\r\n");
+}
+
+TEST_CASE("a body without a length ends with the connection") {
+    const outcome o = parsed_every_way(ok + "Content-Type: text/event-stream\r\n\r\ndata: 1\r\n\r\n");
+    CHECK(o.complete);
+    CHECK(o.body == "data: 1\r\n\r\n");
+    CHECK_FALSE(o.keep_alive);
+    CHECK_FALSE(parsed(ok + "\r\nabc", {}, false).complete);
+}
+
+TEST_CASE("a connection is kept as the answer says") {
+    const std::string end = "Content-Length: 1\r\n\r\nx";
+    CHECK(parsed_every_way("HTTP/1.1 200 OK\r\n" + end).keep_alive);
+    CHECK_FALSE(parsed_every_way("HTTP/1.1 200 OK\r\nConnection: close\r\n" + end).keep_alive);
+    CHECK_FALSE(parsed_every_way("HTTP/1.1 200 OK\r\nConnection: Close\r\n" + end).keep_alive);
+    CHECK_FALSE(parsed_every_way("HTTP/1.0 200 OK\r\n" + end).keep_alive);
+    CHECK(parsed_every_way("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n" + end).keep_alive);
+    CHECK_FALSE(parsed_every_way("HTTP/1.1 200 OK\r\nConnection: close, x-internal\r\n" + end).keep_alive);
+    CHECK_FALSE(parsed_every_way("HTTP/1.1 200 OK\r\nConnection: keep-alive ,close\r\n" + end).keep_alive);
+    // Not before the answer is complete.
+    CHECK_FALSE(parsed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx", {}, false).keep_alive);
+}
+
+TEST_CASE("answers of HTTP/1.0 end with their connection") {
+    const outcome o = parsed_every_way("HTTP/1.0 200 OK\r\n\r\nold");
+    CHECK(o.complete);
+    CHECK(o.body == "old");
+    CHECK_FALSE(o.keep_alive);
+}
+
+TEST_CASE("interim answers come before the real one") {
+    const outcome o = parsed_every_way("HTTP/1.1 100 Continue\r\nContent-Type: interim\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + ok +
+                                       "Content-Length: 2\r\n\r\nhi");
+    CHECK(o.complete);
+    CHECK(o.status == 200);
+    CHECK(o.body == "hi");
+    CHECK(o.type.empty());  // what the interim one said is gone
+}
+
+TEST_CASE("answers without a body are complete with their head") {
+    CHECK(parsed_every_way("HTTP/1.1 204 No Content\r\n\r\n").complete);
+    CHECK(parsed_every_way("HTTP/1.1 204 No Content\r\n\r\n").keep_alive);
+    CHECK(parsed_every_way("HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n").complete);
+}
+
+TEST_CASE("a status line without a reason, and lines that end with LF alone") {
+    CHECK(parsed_every_way("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n").complete);
+    CHECK(parsed_every_way("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n").complete);
+    CHECK(parsed_every_way("HTTP/1.1 200 OK\nContent-Length: 2\n\nhi").body == "hi");
+}
+
+TEST_CASE("equal lengths said twice are one length") {
+    CHECK(parsed_every_way(ok + "Content-Length: 2\r\nContent-Length: 2\r\n\r\nhi").body == "hi");
+}
+
+TEST_CASE("what follows a complete answer is left alone") {
+    const std::string answer = ok + "Content-Length: 2\r\n\r\nhi";
+    const outcome o = parsed(answer + "HTTP/1.1 500 Oops\r\n\r\n");
+    CHECK(o.taken == answer.size());
+    CHECK(o.status == 200);
+    CHECK(o.body == "hi");
+    const std::string chunked = ok + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+    CHECK(parsed(chunked + "HTTP").taken == chunked.size());
+}
+
+TEST_CASE("a parser that was reset reads the next answer as if it were new") {
+    response_parser p;
+    const auto ignore = [](std::string_view) {};
+    p.feed("HTTP/1.0 500 Oops\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx", ignore);
+    CHECK(p.complete());
+    p.reset();
+    CHECK(p.untouched());
+    p.feed(ok + "Content-Length: 0\r\n\r\n", ignore);
+    CHECK(p.complete());
+    CHECK(p.status() == 200);
+    CHECK(p.keep_alive());
+}
+
+TEST_CASE("an answer is untouched until its first byte") {
+    const auto ignore = [](std::string_view) {};
+    response_parser p;
+    CHECK(p.untouched());
+    p.feed("", ignore);
+    CHECK(p.untouched());
+    p.feed("H", ignore);
+    CHECK_FALSE(p.untouched());
+
+    response_parser interim;
+    interim.feed("HTTP/1.1 100 Continue\r\n\r\n", ignore);
+    CHECK_FALSE(interim.untouched());
+    CHECK_FALSE(interim.head_done());
+}
+
+TEST_CASE("the head is done before the body begins") {
+    response_parser p;
+    std::string body;
+    const auto keep = [&](std::string_view b) { body.append(b); };
+    p.feed(ok + "Content-Length: 2\r\n", keep);
+    CHECK_FALSE(p.head_done());
+    p.feed("\r\n", keep);
+    CHECK(p.head_done());
+    CHECK(body.empty());
+    p.feed("h", keep);
+    CHECK(body == "h");
+    CHECK_FALSE(p.complete());
+}
+
+TEST_CASE("a connection that closes inside an answer breaks it") {
+    const std::string closed = "the connection was closed inside the answer";
+    for (const std::string& bytes :
+         {std::string(), std::string("HTTP/1.1 2"), ok, ok + "Content-Length: 3\r\n\r\nhi", ok + "Transfer-Encoding: chunked\r\n\r\n",
+          ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nhi", ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n",
+          ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n", std::string("HTTP/1.1 100 Continue\r\n\r\n")}) {
+        CAPTURE(bytes);
+        const outcome o = parsed_every_way(bytes);
+        CHECK(o.broken);
+        CHECK_FALSE(o.complete);
+        CHECK(o.error == closed);
+    }
+}
+
+// ---- answers that are refused -----------------------------------------------------------------------
+
+TEST_CASE("what is not an HTTP/1.x answer is refused") {
+    for (const std::string line : {"HTTP/2 200 OK", "HTTP/1.2 200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 099 Low", "HTTP/1.1 600 High",
+                             "HTTP/1.1  200 OK", "HTTP/1.1 -20 OK", "HTTP/1.1 2x0 OK", "ICY 200 OK", "SSH-2.0-OpenSSH", "{\"error\":1}", ""}) {
+        CAPTURE(line);
+        CHECK(parsed_every_way(line + "\r\nContent-Length: 0\r\n\r\n").error == "not an HTTP/1.x answer: \"" + line + "\"");
+    }
+    CHECK(parsed_every_way("HTTP/1.1 101 Switching Protocols\r\n\r\n").error == "the server switched protocols unasked");
+}
+
+TEST_CASE("headers that two readers may read in two ways are refused") {
+    CHECK(head_error("X: 1\r\n folded\r\nContent-Length: 0\r\n") == "a folded header line");
+    CHECK(head_error("X: 1\r\n\tfolded\r\n") == "a folded header line");
+    CHECK(head_error("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") == "both a content length and a chunked body");
+    CHECK(head_error("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n") == "both a content length and a chunked body");
+    CHECK(head_error("Content-Length: 5\r\nContent-Length: 6\r\n") == "two different content lengths");
+    for (const std::string length : {"5, 5", "5, 6", "-1", "+5", "0x5", "5a", "", "99999999999999999999"}) {
+        CAPTURE(length);
+        CHECK(head_error("Content-Length: " + length + "\r\n") == "content length \"" + length + "\" is not a number");
+    }
+    CHECK(head_error("Transfer-Encoding: gzip, chunked\r\n") == "transfer encoding \"gzip, chunked\" is not supported");
+    CHECK(head_error("Transfer-Encoding: identity\r\n") == "transfer encoding \"identity\" is not supported");
+    CHECK(head_error("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") == "transfer encoding \"chunked\" is not supported");
+    CHECK(head_error("No colon\r\n") == "a header line without a name");
+    CHECK(head_error(": no name\r\n") == "a header line without a name");
+    CHECK(head_error("Content-Length : 5\r\n") == "a space in a header name");
+    CHECK(head_error("X: a\rb\r\n") == "a bare CR in the headers");
+    CHECK(head_error("X: 1\r\r\n") == "a bare CR in the headers");
+    CHECK(head_error(std::string("X: a\0b\r\n", 8)) == "a zero byte in the headers");
+}
+
+TEST_CASE("a content coding nobody asked for is refused") {
+    CHECK(head_error("Content-Encoding: gzip\r\nContent-Length: 0\r\n") == "content coding \"gzip\" came unasked");
+    CHECK(head_error("Content-Encoding: Identity\r\nContent-Length: 0\r\n").empty());
+}
+
+TEST_CASE("a chunk size is a plain hexadecimal number") {
+    for (const std::string size : {"", "g", "-1", "+1", " 1", "0x1", "1 2", "1,2", "10000000000000000", "FFFFFFFFFFFFFFFFF"}) {
+        CAPTURE(size);
+        CHECK(chunk_error(size + "\r\nx\r\n0\r\n\r\n") == "chunk size \"" + size + "\" is not a hexadecimal number");
+    }
+    CHECK(chunk_error("40000001\r\n") == "a chunk is over 1 GiB");
+    CHECK(chunk_error("FFFFFFFFFFFFFFFF\r\n") == "a chunk is over 1 GiB");
+    CHECK(chunk_error("1\rx\r\n") == "a bare CR in the headers");
+}
+
+TEST_CASE("chunks that do not match their size are refused") {
+    CHECK(chunk_error("2\r\nhello\r\n0\r\n\r\n") == "chunk data is longer than its size");
+    CHECK(chunk_error("2\nhi\r\n0\r\n\r\n") == "a chunk line does not end with CR LF");
+    CHECK(chunk_error("2\r\nhi\n0\r\n\r\n") == "a chunk line does not end with CR LF");
+}
+
+TEST_CASE("heads and chunk lines have a greatest size") {
+    const std::size_t longest = response_parser::max_line;
+    const auto line_of = [](std::size_t n) { return "X: " + std::string(n - 5, 'a') + "\r\n"; };
+    CHECK(parsed(ok + line_of(longest) + "Content-Length: 0\r\n\r\n").complete);
+    CHECK(parsed(ok + line_of(longest + 1) + "Content-Length: 0\r\n\r\n").error == "a header or chunk line is over 16 KiB");
+    // Refused before its end is seen, so that no memory is spent on it.
+    CHECK(parsed(ok + "X: " + std::string(longest, 'a'), {}, false).broken);
+    CHECK(parsed(std::string(longest + 1, 'a'), {}, false).broken);
+
+    std::string many = ok;
+    while (many.size() < response_parser::max_head) many += line_of(1000);
+    CHECK(parsed(many, {}, false).error == "the headers are over 64 KiB");
+    std::string trailers = ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n";
+    for (int i = 0; i < 66; ++i) trailers += line_of(1000);
+    CHECK(parsed(trailers, {}, false).error == "the headers are over 64 KiB");
+    CHECK(parsed(ok + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(longest, 'e'), {}, false).error == "a header or chunk line is over 16 KiB");
+    // The lines of a long stream are not held against its head.
+    std::string stream = ok + "Transfer-Encoding: chunked\r\n\r\n";
+    for (int i = 0; i < 20000; ++i) stream += "1\r\nx\r\n";
+    const outcome o = parsed(stream + "0\r\n\r\n");
+    CHECK(o.complete);
+    CHECK(o.body.size() == 20000);
+}
+
+TEST_CASE("a broken answer takes no more bytes") {
+    response_parser p;
+    const auto ignore = [](std::string_view) {};
+    p.feed("nonsense\r\n", ignore);
+    CHECK(p.broken());
+    const std::string why = p.error();
+    CHECK(p.feed(ok, ignore) == 0);
+    p.end_of_input();
+    CHECK(p.error() == why);
+    CHECK_FALSE(p.keep_alive());
+    CHECK_FALSE(p.head_done());
+}
+
+// ---- requests -----------------------------------------------------------------------------------
+
+namespace {
+
+const std::string post = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nX-Request-Id:  abc \r\n\r\nbody";
+
+bool is_refused(const std::string& bytes) {
+    request_parser p;
+    return !p.feed(bytes) && p.broken();
+}
+
+}  // namespace
+
+TEST_CASE("a request has a method, a path, headers and a body") {
+    request_parser p;
+    REQUIRE(p.feed(post));
+    CHECK(p.method == "POST");
+    CHECK(p.path == "/v1/chat/completions");
+    CHECK(p.body == "body");
+    CHECK(std::string(p.header("x-request-id")) == "abc");
+    CHECK(p.header("missing").empty());
+    CHECK(p.keep_alive);
+    CHECK_FALSE(p.broken());
+}
+
+TEST_CASE("a request may come in any pieces") {
+    for (std::size_t cut = 0; cut < post.size(); ++cut) {
+        CAPTURE(cut);
+        request_parser p;
+        CHECK_FALSE(p.feed(post.substr(0, cut)));
+        REQUIRE(p.feed(post.substr(cut)));
+        CHECK(p.body == "body");
+        CHECK(p.fields.size() == 3);
+    }
+    request_parser p;
+    for (std::size_t i = 0; i < post.size(); ++i) CHECK(p.feed(post.substr(i, 1)) == (i + 1 == post.size()));
+    CHECK(p.body == "body");
+}
+
+TEST_CASE("requests that come early wait for their turn") {
+    request_parser p;
+    REQUIRE(p.feed(post + "GET /health HTTP/1.1\r\n\r\n" + "GET /v1/models HT"));
+    CHECK(p.path == "/v1/chat/completions");
+    p.reset();
+    REQUIRE(p.feed(""));
+    CHECK(p.method == "GET");
+    CHECK(p.path == "/health");
+    CHECK(p.body.empty());
+    CHECK(p.fields.empty());
+    p.reset();
+    CHECK_FALSE(p.feed(""));
+    REQUIRE(p.feed("TP/1.1\r\n\r\n"));
+    CHECK(p.path == "/v1/models");
+}
+
+TEST_CASE("a client that wants its connection closed says so") {
+    request_parser p;
+    REQUIRE(p.feed("GET / HTTP/1.1\r\nConnection: close\r\n\r\n"));
+    CHECK_FALSE(p.keep_alive);
+    request_parser old;
+    REQUIRE(old.feed("GET / HTTP/1.0\r\n\r\n"));
+    CHECK_FALSE(old.keep_alive);
+}
+
+TEST_CASE("what is not a request is refused") {
+    CHECK(is_refused("nonsense\r\n\r\n"));
+    CHECK(is_refused("GET /\r\n\r\n"));
+    CHECK(is_refused("GET / HTTP/2\r\n\r\n"));
+    CHECK(is_refused("\r\n\r\n"));
+    CHECK(is_refused("GET / HTTP/1.1\r\nno colon\r\n\r\n"));
+    CHECK(is_refused("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"));
+    CHECK(is_refused("POST / HTTP/1.1\r\nContent-Length: 67108865\r\n\r\n"));
+    for (const std::string length : {"4x", "x", "-1", "", "99999999999999999999"}) {
+        CAPTURE(length);
+        CHECK(is_refused("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\nbody"));
+    }
+    CHECK(is_refused(std::string(65 * 1024, 'a')));
+    CHECK_FALSE(is_refused(post));
+    CHECK_FALSE(is_refused("GET / HT"));
+}

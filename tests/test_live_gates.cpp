@@ -1,0 +1,143 @@
+// Gates end to end, on the simulated server in real time: do they tell a healthy engine from a slow,
+// a failing and a dead one, and are the numbers those of the server's own log?
+#include "support/effects.hpp"
+#include "support/live.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+scenario chat_gate(const any_target& target) {
+    scenario s = quick_scenario(target);
+    s.slos = {mean(tpot) <= 16_ms, p90(ttft) <= 400_ms};
+    return s;
+}
+}  // namespace
+
+TEST_CASE("a healthy engine passes in two repeats") {
+    const result r = run(chat_gate(simulated(quick_engine())));
+    CHECK(outcome_of(r, "mean(tpot) <= 16 ms") == verdict::pass);
+    CHECK(outcome_of(r, "p90(ttft) <= 400 ms") == verdict::pass);
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::pass);
+    CHECK(r.verdicts()[0].repeats == 2);
+}
+
+TEST_CASE("an engine 30 percent over the limit fails on its tpot alone") {
+    engine slow = quick_engine();
+    slow.decode_step = 20_ms;
+    const result r = run(chat_gate(simulated(slow)));
+    CHECK(outcome_of(r, "mean(tpot) <= 16 ms") == verdict::fail);
+    CHECK(outcome_of(r, "p90(ttft) <= 400 ms") == verdict::pass);
+    CHECK(r.estimate(mean(tpot)).value > 0.020);
+}
+
+TEST_CASE("a server that fails one request in ten fails by the guard on errors") {
+    engine failing = quick_engine();
+    failing.faults.error_rate = 10_pct;
+    const result r = run(chat_gate(simulated(failing)));
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
+    // Failures are the worst value of a quantile: the tail cannot look better for them.
+    CHECK(std::isinf(r.estimate(p99(ttft)).value));
+    CHECK(std::isfinite(r.estimate(mean(tpot)).value));
+}
+
+TEST_CASE("a server that stops in mid-run makes every verdict invalid") {
+    engine mortal = quick_engine();
+    mortal.faults.stop_after = 90;
+    const result r = run(chat_gate(simulated(mortal)));
+    for (const slo_verdict& v : r.verdicts()) {
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(std::string(v.reason).find("went away") != std::string::npos);
+    }
+}
+
+TEST_CASE("answers that are reset after their first content are failures without tokens") {
+    engine rude = quick_engine();
+    rude.faults.reset_rate = 100_pct;
+    scenario s = quick_scenario(simulated(rude));
+    s.requests = 20;
+    s.repeats = 1;
+    const result r = run(s);
+    for (const record& x : r.requests()) CHECK(x.status == request_status::truncated);
+    CHECK(r.estimate(error_rate).value == 1);
+}
+
+TEST_CASE("times and token counts are those of the server's own log") {
+    const logging_server host(quick_engine());
+    scenario s = quick_scenario(endpoint{.url = host.url()});
+    s.workload = synthetic{.prompt_tokens = uniform(8, 64), .output_tokens = uniform(2, 30)};
+    s.repeats = 1;
+    const result r = run(s);
+    std::map<std::string, server_log_entry> log;
+    for (const auto& e : host.log()) log[e.request_id] = e;
+    REQUIRE(r.requests().size() == log.size());
+    std::vector<double> first_error, last_error, way_in;
+    for (const record& x : r.requests()) {
+        REQUIRE(x.status == request_status::ok);
+        REQUIRE(log.count(x.id) == 1);
+        const auto& e = log[x.id];
+        CHECK(x.output_tokens == e.output_tokens);
+        CHECK(x.prompt_tokens == e.prompt_tokens);
+        CHECK(x.events == e.output_tokens);
+        CHECK(x.token_source == token_origin::usage);
+        // Nothing can be seen before it was written, nor arrive before it was sent.
+        CHECK(x.first_token_ns >= e.first_write_ns);
+        CHECK(x.end_ns >= e.last_write_ns);
+        CHECK(e.received_ns >= x.sent_ns);
+        CHECK(x.sent_ns >= x.connected_ns);
+        CHECK(x.dispatched_ns >= x.scheduled_ns);
+        first_error.push_back(static_cast<double>(x.first_token_ns - e.first_write_ns) * 1e-6);
+        last_error.push_back(static_cast<double>(x.end_ns - e.last_write_ns) * 1e-6);
+        way_in.push_back(static_cast<double>(e.received_ns - x.scheduled_ns) * 1e-6);
+    }
+    // Typically 0.05 ms; the bound only has to tell scheduling noise from a wrong definition.
+    for (auto* errors : {&first_error, &last_error, &way_in}) {
+        std::sort(errors->begin(), errors->end());
+        CHECK((*errors)[errors->size() / 2] < 5.0);
+    }
+}
+
+TEST_CASE("every repeat replays the same traffic with other words") {
+    const logging_server host(quick_engine());
+    scenario s = quick_scenario(endpoint{.url = host.url()});
+    s.workload = synthetic{.prompt_tokens = uniform(8, 64), .output_tokens = uniform(2, 30)};
+    s.repeats = 2;
+    const result r = run(s);
+    std::vector<const record*> first, second;
+    for (const record& x : r.requests()) (x.repeat == 0 ? first : second).push_back(&x);
+    REQUIRE(first.size() == second.size());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        CHECK(first[i]->prompt_tokens == second[i]->prompt_tokens);
+        CHECK(first[i]->output_tokens == second[i]->output_tokens);
+        const auto offset = [](const record* x, const record* from) { return x->scheduled_ns - from->scheduled_ns; };
+        CHECK(offset(first[i], first[0]) == offset(second[i], second[0]));
+    }
+}
+
+TEST_CASE("an unchanged branch passes against its own baseline, a slower one fails") {
+    scenario s = quick_scenario();
+    s.requests = 60;
+    s.baseline = simulated(quick_engine());
+    s.slos = {mean(tpot) <= 1.30 * baseline};
+    CHECK(outcome_of(run(s), "mean(tpot) <= 1.3 * baseline") == verdict::pass);
+    engine slow = quick_engine();
+    slow.decode_step = 20_ms;
+    s.target = simulated(slow);
+    const result r = run(s);
+    CHECK(outcome_of(r, "mean(tpot) <= 1.3 * baseline") == verdict::fail);
+    CHECK(r.verdicts()[0].repeats >= 4);
+}
+
+TEST_CASE("a saturated server's throughput is judged, one below saturation is not asked for") {
+    scenario s = quick_scenario();
+    s.arrivals = closed_loop(8);
+    s.requests = 80;
+    s.slos = {output_throughput >= 100_tps};
+    CHECK(outcome_of(run(s), "output_throughput >= 100 tok/s") == verdict::pass);
+    s.arrivals = poisson(10_rps);
+    CHECK_THROWS_AS(detail::planned(s, 1), std::invalid_argument);
+}

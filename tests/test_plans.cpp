@@ -1,0 +1,876 @@
+// [P11] plans.
+#include <cmath>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "llmbench.hpp"
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using doctest::Approx;
+
+namespace {
+
+/// A sound scenario, to be spoiled in one field.
+scenario sound() {
+    return {.workload = synthetic{}, .arrivals = poisson(8_rps), .requests = 300};
+}
+
+/// The sentence a scenario is refused with, "" where it is not.
+std::string refusal(const scenario& s) {
+    try {
+        planned(s, 1);
+        return "";
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+}
+template <class Spoil>
+std::string refusal_after(Spoil&& spoil) {
+    scenario s = sound();
+    spoil(s);
+    return refusal(s);
+}
+std::string refusal_of_slo(const slo& s) {
+    return refusal_after([&](scenario& x) { x.slos = {s}; });
+}
+std::string refusal_of_saturating_slo(const slo& s) {
+    return refusal({.arrivals = closed_loop(16), .requests = 300, .slos = {s}});
+}
+std::string refusal_of_relative_slo(const slo& s) {
+    return refusal({.baseline = endpoint{.url = "http://h"},
+                    .arrivals = closed_loop(16),
+                    .requests = 300,
+                    .slos = {s}});
+}
+
+bool has(const std::string& sentence, const std::string& part) {
+    return sentence.find(part) != std::string::npos;
+}
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<std::string> words(const std::string& prompt) {
+    std::istringstream in(prompt);
+    std::vector<std::string> out;
+    for (std::string w; in >> w;) out.push_back(w);
+    return out;
+}
+std::size_t common_words(const std::string& a, const std::string& b) {
+    const auto x = words(a), y = words(b);
+    std::size_t n = 0;
+    while (n < std::min(x.size(), y.size()) && x[n] == y[n]) ++n;
+    return n;
+}
+
+}  // namespace
+
+/// Refused, in a sentence that has all the parts.
+#define CHECK_REFUSED(sentence, ...)                            \
+    do {                                                        \
+        const std::string said = (sentence);                    \
+        const std::vector<std::string> parts = {__VA_ARGS__};     \
+        CAPTURE(said);                                          \
+        for (const std::string& part : parts) {             \
+            CAPTURE(part);                                      \
+            CHECK(has(said, part));                             \
+        }                                                       \
+    } while (false)
+
+// ---- defaults -----------------------------------------------------------------------------------
+
+TEST_CASE("a plan fills in the defaults") {
+    const plan p = planned({.requests = 300}, 77);
+    CHECK(p.arrivals.kind == arrival_kind::closed_loop);
+    CHECK(p.arrivals.users == 1);
+    CHECK_FALSE(p.is_open_loop());
+    CHECK(p.warmup_requests == 20);
+    CHECK(p.warmup_s == 0);
+    CHECK(p.requests == 300);
+    CHECK(p.duration_s == 0);
+    CHECK(p.seed == 77);
+    CHECK_FALSE(p.has_baseline);
+    CHECK(p.slos.empty());
+    CHECK(length_text(p.prompt_tokens) == "lognormal(512, 0.6)");
+    CHECK(length_text(p.output_tokens) == "128");
+    CHECK(length_text(p.shared_prefix) == "0");
+    CHECK(p.forces_length);
+    CHECK(p.common.max_tokens == 0);
+    CHECK(std::isnan(p.common.temperature));
+    CHECK(p.common.system_prompt == "");
+    CHECK(p.common.extra_fields == "");
+    CHECK(p.limits.connect.seconds() == 5);
+    CHECK(p.limits.total.seconds() == 300);
+}
+
+TEST_CASE("a plan takes over what the scenario says") {
+    const plan p = planned({.arrivals = gamma(8_rps, 0.5).max_in_flight(64),
+                            .warmup = 10_s,
+                            .requests = 300,
+                            .duration = 60_s,
+                            .slos = {p90(ttft) <= 300_ms, error_rate <= 2_pct},
+                            .seed = 5,
+                            .limits = {.connect = 2_s},
+                            .options = {.temperature = 0.7, .system_prompt = "be brief"},
+                            .client = {.spin = true}},
+                           77);
+    CHECK(p.is_open_loop());
+    CHECK(p.arrivals.max_in_flight == 64);
+    CHECK(p.warmup_requests == 0);
+    CHECK(p.warmup_s == 10);
+    CHECK(p.duration_s == 60);
+    CHECK(p.seed == 5);
+    REQUIRE(p.slos.size() == 2);
+    CHECK(str(p.slos[1].text()) == "error_rate <= 2 %");
+    CHECK(p.limits.connect.seconds() == 2);
+    CHECK(p.limits.drain.seconds() == 60);
+    CHECK(p.common.temperature == 0.7);
+    CHECK(p.common.system_prompt == "be brief");
+    CHECK(p.client.spin);
+}
+
+TEST_CASE("repeats are as many as a verdict takes, or as many as were asked for") {
+    const auto repeats = [](scenario s) {
+        const plan p = planned(s, 1);
+        return std::pair(p.first_repeats, p.most_repeats);
+    };
+    scenario s = sound();
+    CHECK(repeats(s).second == 3);  // nothing to decide
+    s.slos = {p90(ttft) <= 300_ms};
+    CHECK(repeats(s) == std::pair(2, 5));
+    s.repeats = 4;
+    CHECK(repeats(s) == std::pair(2, 4));
+    s.repeats = 0;
+    s.baseline = endpoint{.url = "http://h"};
+    CHECK(repeats(s) == std::pair(4, 8));
+    s.repeats = 6;
+    CHECK(repeats(s) == std::pair(4, 6));
+    s = sound();
+    s.repeats = 1;  // enough to look at, where nothing is judged
+    CHECK(repeats(s).second == 1);
+}
+
+TEST_CASE("every kind of load can be planned") {
+    for (const arrival_pattern& load :
+         {arrival_pattern(constant(8_rps)), arrival_pattern(poisson(8_rps)),
+          arrival_pattern(gamma(8_rps, 0.5)), arrival_pattern(ramp(1_rps, 8_rps, 60_s)),
+          arrival_pattern(steps({{8_rps, 60_s}})), arrival_pattern(all_at_once()),
+          arrival_pattern(closed_loop(16).think(2_s).ramp(10_s))}) {
+        scenario s = sound();
+        s.arrivals = load;
+        CHECK(refusal(s) == "");
+    }
+}
+
+// ---- refusals: the load -------------------------------------------------------------------------
+
+namespace {
+std::string refusal_of_load(const arrival_pattern& load) {
+    return refusal_after([&](scenario& s) { s.arrivals = load; });
+}
+}  // namespace
+
+TEST_CASE("a recorded trace is refused") {
+    CHECK_REFUSED(refusal_of_load(replay("trace.csv")), "arrivals is replay",
+                  "not read by this version");
+}
+
+TEST_CASE("a closed loop without users, with too many, or with negative times is refused") {
+    CHECK_REFUSED(refusal_of_load(closed_loop(0)), "arrivals is closed_loop(0 users)",
+                  "from 1 to 100000");
+    CHECK_REFUSED(refusal_of_load(closed_loop(-1)), "closed_loop(-1 users)");
+    CHECK_REFUSED(refusal_of_load(closed_loop(100001)), "closed_loop(100001 users)");
+    CHECK(refusal_of_load(closed_loop(100000)) == "");
+    CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(-1))),
+                  "arrivals is closed_loop(4 users", "think time", "negative");
+    CHECK_REFUSED(refusal_of_load(closed_loop(4).ramp(time_span::from_seconds(-1))),
+                  "arrivals is closed_loop(4 users", "ramp", "negative");
+    CHECK_REFUSED(refusal_of_load(closed_loop(4).think(time_span::from_seconds(nan_value))),
+                  "think time");
+}
+
+TEST_CASE("a rate that is not above zero, or too high to be sent, is refused") {
+    CHECK_REFUSED(refusal_of_load(poisson(0_rps)), "arrivals is poisson(0 req/s)", "above 0");
+    CHECK_REFUSED(refusal_of_load(constant(request_rate(-2))), "arrivals is constant(-2 req/s)");
+    CHECK_REFUSED(refusal_of_load(constant(1000001_rps)), "arrivals is constant(1000001 req/s)",
+                  "at most 1000000");
+    CHECK_REFUSED(refusal_of_load(gamma(request_rate(nan_value), 1)), "arrivals is gamma(");
+    CHECK_REFUSED(refusal_of_load(poisson(request_rate(inf))), "arrivals is poisson(inf");
+    CHECK(refusal_of_load(poisson(1000000_rps)) == "");
+}
+
+TEST_CASE("a burstiness out of its range is refused") {
+    CHECK_REFUSED(refusal_of_load(gamma(8_rps, 0.001)),
+                  "arrivals is gamma(8 req/s, burstiness 0.001)", "from 0.01 to 1000");
+    CHECK_REFUSED(refusal_of_load(gamma(8_rps, 2000)), "burstiness 2000");
+    CHECK_REFUSED(refusal_of_load(gamma(8_rps, nan_value)), "burstiness");
+    CHECK(refusal_of_load(gamma(8_rps, 0.01)) == "");
+    CHECK(refusal_of_load(gamma(8_rps, 1000)) == "");
+}
+
+TEST_CASE("a ramp needs two rates and a time") {
+    CHECK_REFUSED(refusal_of_load(ramp(0_rps, 8_rps, 60_s)),
+                  "arrivals is ramp(0 to 8 req/s over 60 s)");
+    CHECK_REFUSED(refusal_of_load(ramp(8_rps, 0_rps, 60_s)),
+                  "arrivals is ramp(8 to 0 req/s over 60 s)");
+    CHECK_REFUSED(refusal_of_load(ramp(1_rps, 8_rps, 0_s)),
+                  "arrivals is ramp(1 to 8 req/s over 0 s)");
+}
+
+TEST_CASE("steps need stages with a rate and a time each") {
+    CHECK_REFUSED(refusal_of_load(steps({})), "arrivals is steps()", "at least one stage");
+    CHECK_REFUSED(refusal_of_load(steps({{8_rps, 10_s}, {0_rps, 20_s}})), "0 req/s for 20 s",
+                  "every stage");
+    CHECK_REFUSED(refusal_of_load(steps({{8_rps, 10_s}, {9_rps, 0_s}})), "9 req/s for 0 s",
+                  "every stage");
+}
+
+TEST_CASE("steps that would not end within a day are refused") {
+    CHECK_REFUSED(refusal_of_load(steps({{8_rps, time_span::from_seconds(inf)}})),
+                  "arrivals is steps(8 req/s for inf s)", "86400 s");
+    CHECK_REFUSED(refusal_of_load(steps({{8_rps, 80000_s}, {8_rps, 6401_s}})), "6401 s", "86400 s");
+    CHECK(refusal_of_load(steps({{8_rps, 80000_s}, {8_rps, 6400_s}})) == "");
+}
+
+TEST_CASE("a negative cap on the requests in flight is refused") {
+    CHECK_REFUSED(refusal_of_load(poisson(8_rps).max_in_flight(-1)), "arrivals is poisson(8 req/s)",
+                  "max_in_flight", "-1");
+    CHECK_REFUSED(refusal_of_load(all_at_once().max_in_flight(-5)), "max_in_flight", "-5");
+    CHECK(refusal_of_load(poisson(8_rps).max_in_flight(1)) == "");
+}
+
+// ---- refusals: lengths of the run ---------------------------------------------------------------
+
+TEST_CASE("a warm-up out of its range is refused") {
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = -1; }), "warmup is -1 requests",
+                  "0 to 1000000");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = 1000001; }),
+                  "warmup is 1000001 requests");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = time_span::from_seconds(-1); }),
+                  "warmup is -1 s");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.warmup = 86401_s; }), "warmup is 86401 s",
+                  "86400");
+    CHECK(refusal_after([](scenario& s) { s.warmup = 0; }) == "");
+}
+
+TEST_CASE("requests and duration out of their range are refused") {
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.requests = -5; }), "requests is -5",
+                  "1 to 100000000");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.requests = 100000001; }),
+                  "requests is 100000001");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.duration = time_span::from_seconds(-1); }),
+                  "duration is -1 s");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.duration = 86401_s; }), "duration is 86401 s",
+                  "86400");
+    CHECK_REFUSED(
+        refusal_after([](scenario& s) { s.duration = time_span::from_seconds(nan_value); }),
+        "duration is");
+}
+
+TEST_CASE("a scenario that would never end is refused") {
+    const std::string unset = "neither requests nor duration", why = "never end";
+    CHECK_REFUSED(refusal({.arrivals = poisson(8_rps)}), unset, why);
+    CHECK_REFUSED(refusal({.arrivals = closed_loop(4)}), unset, why);
+    CHECK_REFUSED(refusal({.arrivals = ramp(1_rps, 2_rps, 10_s)}), unset, why);
+    CHECK(refusal({.arrivals = steps({{8_rps, 10_s}})}) == "");
+    CHECK(refusal({.arrivals = poisson(8_rps), .duration = 10_s}) == "");
+}
+
+TEST_CASE("a scenario that would send nothing is refused") {
+    CHECK_REFUSED(refusal({.arrivals = constant(1_rps), .duration = 100_ms}), "constant(1 req/s)",
+                  "0.1 s");
+    CHECK_REFUSED(refusal({.arrivals = steps({{1_rps, 100_ms}})}), "steps(1 req/s for 0.1 s)");
+    CHECK(refusal({.arrivals = constant(1_rps), .duration = 1_s}) == "");
+}
+
+TEST_CASE("more requests than a schedule can hold are refused, however they are asked for") {
+    CHECK_REFUSED(refusal({.arrivals = constant(1000000_rps), .duration = 1000_s}),
+                  "constant(1000000 req/s)", "1000000000 requests", "at most 100000000");
+    CHECK_REFUSED(refusal({.arrivals = steps({{1000000_rps, 101_s}})}), "101000000 requests",
+                  "at most 100000000");
+    CHECK_REFUSED(refusal({.arrivals = constant(1000_rps), .warmup = 1001_s, .requests = 10}),
+                  "warmup is 1001 s", "1000 requests/s", "1000000");
+    CHECK(refusal({.arrivals = constant(1000000_rps), .requests = 10, .duration = 1000_s}) == "");
+}
+
+TEST_CASE("all at once ends with its requests and warms up with requests") {
+    CHECK_REFUSED(refusal({.arrivals = all_at_once(), .duration = 30_s}), "arrivals is all_at_once",
+                  "needs requests");
+    CHECK_REFUSED(refusal({.arrivals = all_at_once(), .requests = 30, .duration = 30_s}),
+                  "arrivals is all_at_once", "no duration");
+    CHECK_REFUSED(refusal({.arrivals = all_at_once(), .warmup = 10_s, .requests = 30}),
+                  "arrivals is all_at_once", "warm-up is a number of requests");
+    CHECK(refusal({.arrivals = all_at_once(), .warmup = 10, .requests = 30}) == "");
+}
+
+// ---- refusals: other fields ---------------------------------------------------------------------
+
+TEST_CASE("repeats out of their range are refused") {
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.repeats = -1; }), "repeats is -1", "100");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.repeats = 101; }), "repeats is 101", "100");
+}
+
+TEST_CASE("fewer repeats than a verdict needs are refused") {
+    const auto asked = [](int repeats, const any_baseline& baseline) {
+        return refusal_after([&](scenario& s) {
+            s.slos = {p90(ttft) <= 300_ms};
+            s.repeats = repeats;
+            s.baseline = baseline;
+        });
+    };
+    CHECK_REFUSED(asked(1, {}), "repeats is 1", "at least 2");
+    CHECK(asked(2, {}) == "");
+    CHECK_REFUSED(asked(3, endpoint{.url = "http://h"}), "repeats is 3", "at least 4");
+    CHECK(asked(4, endpoint{.url = "http://h"}) == "");
+}
+
+TEST_CASE("a negative seed and too many client threads are refused") {
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.seed = -3; }), "seed is -3", "negative");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.client.threads = -1; }), "client.threads is -1",
+                  "1 to 64");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.client.threads = 65; }),
+                  "client.threads is 65");
+    CHECK(refusal_after([](scenario& s) { s.client.threads = 64; }) == "");
+}
+
+TEST_CASE("what this version does not do is refused by name") {
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.traffic = fresh; }), "traffic is fresh");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.baseline = stored("main.json"); }),
+                  "baseline is stored(\"main.json\")");
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.options.stream = false; }),
+                  "options.stream is false");
+    CHECK_REFUSED(refusal_after([](scenario& s) {
+                      s.workload = dataset{.path = "x.jsonl", .format = openai_jsonl};
+                  }),
+                  "workload is a dataset");
+}
+
+TEST_CASE("request options out of their range are refused") {
+    const auto with = [](const request_options& o) {
+        return refusal({.workload = prompts({"one"}), .requests = 30, .options = o});
+    };
+    CHECK_REFUSED(with({.max_tokens = 0}), "options.max_tokens", "0", "at least 1");
+    CHECK_REFUSED(with({.max_tokens = -7}), "options.max_tokens", "-7");
+    CHECK(with({.max_tokens = 1}) == "");
+    CHECK_REFUSED(with({.temperature = -0.5}), "options.temperature", "-0.5", "0 to 10");
+    CHECK_REFUSED(with({.temperature = 10.5}), "options.temperature", "10.5");
+    CHECK_REFUSED(with({.temperature = nan_value}), "options.temperature");
+    CHECK(with({.temperature = 0.0}) == "");
+}
+
+TEST_CASE("a limit in time that is not above zero, or over a day, is refused") {
+    const time_span bad[] = {0_s, time_span::from_seconds(-1), 86401_s,
+                             time_span::from_seconds(nan_value)};
+    for (const time_span t : bad) {
+        CAPTURE(t.seconds());
+        CHECK_REFUSED(refusal_after([&](scenario& s) { s.limits.connect = t; }),
+                      "limits.connect is", "86400");
+        CHECK_REFUSED(refusal_after([&](scenario& s) { s.limits.first_event = t; }),
+                      "limits.first_event is", "86400");
+        CHECK_REFUSED(refusal_after([&](scenario& s) { s.limits.between_events = t; }),
+                      "limits.between_events is", "86400");
+        CHECK_REFUSED(refusal_after([&](scenario& s) { s.limits.total = t; }), "limits.total is",
+                      "86400");
+        CHECK_REFUSED(refusal_after([&](scenario& s) { s.limits.drain = t; }), "limits.drain is",
+                      "86400");
+    }
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.limits.total = 86401_s; }),
+                  "limits.total is 86401 s");
+}
+
+TEST_CASE("extra fields of a body must be a JSON object") {
+    const auto with = [](const char* extra) {
+        return refusal_after([&](scenario& s) { s.options.extra_body = extra; });
+    };
+    CHECK_REFUSED(with("top_k: 1"), "options.extra_body is \"top_k: 1\"", "JSON object");
+    CHECK_REFUSED(with("[1]"), "options.extra_body is \"[1]\"");
+    CHECK_REFUSED(with("{\"a\":1} x"), "options.extra_body is");
+    CHECK(with("{\"top_k\": 1}") == "");
+    CHECK(with("{}") == "");
+}
+
+TEST_CASE("extra fields of a body cannot take the place of llmbench's own") {
+    const auto with = [](const std::string& name) {
+        return refusal_after([&](scenario& s) { s.options.extra_body = "{\"" + name + "\":1}"; });
+    };
+    for (const char* name : {"model", "messages", "prompt", "stream", "stream_options"})
+        CHECK_REFUSED(with(name), "options.extra_body sets", name, "belongs to llmbench");
+    CHECK(with("top_k") == "");
+}
+
+TEST_CASE("extra fields of a body cannot repeat one that has an option of its own") {
+    for (const char* name : {"max_tokens", "temperature", "ignore_eos"}) {
+        CHECK_REFUSED(refusal_after([&](scenario& s) {
+                          s.options.extra_body = std::string("{\"") + name + "\":1}";
+                      }),
+                      "options.extra_body sets", name);
+    }
+}
+
+TEST_CASE("extra fields are added as they were given") {
+    scenario s = sound();
+    s.options.extra_body =
+        R"({"top_k": 5, "min_p": 0.25, "note": "a\"b", "nested": {"list": [1, null]}})";
+    const plan p = planned(s, 1);
+    picojson::value body;
+    REQUIRE(parse_json("{\"first\":0" + p.common.extra_fields + "}", body));
+    CHECK(body.get("top_k").get<double>() == 5);
+    CHECK(body.get("min_p").get<double>() == 0.25);
+    CHECK(body.get("note").get<std::string>() == "a\"b");
+    CHECK(body.get("nested").serialize() == "{\"list\":[1,null]}");
+}
+
+// ---- refusals: the workload ---------------------------------------------------------------------
+
+TEST_CASE("no prompts at all are refused") {
+    CHECK_REFUSED(refusal({.workload = prompts(list<text>{}), .requests = 30}),
+                  "workload is prompts({})", "at least one");
+}
+
+TEST_CASE("a synthetic workload does not take max_tokens") {
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.options.max_tokens = 64; }),
+                  "options.max_tokens", "64", "output_tokens");
+}
+
+TEST_CASE("lengths out of their range are refused, field by field") {
+    const auto with = [](const synthetic& w) { return refusal({.workload = w, .requests = 30}); };
+    CHECK_REFUSED(with({.prompt_tokens = fixed(0)}), "workload.prompt_tokens is 0",
+                  "from 1 to 10000000");
+    CHECK_REFUSED(with({.output_tokens = fixed(-3)}), "workload.output_tokens is -3", "from 1");
+    CHECK_REFUSED(with({.shared_prefix = fixed(-1)}), "workload.shared_prefix is -1", "from 0");
+    CHECK(with({.prompt_tokens = fixed(1), .output_tokens = fixed(1), .shared_prefix = fixed(0)}) ==
+          "");
+
+    CHECK_REFUSED(with({.prompt_tokens = fixed(10000001)}), "workload.prompt_tokens is 10000001");
+    CHECK_REFUSED(with({.prompt_tokens = uniform(20, 10)}),
+                  "workload.prompt_tokens is uniform(20, 10)", "ordered");
+    CHECK_REFUSED(with({.prompt_tokens = uniform(0, 10)}),
+                  "workload.prompt_tokens is uniform(0, 10)");
+    CHECK_REFUSED(with({.prompt_tokens = uniform(1, 1e8)}),
+                  "workload.prompt_tokens is uniform(1, 100000000)");
+    CHECK_REFUSED(with({.output_tokens = normal(0, 5)}), "workload.output_tokens is normal(0, 5)");
+    CHECK_REFUSED(with({.output_tokens = normal(100, -5)}),
+                  "workload.output_tokens is normal(100, -5)", "not negative");
+    CHECK_REFUSED(with({.output_tokens = lognormal(0.5, 1)}),
+                  "workload.output_tokens is lognormal(0.5, 1)");
+    CHECK_REFUSED(with({.output_tokens = lognormal(100, -1)}),
+                  "workload.output_tokens is lognormal(100, -1)");
+    CHECK_REFUSED(with({.output_tokens = lognormal(100, 6)}),
+                  "workload.output_tokens is lognormal(100, 6)");
+    CHECK_REFUSED(with({.prompt_tokens = lognormal(nan_value, 1)}),
+                  "workload.prompt_tokens is lognormal(");
+    CHECK_REFUSED(with({.prompt_tokens = uniform(1, inf)}),
+                  "workload.prompt_tokens is uniform(1, inf)");
+    CHECK(with({.prompt_tokens = uniform(10, 10), .output_tokens = lognormal(100, 0)}) == "");
+}
+
+TEST_CASE("a shared prefix cannot be drawn from a file") {
+    CHECK_REFUSED(
+        refusal({.workload = synthetic{.shared_prefix = empirical("lengths.txt")}, .requests = 30}),
+        "workload.shared_prefix is empirical(lengths.txt)", "prompt_tokens and output_tokens only");
+}
+
+TEST_CASE("a list of prompts is planned as it stands") {
+    const plan p = planned(
+        {.workload = prompts({"one", "two"}), .requests = 30, .options = {.max_tokens = 64}}, 1);
+    CHECK(p.prompts == std::vector<std::string>{"one", "two"});
+    CHECK(p.common.max_tokens == 64);
+    CHECK_FALSE(p.forces_length);
+    CHECK(
+        planned({.workload = prompts({"one"}), .requests = 30, .options = {.ignore_eos = true}}, 1)
+            .forces_length);
+}
+
+// ---- refusals: SLOs -----------------------------------------------------------------------------
+
+TEST_CASE("every refused SLO is quoted") {
+    CHECK_REFUSED(refusal_of_slo(output_throughput >= 400_tps),
+                  "the SLO output_throughput >= 400 tok/s is refused");
+}
+
+TEST_CASE("SLOs on what the server alone could tell are refused") {
+    CHECK_REFUSED(refusal_of_slo(p90(queue_time) <= 100_ms), "p90(queue_time)",
+                  "not read by this version");
+    CHECK_REFUSED(refusal_of_slo(max(server_metric("waiting")) <= plain_number(5)), "waiting",
+                  "not read by this version");
+    CHECK_REFUSED(refusal_of_slo(goodput(queue_time <= 1_s && ttft <= 1_s) >= 90_pct),
+                  "queue_time is not measured");
+    CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s || queue_time <= 1_s) >= 90_pct),
+                  "queue_time is not measured");
+    CHECK(refusal_of_slo(goodput(ttft <= 1_s && tpot <= 1_s) >= 90_pct) == "");
+}
+
+TEST_CASE("a percentile at or beyond the ends is refused") {
+    for (const double q : {0.0, 1.0, -0.1, 1.5, nan_value}) {
+        CAPTURE(q);
+        CHECK_REFUSED(refusal_of_slo(percentile(ttft, q) <= 1_s), "the SLO p", "(ttft", "<= 1 s",
+                      "strictly between 0 and 1");
+    }
+    CHECK(refusal_of_slo(percentile(ttft, 0.42) <= 1_s) == "");
+}
+
+TEST_CASE("a limit that is not above zero, or infinite, is refused") {
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= 0_ms), "p90(ttft) <= 0 ms", "above zero");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= time_span::from_seconds(-1)), "p90(ttft) <= -1000 ms",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= time_span::from_seconds(inf)), "p90(ttft)",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_slo(p90(ttft) <= time_span::from_seconds(nan_value)), "p90(ttft)",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_slo(error_rate <= 0_pct), "error_rate <= 0 %", "above zero");
+}
+
+TEST_CASE("a share that cannot be missed, or cannot be shown, is refused") {
+    CHECK_REFUSED(refusal_of_slo(error_rate <= 100_pct), "error_rate <= 100 %", "under 100 %");
+    CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s) >= 100_pct), "goodput(ttft <= 1 s) >= 100 %",
+                  "under 100 %");
+    CHECK(refusal_of_slo(goodput(ttft <= 1_s) >= 99.9_pct) == "");
+}
+
+TEST_CASE("a relative limit needs a baseline and a factor above zero") {
+    CHECK_REFUSED(refusal_of_slo(mean(tpot) <= 1.1 * baseline), "mean(tpot) <= 1.1 * baseline",
+                  "has no baseline");
+    CHECK(refusal_of_relative_slo(mean(tpot) <= 1.1 * baseline) == "");
+    CHECK_REFUSED(refusal_of_relative_slo(mean(tpot) <= 0 * baseline), "mean(tpot)", "above zero");
+    CHECK_REFUSED(refusal_of_relative_slo(mean(tpot) <= -1.1 * baseline), "mean(tpot)",
+                  "above zero");
+    CHECK_REFUSED(refusal_of_relative_slo(mean(tpot) <= inf * baseline), "mean(tpot)",
+                  "above zero");
+}
+
+TEST_CASE("shares and startup times are not compared with the baseline's") {
+    CHECK_REFUSED(refusal_of_relative_slo(error_rate <= 1.1 * baseline),
+                  "error_rate <= 1.1 * baseline", "limit of its own");
+    CHECK_REFUSED(refusal_of_relative_slo(goodput(ttft <= 1_s) >= 0.9 * baseline), "goodput",
+                  "limit of its own");
+    CHECK_REFUSED(refusal_of_relative_slo(startup_time <= 1.1 * baseline),
+                  "startup_time <= 1.1 * baseline", "startup times");
+    CHECK(refusal_of_relative_slo(output_throughput >= 0.9 * baseline) == "");
+}
+
+TEST_CASE("a throughput below saturation only measures the arrival rate and is refused") {
+    for (const open_loop& load : {constant(8_rps), poisson(8_rps), gamma(8_rps, 0.5),
+                                  ramp(8_rps, 16_rps, 60_s), steps({{8_rps, 60_s}})})
+        for (const slo& s : {output_throughput >= 400_tps, total_throughput >= 400_tps,
+                             request_throughput >= 4_rps}) {
+            const std::string name = arrival_text(load.data());
+            CHECK_REFUSED(refusal({.arrivals = load, .requests = 300, .slos = {s}}), str(s.text()),
+                          name, "arrival rate", "closed_loop");
+            CHECK(refusal({.arrivals = closed_loop(16), .requests = 300, .slos = {s}}) == "");
+            CHECK(refusal({.arrivals = all_at_once(), .requests = 300, .slos = {s}}) == "");
+        }
+}
+
+TEST_CASE("a percentile needs three measured requests beyond it") {
+    const struct { slo s; int needed; } table[] = {
+        {p50(ttft) <= 1_s, 6},
+        {p75(ttft) <= 1_s, 12},
+        {p90(ttft) <= 1_s, 30},
+        {p95(e2e) <= 1_s, 60},
+        {p99(tpot) <= 1_s, 300},
+        {p999(ttft) <= 1_s, 3000},
+        {p10(decode_speed) >= 1_tps, 30},
+        {p5(decode_speed) >= 1_tps, 60},
+        {p1(prefill_speed) >= 1_tps, 300},
+        {percentile(ttft, 0.2) <= 1_s, 4},
+        {percentile(decode_speed, 0.9) >= 1_tps, 4}};
+    for (const auto& [s, needed] : table) {
+        CAPTURE(s);
+        const std::string number = std::to_string(needed), one_less = std::to_string(needed - 1);
+        CHECK_REFUSED(refusal({.arrivals = poisson(8_rps), .requests = needed - 1, .slos = {s}}),
+                      str(s.text()), str(s.what.name), ("at least " + number), ("has " + one_less));
+        CHECK(refusal({.arrivals = poisson(8_rps), .requests = needed, .slos = {s}}) == "");
+    }
+}
+
+TEST_CASE("the requests that a percentile needs may come from a duration") {
+    const auto with = [](const open_loop& load, time_span duration, long long requests = 0) {
+        return refusal({.arrivals = load,
+                        .requests = requests,
+                        .duration = duration,
+                        .slos = {p90(ttft) <= 1_s}});
+    };
+    CHECK_REFUSED(with(poisson(2_rps), 14_s), "at least 30", "has 28");
+    CHECK(with(poisson(2_rps), 15_s) == "");
+    CHECK_REFUSED(with(poisson(2_rps), 15_s, 29), "has 29");
+    CHECK_REFUSED(with(poisson(2_rps), 10_s, 1000), "has 20");
+    CHECK_REFUSED(with(ramp(1_rps, 2_rps, 10_s), 10_s), "has 15");
+    CHECK_REFUSED(with(steps({{1_rps, 10_s}, {2_rps, 5_s}}), 0_s), "has 20");
+    CHECK(with(steps({{1_rps, 10_s}, {2_rps, 10_s}}), 0_s) == "");
+}
+
+TEST_CASE("where only the run can tell the number of requests a percentile is not refused") {
+    CHECK(refusal({.arrivals = closed_loop(4), .duration = 10_s, .slos = {p99(ttft) <= 1_s}}) ==
+          "");
+    CHECK(refusal({.arrivals = poisson(8_rps), .requests = 10, .slos = {p99(itl) <= 1_s}}) ==
+          "");  // many gaps each
+    CHECK_REFUSED(refusal({.arrivals = closed_loop(4), .requests = 10, .slos = {p99(ttft) <= 1_s}}),
+                  "has 10");
+}
+
+TEST_CASE("a mean beside a loose limit on errors is refused") {
+    const auto with = [](const slo& errors) {
+        return refusal_after([&](scenario& s) { s.slos = {mean(tpot) <= 25_ms, errors}; });
+    };
+    CHECK_REFUSED(with(error_rate <= 6_pct), "mean(tpot) <= 25 ms", "over 5 %");
+    CHECK(with(error_rate <= 5_pct) == "");
+    CHECK(with(advisory(error_rate <= 6_pct)) == "");
+    CHECK(refusal_after([](scenario& s) {
+              s.slos = {p90(tpot) <= 25_ms, error_rate <= 6_pct};
+          }) == "");
+}
+
+TEST_CASE("an SLO that is only advisory is refused for the same reasons") {
+    CHECK_REFUSED(refusal_of_slo(advisory(output_throughput >= 400_tps)), "arrival rate");
+    CHECK(refusal_of_saturating_slo(advisory(output_throughput >= 400_tps)) == "");
+}
+
+TEST_CASE("the first SLO that is unsound is the one refused") {
+    const std::string first = refusal_after([](scenario& s) {
+        s.slos = {p90(ttft) <= 1_s, p999(ttft) <= 1_s, output_throughput >= 400_tps};
+    });
+    CHECK_REFUSED(first, "the SLO p999(ttft)");
+    CHECK_FALSE(has(first, "output_throughput"));
+}
+
+// ---- what a plan expects ------------------------------------------------------------------------
+
+TEST_CASE("a plan says how many requests it will measure, where it can") {
+    const auto expected = [](const scenario& s) { return expected_requests(planned(s, 1)); };
+    CHECK(expected({.arrivals = poisson(8_rps), .requests = 300}) == 300);
+    CHECK(expected({.arrivals = poisson(8_rps), .duration = 30_s}) == 240);
+    CHECK(expected({.arrivals = poisson(8_rps), .requests = 100, .duration = 30_s}) == 100);
+    CHECK(expected({.arrivals = ramp(0.5_rps, 1.5_rps, 100_s), .duration = 100_s}) == 100);
+    CHECK(expected({.arrivals = steps({{8_rps, 10_s}, {4_rps, 5_s}})}) == 100);
+    CHECK(expected({.arrivals = all_at_once(), .requests = 300}) == 300);
+    CHECK(expected({.arrivals = closed_loop(4), .requests = 300}) == 300);
+    CHECK(expected({.arrivals = closed_loop(4), .duration = 30_s}) == 0);
+    CHECK(expected({.arrivals = closed_loop(4), .requests = 300, .duration = 30_s}) == 0);
+}
+
+TEST_CASE("a plan says how long a repeat will take at least, where it can") {
+    const auto seconds = [](const scenario& s) { return expected_seconds(planned(s, 1)); };
+    CHECK(seconds({.arrivals = poisson(8_rps), .warmup = 20, .requests = 300}) == Approx(40));
+    CHECK(seconds({.arrivals = constant(8_rps), .warmup = 5_s, .duration = 30_s}) == Approx(35));
+    CHECK(seconds({.arrivals = steps({{8_rps, 10_s}}), .warmup = 0}) == Approx(10));
+    CHECK(seconds({.arrivals = closed_loop(4), .duration = 30_s}) == 30);
+    CHECK(seconds({.arrivals = all_at_once(), .requests = 300}) == 0);
+}
+
+TEST_CASE("a load describes itself") {
+    CHECK(arrival_text(constant(8_rps).data()) == "constant(8 req/s)");
+    CHECK(arrival_text(poisson(0.5_rps).max_in_flight(64).data()) ==
+          "poisson(0.5 req/s), at most 64 in flight");
+    CHECK(arrival_text(gamma(8_rps, 0.5).data()) == "gamma(8 req/s, burstiness 0.5)");
+    CHECK(arrival_text(ramp(1_rps, 8_rps, 60_s).data()) == "ramp(1 to 8 req/s over 60 s)");
+    CHECK(arrival_text(steps({{1_rps, 10_s}, {8_rps, 20_s}}).data()) ==
+          "steps(1 req/s for 10 s, 8 req/s for 20 s)");
+    CHECK(arrival_text(all_at_once().data()) == "all_at_once");
+    CHECK(arrival_text(closed_loop(16).data()) == "closed_loop(16 users)");
+    CHECK(arrival_text(closed_loop(16).think(2_s).ramp(10_s).data()) ==
+          "closed_loop(16 users, think 2 s, ramp 10 s)");
+}
+
+TEST_CASE("a workload describes itself") {
+    const auto described = [](const any_workload& w) {
+        return planned({.workload = w, .requests = 30}, 1).workload_text;
+    };
+    CHECK(described({}) == "synthetic, prompt lognormal(512, 0.6) tokens, output 128 tokens");
+    CHECK(described(synthetic{.prompt_tokens = uniform(10, 20),
+                              .output_tokens = normal(64, 8),
+                              .shared_prefix = 256}) ==
+          "synthetic, prompt uniform(10, 20) tokens, output normal(64, 8) tokens, shared prefix "
+          "256 tokens");
+    CHECK(described(prompts({"one", "two"})) == "2 prompts");
+}
+
+// ---- the traffic --------------------------------------------------------------------------------
+
+namespace {
+plan traffic(std::uint64_t seed = 1, const synthetic& w = {.prompt_tokens = uniform(20, 60),
+                                                           .output_tokens = uniform(1, 200)}) {
+    return planned({.workload = w, .arrivals = poisson(8_rps), .requests = 300}, seed);
+}
+}  // namespace
+
+TEST_CASE("a request asks for the lengths of its place in the trace, in every repeat and arm") {
+    const plan p = traffic();
+    for (std::size_t i = 0; i < 50; ++i) {
+        const trace_item item = item_of(p, i);
+        CHECK((item.prompt_tokens >= 20 && item.prompt_tokens <= 60));
+        for (const int repeat : {0, 1, 7})
+            for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
+                const request_spec r = request_of(p, arm, repeat, i);
+                CHECK(words(r.prompt).size() == static_cast<std::size_t>(item.prompt_tokens));
+                CHECK(r.max_tokens == item.output_tokens);
+                CHECK(r.force_length);
+            }
+    }
+}
+
+TEST_CASE("places in the trace have lengths of their own") {
+    const plan p = traffic();
+    std::set<std::pair<int, int>> seen;
+    for (std::size_t i = 0; i < 100; ++i)
+        seen.insert({item_of(p, i).prompt_tokens, item_of(p, i).output_tokens});
+    CHECK(seen.size() > 90);
+}
+
+TEST_CASE("the same request is the same text again") {
+    const plan p = traffic();
+    CHECK(request_of(p, run_arm::candidate, 2, 17).prompt ==
+          request_of(traffic(), run_arm::candidate, 2, 17).prompt);
+}
+
+TEST_CASE("no two repeats, arms, seeds or places share the start of a prompt") {
+    // Sixty-four words: two prompts agree in the first one by chance once in 64 times, and in a
+    // prefix cache's block of 16 tokens never.
+    const plan p = traffic(), other_seed = traffic(2);
+    int pairs = 0, same_first_word = 0;
+    std::size_t longest = 0;
+    const auto compare = [&](const request_spec& a, const request_spec& b) {
+        const std::size_t common = common_words(a.prompt, b.prompt);
+        ++pairs;
+        same_first_word += common > 0;
+        longest = std::max(longest, common);
+    };
+    for (std::size_t i = 0; i < 300; ++i) {
+        const request_spec base = request_of(p, run_arm::candidate, 0, i);
+        compare(base, request_of(p, run_arm::candidate, 1, i));
+        compare(base, request_of(p, run_arm::baseline, 0, i));
+        compare(request_of(p, run_arm::baseline, 0, i), request_of(p, run_arm::candidate, 1, i));
+        compare(base, request_of(other_seed, run_arm::candidate, 0, i));
+        compare(base, request_of(p, run_arm::candidate, 0, i + 1));
+    }
+    CHECK(pairs == 1500);
+    CHECK(same_first_word < pairs / 20);
+    CHECK(longest <= 4);
+}
+
+TEST_CASE("a shared prefix is common to one repeat of one arm and to nothing else") {
+    const plan p = traffic(1, {.prompt_tokens = uniform(40, 60), .shared_prefix = fixed(32)});
+    const request_spec first = request_of(p, run_arm::candidate, 0, 0);
+    std::size_t longest = 0;
+    for (std::size_t i = 1; i < 50; ++i) {
+        const request_spec r = request_of(p, run_arm::candidate, 0, i);
+        const std::size_t common = common_words(first.prompt, r.prompt);
+        CHECK(common >= 32);
+        longest = std::max(longest, common);
+        CHECK(words(r.prompt).size() == static_cast<std::size_t>(item_of(p, i).prompt_tokens));
+        CHECK(common_words(r.prompt, request_of(p, run_arm::candidate, 1, i).prompt) < 4);
+        CHECK(common_words(r.prompt, request_of(p, run_arm::baseline, 0, i).prompt) < 4);
+    }
+    CHECK(longest < 36);
+}
+
+TEST_CASE("a shared prefix longer than a prompt is cut to the prompt") {
+    const plan p = traffic(1, {.prompt_tokens = uniform(5, 10), .shared_prefix = fixed(100)});
+    const std::string longest_prompt = [&] {
+        std::string best;
+        for (std::size_t i = 0; i < 50; ++i) {
+            const std::string s = request_of(p, run_arm::candidate, 0, i).prompt;
+            if (s.size() > best.size()) best = s;
+        }
+        return best;
+    }();
+    for (std::size_t i = 0; i < 50; ++i) {
+        const std::string s = request_of(p, run_arm::candidate, 0, i).prompt;
+        CHECK(words(s).size() == static_cast<std::size_t>(item_of(p, i).prompt_tokens));
+        CHECK(longest_prompt.substr(0, s.size()) == s);
+    }
+}
+
+TEST_CASE("given prompts are sent in turn and as they are") {
+    scenario s = {.workload = prompts({"one", "two", "three"}),
+                  .requests = 30,
+                  .options = {.max_tokens = 9,
+                              .temperature = 0.0,
+                              .system_prompt = "be brief",
+                              .ignore_eos = true,
+                              .extra_body = "{\"top_k\":1}"}};
+    const plan p = planned(s, 1);
+    for (const int repeat : {0, 1}) {
+        CHECK(request_of(p, run_arm::candidate, repeat, 0).prompt == "one");
+        CHECK(request_of(p, run_arm::baseline, repeat, 1).prompt == "two");
+        CHECK(request_of(p, run_arm::candidate, repeat, 5).prompt == "three");
+    }
+    const request_spec r = request_of(p, run_arm::candidate, 0, 0);
+    CHECK(r.max_tokens == 9);
+    CHECK(r.temperature == 0);
+    CHECK(r.system_prompt == "be brief");
+    CHECK(r.force_length);
+    CHECK(r.extra_fields == ",\"top_k\":1");
+}
+
+// ---- hashes -------------------------------------------------------------------------------------
+
+TEST_CASE("the hash is FNV-1a") {
+    // The test vectors of its authors (Fowler, Noll, Vo; draft-eastlake-fnv, 64 bit).
+    const auto hash = [](const std::string& s) {
+        fnv1a h;
+        h.add(s.data(), s.size());
+        return h.text();
+    };
+    CHECK(hash("") == "cbf29ce484222325");
+    CHECK(hash("a") == "af63dc4c8601ec8c");
+    CHECK(hash("foobar") == "85944171f73967e8");
+    fnv1a number;
+    number.add(0x0102030405060708ll);  // eight bytes, lowest first
+    CHECK(number.text() == hash("\x08\x07\x06\x05\x04\x03\x02\x01"));
+}
+
+TEST_CASE("the hash of a trace is the same on every platform") {
+    CHECK(trace_hash(planned({.arrivals = poisson(8_rps), .requests = 300}, 1)) ==
+          "c57cddd41f33bfdd");
+    CHECK(trace_hash(planned({.arrivals = gamma(8_rps, 0.5), .duration = 60_s}, 42)) ==
+          "9ecaee5c7a292709");
+    CHECK(trace_hash(planned({.arrivals = closed_loop(16), .duration = 30_s}, 1)) ==
+          "e326c371dd3294cd");
+    CHECK(trace_hash(planned({.workload = synthetic{.prompt_tokens = uniform(10, 500),
+                                                    .output_tokens = normal(100, 20)},
+                              .arrivals = all_at_once(),
+                              .requests = 500},
+                             7)) == "9439f626017cfef5");
+}
+
+TEST_CASE("the hash of a trace changes with everything that changes the traffic") {
+    const scenario base = {.workload = synthetic{}, .arrivals = poisson(8_rps), .requests = 300};
+    const auto hash = [&](auto&& change) {
+        scenario s = base;
+        change(s);
+        return trace_hash(planned(s, 1));
+    };
+    const std::string unchanged = hash([](scenario&) {});
+    std::set<std::string> seen = {unchanged};
+    const auto is_new = [&](const std::string& h) { return seen.insert(h).second; };
+    CHECK(is_new(hash([](scenario& s) { s.seed = 2; })));
+    CHECK(is_new(hash([](scenario& s) { s.requests = 301; })));
+    CHECK(is_new(hash([](scenario& s) { s.warmup = 21; })));
+    CHECK(is_new(hash([](scenario& s) { s.arrivals = poisson(9_rps); })));
+    CHECK(is_new(hash([](scenario& s) { s.arrivals = constant(8_rps); })));
+    CHECK(is_new(
+        hash([](scenario& s) { s.workload = synthetic{.prompt_tokens = lognormal(512, 0.5)}; })));
+    CHECK(is_new(hash([](scenario& s) { s.workload = synthetic{.output_tokens = fixed(129)}; })));
+    CHECK(is_new(hash([](scenario& s) { s.workload = synthetic{.shared_prefix = fixed(64)}; })));
+    CHECK(is_new(hash([](scenario& s) { s.workload = prompts({"one", "two"}); })));
+    CHECK(is_new(hash([](scenario& s) { s.workload = prompts({"onet", "wo"}); })));
+    CHECK(is_new(hash([](scenario& s) { s.arrivals = closed_loop(16); })));
+    CHECK(is_new(hash([](scenario& s) { s.arrivals = closed_loop(17); })));
+    CHECK(is_new(hash([](scenario& s) { s.arrivals = closed_loop(16).think(1_s); })));
+    CHECK(is_new(hash([](scenario& s) { s.arrivals = closed_loop(16).ramp(1_s); })));
+    CHECK(is_new(hash([](scenario& s) { s.arrivals = all_at_once(); })));
+}
+
+TEST_CASE("the hash of a trace does not change with what leaves the traffic alone") {
+    scenario s = sound();
+    const std::string before = trace_hash(planned(s, 1));
+    s.slos = {p90(ttft) <= 1_s};
+    s.limits.total = 10_s;
+    s.name = "another name";
+    s.repeats = 5;
+    CHECK(trace_hash(planned(s, 1)) == before);
+}

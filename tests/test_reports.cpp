@@ -1,0 +1,559 @@
+// [P12] reports: what people and programs read.
+#include "support/timelines.hpp"
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+
+namespace {
+
+const std::string hostile = "<b>&\"'|`*_[x](http://evil)]]> \\ \n\x01\xFF</b>";
+
+/// A gate of two repeats of 20 requests each: ttft 80 ms, one token every 10 ms, 11 of them. Its
+/// objectives are met, missed, undecided and missed but only noted; the guard on errors comes last.
+gate_report sample_gate(const std::string& name = "chat stays interactive") {
+    gate_report g;
+    g.what = planned(scenario{.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
+                              .arrivals = closed_loop(4),
+                              .requests = 20,
+                              .slos = {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms, mean(e2e) <= 190_ms,
+                                       advisory(p50(e2e) <= 50_ms)},
+                              .seed = 7},
+                     1);
+    g.what.name = name;
+    g.what.file = "gates.cpp";
+    g.what.line = 12;
+    g.target = {"endpoint", "http://127.0.0.1:8000", "tiny", "openai_chat"};
+    for (int i = 0; i < 2; ++i) {
+        repeat_data d = steady_repeat(80);
+        d.index = i;
+        d.window_from_ns = at_ms(0);
+        d.window_to_ns = at_ms(2200);
+        g.measured.candidate.push_back(d);
+    }
+    g.measured.slos = g.what.slos;
+    g.verdicts = judge_all(g.measured);
+    g.self_check = self_check_of(g.measured);
+    g.exit_class = 1;
+    return g;
+}
+gate_report refused_gate(const std::string& why = "the rate must be above 0") {
+    gate_report g;
+    g.what.name = "refused";
+    g.what.file = "gates.cpp";
+    g.what.line = 40;
+    g.refusal = why;
+    g.exit_class = 2;
+    return g;
+}
+environment_facts sample_environment() {
+    environment_facts e;
+    e.os = "Linux";
+    e.cpu = "a <fast> one";
+    e.compiler = "g++ 12";
+    e.cores = 2;
+    e.started_at = "2026-01-02T03:04:05Z";
+    return e;
+}
+
+picojson::value parsed(const std::string& s) {
+    picojson::value v;
+    CHECK(picojson::parse(v, s).empty());
+    return v;
+}
+std::string serialized(const std::vector<gate_report>& gates) {
+    return result_json(gates, sample_environment(), {{0, 10, 30}, "00ff"}, 1);
+}
+double number(const picojson::value& v, const char* field) { return v.get(field).get<double>(); }
+std::string words(const picojson::value& v, const char* field) { return v.get(field).get<std::string>(); }
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+    return n;
+}
+
+/// Why this is not a well-formed XML document, "" where it is. Knows the XML that we write:
+/// elements, double-quoted attributes and the five entities; no comments, no CDATA.
+std::string xml_flaw(std::string_view s) {
+    const std::string_view declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    if (s.substr(0, declaration.size()) != declaration) return "no XML declaration";
+    s.remove_prefix(declaration.size());
+    std::vector<std::string> open;
+    int roots = 0;
+    const auto text_flaw = [](std::string_view t) -> std::string {
+        for (std::size_t i = 0; i < t.size(); ++i) {
+            if (t[i] == '<' || (static_cast<unsigned char>(t[i]) < 0x20 && t[i] != '\n')) return "a raw character";
+            if (t[i] != '&') continue;
+            bool known = false;
+            for (const std::string_view e : {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"}) known |= t.substr(i, e.size()) == e;
+            if (!known) return "a bare ampersand";
+        }
+        return "";
+    };
+    while (!s.empty()) {
+        const std::size_t less = std::min(s.find('<'), s.size());
+        if (const std::string flaw = text_flaw(s.substr(0, less)); !flaw.empty()) return flaw;
+        if (open.empty() && s.substr(0, less).find_first_not_of(" \n") != std::string_view::npos) return "text outside the root";
+        s.remove_prefix(less);
+        if (s.empty()) break;
+        bool quoted = false;
+        std::size_t end = 0;
+        while (end < s.size() && (quoted || s[end] != '>')) quoted ^= s[end++] == '"';
+        if (end == s.size()) return "a tag without an end";
+        std::string_view tag = s.substr(1, end - 1);
+        s.remove_prefix(end + 1);
+        if (!tag.empty() && tag.front() == '/') {
+            if (open.empty() || open.back() != tag.substr(1)) return "an end tag that matches no start: " + std::string(tag);
+            open.pop_back();
+            continue;
+        }
+        const bool empty = !tag.empty() && tag.back() == '/';
+        if (empty) tag.remove_suffix(1);
+        const std::size_t name_end = std::min(tag.find(' '), tag.size());
+        const std::string name(tag.substr(0, name_end));
+        if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != std::string::npos) return "an odd name: " + name;
+        for (tag.remove_prefix(name_end); !tag.empty();) {
+            const std::size_t equals = tag.find("=\"");
+            if (tag.front() != ' ' || equals == std::string_view::npos) return "an odd attribute in " + name;
+            const std::size_t close = tag.find('"', equals + 2);
+            if (close == std::string_view::npos) return "an attribute without an end";
+            if (const std::string flaw = text_flaw(tag.substr(equals + 2, close - equals - 2)); !flaw.empty()) return flaw;
+            tag.remove_prefix(close + 1);
+        }
+        if (open.empty() && ++roots > 1) return "two roots";
+        if (!empty) open.push_back(name);
+    }
+    if (!open.empty()) return "not closed: " + open.back();
+    return roots == 1 ? "" : "no root";
+}
+const std::string xml_start = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+
+}  // namespace
+
+// ---- JSON -----------------------------------------------------------------------------------------
+
+TEST_CASE("the JSON writer indents, keeps the order of keys and leaves empty things short") {
+    json_writer j;
+    j.open('{').field("text", "a\"b\n").field("whole", 7).field("real", 0.1).field("yes", true);
+    j.key("list").open('[').value(1.5).value(2ll).value("x").open('{').field("deep", false).close().close();
+    j.key("empty").open('[').close().key("none").open('{').close().field("nan", not_a_number).field("inf", infinity).close();
+    CHECK(j.text() == R"({
+  "text": "a\"b\n",
+  "whole": 7,
+  "real": 0.1,
+  "yes": true,
+  "list": [
+    1.5,
+    2,
+    "x",
+    {
+      "deep": false
+    }
+  ],
+  "empty": [],
+  "none": {},
+  "nan": null,
+  "inf": null
+})");
+}
+
+TEST_CASE("result.json holds what was measured and judged") {
+    const picojson::value v = parsed(serialized({sample_gate(), refused_gate()}));
+    CHECK(words(v, "schema") == "llmbench/result/1");
+    CHECK(words(v, "definitions") == "metrics/1");
+    CHECK(number(v, "exit_code") == 1);
+    CHECK(words(v.get("environment"), "cpu") == "a <fast> one");
+    CHECK(number(v.get("environment"), "cores") == 2);
+    CHECK(v.get("events").get("offsets").serialize() == "[0,10,30]");
+    CHECK(words(v.get("events"), "fnv1a_64") == "00ff");
+
+    REQUIRE(v.get("gates").get<picojson::array>().size() == 2);
+    const picojson::value& g = v.get("gates").get(0);
+    CHECK(words(g, "name") == "chat stays interactive");
+    CHECK(words(g, "outcome") == "failed");
+    CHECK(number(g, "line") == 12);
+    CHECK(words(g.get("target"), "url") == "http://127.0.0.1:8000");
+    CHECK(words(g.get("target"), "model") == "tiny");
+    CHECK(words(g.get("scenario"), "arrivals") == "closed_loop(4 users)");
+    CHECK(number(g.get("scenario"), "users") == 4);
+    CHECK(number(g.get("scenario"), "requests") == 20);
+    CHECK(number(g.get("scenario"), "warmup_requests") == 20);
+    CHECK(number(g.get("scenario"), "seed") == 7);
+    CHECK(words(g.get("scenario"), "trace_hash").size() == 16);
+
+    const picojson::value& arm = g.get("candidate");
+    CHECK(number(arm.get("ttft"), "mean") == close(0.080));
+    CHECK(number(arm.get("tpot"), "p50") == close(0.010));
+    CHECK(number(arm.get("itl"), "p99") == close(0.010));
+    CHECK(number(arm.get("e2e"), "max") == close(0.180));
+    CHECK(number(arm, "output_throughput") == close(100));
+    CHECK(number(arm, "error_rate") == 0);
+    CHECK(arm.get("startup_time").is<picojson::null>());
+    CHECK(number(arm.get("statuses"), "ok") == 40);
+    REQUIRE(arm.get("repeats").get<picojson::array>().size() == 2);
+    CHECK(number(arm.get("repeats").get(1), "index") == 1);
+    CHECK_FALSE(g.contains("baseline"));
+    CHECK(g.get("self_check").get("ok").get<bool>());
+}
+
+TEST_CASE("result.json holds every verdict with its inputs") {
+    const picojson::value slos = parsed(serialized({sample_gate()})).get("gates").get(0).get("slos");
+    REQUIRE(slos.get<picojson::array>().size() == 5);
+    const picojson::value& first = slos.get(0);
+    CHECK(words(first, "slo") == "mean(ttft) <= 100 ms");
+    CHECK(words(first, "verdict") == "pass");
+    CHECK(words(first, "metric") == "ttft");
+    CHECK(number(first, "estimate") == close(0.080));
+    CHECK(first.get("interval").get(0).get<double>() == close(0.07484572835).epsilon(1e-8));
+    CHECK(first.get("interval").get(1).get<double>() == close(0.08550922198).epsilon(1e-8));
+    CHECK(number(first, "limit") == 0.1);
+    CHECK(number(first, "headroom") == close(0.2));
+    CHECK(number(first, "repeats") == 2);
+    CHECK(number(first, "requests") == 40);
+    CHECK_FALSE(first.get("advisory").get<bool>());
+    CHECK_FALSE(first.get("relative_to_baseline").get<bool>());
+    CHECK(words(first, "file").find("test_reports.cpp") != std::string::npos);
+    CHECK(words(slos.get(1), "verdict") == "fail");
+    CHECK(words(slos.get(2), "verdict") == "inconclusive");
+    CHECK(words(slos.get(2), "reason") == "too close to call; a limit of 196 ms would pass");
+    CHECK(words(slos.get(3), "verdict") == "fail");
+    CHECK(slos.get(3).get("advisory").get<bool>());
+    CHECK(words(slos.get(4), "slo") == "error_rate <= 1 %");
+}
+
+TEST_CASE("result.json of a refused gate says why and nothing else") {
+    const picojson::value g = parsed(serialized({refused_gate()})).get("gates").get(0);
+    CHECK(words(g, "outcome") == "refused");
+    CHECK(words(g, "refusal") == "the rate must be above 0");
+    CHECK_FALSE(g.contains("slos"));
+    CHECK_FALSE(g.contains("candidate"));
+}
+
+TEST_CASE("result.json of a gate with a baseline holds both arms") {
+    gate_report g = sample_gate();
+    g.what.has_baseline = true;
+    g.baseline = {"endpoint", "http://127.0.0.1:8001", "tiny", "openai_chat"};
+    g.measured.baseline = {steady_repeat(200), steady_repeat(200)};
+    const picojson::value v = parsed(serialized({g})).get("gates").get(0);
+    CHECK(words(v.get("baseline_target"), "url") == "http://127.0.0.1:8001");
+    CHECK(number(v.get("candidate").get("ttft"), "mean") == close(0.080));
+    CHECK(number(v.get("baseline").get("ttft"), "mean") == close(0.200));
+}
+
+TEST_CASE("result.json survives hostile names and measurements without a value") {
+    gate_report g = sample_gate(hostile);
+    for (repeat_data& d : g.measured.candidate) d = repeat_of({failed(0), failed(1)});
+    g.verdicts = judge_all(g.measured);
+    const picojson::value v = parsed(serialized({g, refused_gate(hostile)}));
+    const picojson::value& first = v.get("gates").get(0);
+    CHECK(words(first, "name").find("<b>&\"'|`*_[x](http://evil)]]> \\ ") == 0);
+    CHECK(first.get("candidate").get("ttft").get("mean").is<picojson::null>());
+    CHECK(first.get("candidate").get("ttft").get("p50").is<picojson::null>());
+    CHECK(number(first.get("candidate"), "error_rate") == 1);
+    CHECK(number(first.get("candidate").get("statuses"), "timeout") == 2 * 2);
+    CHECK(words(first.get("slos").get(0), "verdict") == "invalid");
+    CHECK(first.get("slos").get(0).get("estimate").is<picojson::null>());
+}
+
+TEST_CASE("a file that programs read is UTF-8 whatever the gate is called") {
+    const std::string odd = "caf\xC3\xA9 \xFF\xC3(\xE2\x82 end";
+    record r;
+    for (const std::string& text : {serialized({sample_gate(odd)}), record_json(r, odd)}) {
+        CHECK(text.find("caf\xC3\xA9 ") != std::string::npos);
+        CHECK(text.find('\xFF') == std::string::npos);
+        CHECK(text.find("\xC3(") == std::string::npos);
+        CHECK(text.find("\xE2\x82 end") == std::string::npos);
+    }
+}
+
+TEST_CASE("a record is one line with its fields in order") {
+    record r;
+    r.id = "g1-r0-5";
+    r.arm = run_arm::baseline;
+    r.phase = run_phase::warmup;
+    r.repeat = 3;
+    r.scheduled_ns = 1000;
+    r.dispatched_ns = 1001;
+    r.connected_ns = 1002;
+    r.sent_ns = 1003;
+    r.first_token_ns = 2000;
+    r.last_token_ns = 3000;
+    r.end_ns = 9007199254740993;  // one more than a double can count to
+    r.prompt_tokens = 17;
+    r.output_tokens = 9;
+    r.token_source = token_origin::usage;
+    r.events = 4;
+    r.first_event_tokens = 2;
+    r.status = request_status::server;
+    r.http_status = 200;
+    r.finish_reason = "abort";
+    r.error = "out of \"memory\"";
+    CHECK(record_json(r, "chat") ==
+          R"({"id":"g1-r0-5","gate":"chat","arm":"baseline","repeat":3,"phase":"warmup",)"
+          R"("scheduled_ns":1000,"dispatched_ns":1001,"connected_ns":1002,"sent_ns":1003,)"
+          R"("first_token_ns":2000,"last_token_ns":3000,"end_ns":9007199254740993,)"
+          R"("prompt_tokens":17,"output_tokens":9,"token_source":"usage","events":4,"first_event_tokens":2,)"
+          R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\""})"
+          "\n");
+}
+
+TEST_CASE("a record has null where there is no time, status or reason") {
+    record r;
+    r.id = "x";
+    r.scheduled_ns = 5;
+    CHECK(record_json(r, "g") ==
+          R"({"id":"x","gate":"g","arm":"candidate","repeat":0,"phase":"measure",)"
+          R"("scheduled_ns":5,"dispatched_ns":null,"connected_ns":null,"sent_ns":null,)"
+          R"("first_token_ns":null,"last_token_ns":null,"end_ns":null,)"
+          R"("prompt_tokens":0,"output_tokens":0,"token_source":"events","events":0,"first_event_tokens":0,)"
+          R"("status":"unsent","http_status":null,"finish_reason":null,"error":null})"
+          "\n");
+    CHECK(count(record_json(r, "two\nlines\r"), "\n") == 1);
+    CHECK(words(parsed(record_json(r, "two\nlines\r")), "gate") == "two\nlines\r");
+}
+
+// ---- JUnit ----------------------------------------------------------------------------------------
+
+TEST_CASE("the check for XML knows what is well-formed") {
+    CHECK(xml_flaw(xml_start + "<a x=\"1\"><b/>&lt;text&#39;</a>\n").empty());
+    for (const std::string bad : {"<a>", "<a></b>", "<a/><b/>", "<a>&</a>", "<a x=\"<\"/>", "<a x=1/>", "text", "<a>\x01</a>", "<a></a>x", "<a x=\"1/>", ""}) {
+        CAPTURE(bad);
+        CHECK_FALSE(xml_flaw(xml_start + bad).empty());
+    }
+    CHECK_FALSE(xml_flaw("<a/>").empty());
+}
+
+TEST_CASE("junit.xml has one test case for each objective and counts them") {
+    const std::string xml = junit_xml({sample_gate(), refused_gate()});
+    CHECK(xml_flaw(xml) == "");
+    CHECK(count(xml, "<testcase ") == 6);
+    CHECK(count(xml, "<failure ") == 1);
+    CHECK(count(xml, "<error ") == 1);    // the refused gate
+    CHECK(count(xml, "<skipped ") == 2);  // inconclusive, and the advisory that missed
+    CHECK(xml.find("<testsuites name=\"llmbench\" tests=\"6\" failures=\"1\" errors=\"1\" skipped=\"2\" time=\"0\">") != std::string::npos);
+    CHECK(xml.find("<testsuite name=\"chat stays interactive\" tests=\"5\" failures=\"1\" errors=\"0\" skipped=\"2\" time=\"0\">") !=
+          std::string::npos);
+    CHECK(xml.find("<testcase classname=\"chat stays interactive\" name=\"mean(ttft) &lt;= 100 ms\" file=\"") != std::string::npos);
+    CHECK(xml.find("<testcase classname=\"refused\" name=\"gate\" file=\"gates.cpp\" line=\"40\" time=\"0\">") != std::string::npos);
+    CHECK(xml.find("<error message=\"the rate must be above 0\"/>") != std::string::npos);
+    CHECK(xml.find("<property name=\"limit\" value=\"0.1\"/>") != std::string::npos);
+    CHECK(xml.find("<property name=\"verdict\" value=\"pass\"/>") != std::string::npos);
+}
+
+TEST_CASE("junit.xml tells a miss, an invalid measurement and a skipped gate apart") {
+    gate_report g = sample_gate();
+    const verdict outcomes[] = {verdict::fail, verdict::invalid, verdict::pass, verdict::invalid, verdict::pass};
+    for (std::size_t i = 0; i < 5; ++i) g.verdicts[i].outcome = outcomes[i];  // the fourth is only noted
+    gate_report skipped = refused_gate("no server at LLMBENCH_URL");
+    skipped.exit_class = 77;
+    const std::string xml = junit_xml({g, skipped});
+    CHECK(xml_flaw(xml) == "");
+    CHECK(xml.find("tests=\"6\" failures=\"1\" errors=\"1\" skipped=\"2\"") != std::string::npos);
+    CHECK(count(xml, "<failure ") == 1);
+    CHECK(count(xml, "<error ") == 1);
+    CHECK(count(xml, "<skipped ") == 2);
+    CHECK(xml.find("<skipped message=\"no server at LLMBENCH_URL\"/>") != std::string::npos);
+}
+
+TEST_CASE("junit.xml is well-formed whatever the gates are called") {
+    gate_report g = sample_gate(hostile);
+    g.verdicts[0].reason = hostile;
+    g.verdicts[0].outcome = verdict::fail;
+    const std::string xml = junit_xml({g, refused_gate(hostile)});
+    CHECK(xml_flaw(xml) == "");
+    CHECK(xml.find("&lt;b&gt;&amp;&quot;&#39;|") != std::string::npos);
+    CHECK(xml.find("<b>") == std::string::npos);
+    CHECK(xml_flaw(junit_xml({})) == "");
+}
+
+TEST_CASE("characters that XML does not know are replaced") {
+    // U+FFFE and U+FFFF are well-formed UTF-8 and still no XML characters.
+    CHECK(xml_escaped("a\xEF\xBF\xBE" "b\xEF\xBF\xBF" "c") == "a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c");
+    CHECK(xml_escaped("\xEF\xBF\xBD\xEF\xBE\xBF") == "\xEF\xBF\xBD\xEF\xBE\xBF");
+}
+
+// ---- HTML and Markdown ----------------------------------------------------------------------------
+
+TEST_CASE("the page holds verdicts, tables and conditions") {
+    const std::string h = report_html({sample_gate(), refused_gate()}, sample_environment());
+    CHECK(h.find("<h2>chat stays interactive</h2>\n<p>This gate failed.</p>") != std::string::npos);
+    CHECK(h.find("<h2>refused</h2>\n<p>This gate was refused.</p>\n<p>the rate must be above 0</p>") != std::string::npos);
+    CHECK(h.find("<td class=\"verdict pass\">pass</td><td>mean(ttft) &lt;= 100 ms</td><td class=\"n\">80 ms</td>") != std::string::npos);
+    CHECK(h.find("<td class=\"n\">74.8 ms to 85.5 ms</td><td class=\"n\">+20.0 %</td>") != std::string::npos);
+    CHECK(h.find("<th scope=\"row\">e2e</th><td class=\"n\">180 ms</td>") != std::string::npos);
+    CHECK(h.find("Output 100 tok/s, 40 of 40 requests ok.") != std::string::npos);
+    CHECK(h.find("a &lt;fast&gt; one, 2 cores") != std::string::npos);
+    CHECK(h.find("<h3>Baseline</h3>") == std::string::npos);
+    CHECK(count(h, "<section>") == 2);
+    CHECK(count(h, "</section>") == 2);
+    CHECK(count(h, "<table>") == count(h, "</table>"));
+    CHECK(count(h, "<tr>") == count(h, "</tr>"));
+}
+
+TEST_CASE("the page needs nothing from elsewhere") {
+    const std::string h = report_html({sample_gate()}, sample_environment());
+    for (const std::string part : {"<script", "<link", "src=", "@import", "url("}) {
+        CAPTURE(part);
+        CHECK(h.find(part) == std::string::npos);
+    }
+}
+
+TEST_CASE("each outcome has its sentence on the page") {
+    gate_report g = sample_gate();
+    const auto sentence = [&](int exit_class) {
+        g.exit_class = exit_class;
+        return report_html({g}, {}).find(std::string("<p>This gate ") + (exit_class == 0 ? "passed" : exit_class == 1 ? "failed" : exit_class == 3 ? "is invalid" : "was skipped") + ".</p>") != std::string::npos;
+    };
+    for (const int c : {0, 1, 3, 77}) {
+        CAPTURE(c);
+        CHECK(sentence(c));
+    }
+}
+
+TEST_CASE("no text of a gate or a server becomes markup of the page") {
+    gate_report g = sample_gate(hostile);
+    g.target.model = hostile;
+    g.target.url = hostile;
+    g.what.workload_text = hostile;
+    g.self_check.ok = false;
+    g.self_check.reason = hostile;
+    g.verdicts[0].reason = hostile;
+    g.measured.candidate[0].records[0].status = request_status::server;
+    g.measured.candidate[0].records[0].error = hostile;
+    environment_facts e = sample_environment();
+    e.cpu = hostile;
+    const std::string h = report_html({g, refused_gate(hostile)}, e);
+    CHECK(h.find("<b>") == std::string::npos);
+    CHECK(count(h, "&lt;b&gt;&amp;&quot;&#39;|") == 8);
+    CHECK(h.find('\x01') == std::string::npos);
+    CHECK(h.find('\xFF') == std::string::npos);
+}
+
+TEST_CASE("the summary is a table a gate") {
+    gate_report g = sample_gate();
+    g.verdicts.erase(g.verdicts.begin() + 1, g.verdicts.end());
+    CHECK(summary_md({g, refused_gate()}) ==
+          "### chat stays interactive: failed\n\n"
+          "| verdict | objective | measured | interval | note |\n"
+          "| --- | --- | ---: | ---: | --- |\n"
+          "| pass | mean(ttft) \\<= 100 ms | 80 ms | 74.8 ms to 85.5 ms |  |\n"
+          "\n"
+          "### refused: refused\n\n"
+          "the rate must be above 0\n\n");
+}
+
+TEST_CASE("a summary with inconclusive objectives says first what green does not mean") {
+    const std::string warning = "**Some objectives are inconclusive: green does not mean shown.**\n\n";
+    CHECK(summary_md({sample_gate()}).find(warning) == 0);
+    gate_report g = sample_gate();
+    g.verdicts[2].what.is_advisory = true;
+    CHECK(summary_md({g}).find(warning) == std::string::npos);
+    g = sample_gate();
+    g.verdicts[2].outcome = verdict::pass;
+    CHECK(summary_md({g}).find(warning) == std::string::npos);
+}
+
+TEST_CASE("no text of a gate or a server becomes markup of the summary") {
+    gate_report g = sample_gate(hostile);
+    g.verdicts[0].reason = hostile;
+    const std::string md = summary_md({g, refused_gate(hostile)});
+    const std::string safe = "\\<b\\>&amp;\"'\\|\\`\\*\\_\\[x\\](http://evil)\\]\\]\\> \\\\   \xEF\xBF\xBD\\</b\\>";
+    CHECK(count(md, safe) == 3);
+    // Every row of a table is still one line of five cells.
+    std::size_t rows = 0;
+    for (std::size_t at = 0; at < md.size(); at = md.find('\n', at) + 1) {
+        if (md[at] != '|') continue;
+        const std::string line = md.substr(at, md.find('\n', at) - at);
+        CAPTURE(line);
+        CHECK(count(line, "|") - count(line, "\\|") == 6);
+        ++rows;
+    }
+    CHECK(rows == 2 + 5);
+}
+
+// ---- the console ----------------------------------------------------------------------------------
+
+TEST_CASE("the console block of a gate") {
+    CHECK(console_text(sample_gate()) == R"(
+chat stays interactive: failed
+  PASS          mean(ttft) <= 100 ms                80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, 2 repeats x 20 requests
+  FAIL          mean(tpot) <= 9 ms                  10 ms [9.36 ms, 10.7 ms], 11.1 % outside the limit, 2 repeats x 20 requests
+  INCONCLUSIVE  mean(e2e) <= 190 ms                 180 ms [168 ms, 192 ms], 5.3 % inside the limit, 2 repeats x 20 requests, would have shown a miss of 13 %; too close to call; a limit of 196 ms would pass
+  FAIL          advisory(p50(e2e) <= 50 ms)         180 ms [168 ms, 192 ms], 260.0 % outside the limit, 2 repeats x 20 requests
+  PASS          error_rate <= 1 %                   0 % [0 %, 9.684 %], 2 repeats x 20 requests; not shown to be exceeded
+
+                        mean        p50        p90        p99        max
+  ttft                 80 ms      80 ms      80 ms      80 ms      80 ms
+  tpot                 10 ms      10 ms      10 ms      10 ms      10 ms
+  itl                  10 ms      10 ms      10 ms      10 ms      10 ms
+  e2e                 180 ms     180 ms     180 ms     180 ms     180 ms
+  ttft_from_send       80 ms      80 ms      80 ms      80 ms      80 ms
+  output 100 tok/s, 40 of 40 requests ok
+  client: sends late by p50 0 ms, p99 0 ms, max 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
+)");
+}
+
+TEST_CASE("the console block of a refused gate is its reason") {
+    CHECK(console_text(refused_gate()) == "\nrefused: refused\n  the rate must be above 0\n");
+}
+
+TEST_CASE("failures are counted by kind, most frequent first, with an example") {
+    std::vector<request> requests;
+    for (int i = 0; i < 5; ++i) requests.push_back(answered(i, 50));
+    requests.push_back(failed(5, request_status::http));
+    for (int i = 6; i < 9; ++i) requests.push_back(failed(i, request_status::timeout));
+    requests.push_back(failed(9, request_status::http).warmup());
+    CHECK(status_text({repeat_of(requests), repeat_of({answered(0, 50)})}) ==
+          "6 of 10 requests ok; 3 timeout (no answer); 1 http (no answer)");
+    CHECK(status_text({}) == "0 of 0 requests ok");
+}
+
+TEST_CASE("a table shows the geometric mean of what the repeats show") {
+    const std::vector<repeat_data> arm = {steady_repeat(40), steady_repeat(90)};
+    CHECK(metric_row_of(metric_id::ttft, arm).mean == close(0.060));
+    CHECK(metric_row_of(metric_id::ttft, arm).p99 == close(0.060));
+    std::vector<repeat_data> with_failure = arm;
+    with_failure.push_back(repeat_of({answered(0, 50), failed(1)}));
+    CHECK(metric_row_of(metric_id::ttft, with_failure).max == infinity);
+    CHECK(metric_row_of(metric_id::ttft, with_failure).p50 == close(std::cbrt(0.040 * 0.090 * 0.050)));
+    CHECK(std::isnan(metric_row_of(metric_id::ttft, {}).mean));
+}
+
+TEST_CASE("the error rate over repeats is the share of all their requests") {
+    // One failure of 10 requests in the first repeat, none in the second.
+    std::vector<request> requests;
+    for (int i = 0; i < 9; ++i) requests.push_back(answered(i, 50));
+    requests.push_back(failed(9));
+    const std::vector<repeat_data> arm = {repeat_of(requests), steady_repeat(50, 10)};
+    CHECK(run_value(metric_id::error_rate, arm) == close(0.05));
+    CHECK(run_value(metric_id::error_rate, {arm[1], arm[0]}) == close(0.05));
+    CHECK(run_value(metric_id::error_rate, {arm[1], arm[1]}) == 0);
+}
+
+TEST_CASE("the client's account in one line") {
+    self_check_t c;
+    c.lateness_p50 = 0.0001;
+    c.lateness_p99 = 0.002;
+    c.lateness_max = 0.012;
+    c.asked_rate = 8;
+    c.achieved_rate = 7.996;
+    c.cpu_share = 0.25;
+    c.coalesced_share = 0.015;
+    c.connections_opened = 12;
+    CHECK(self_check_text(c) ==
+          "sends late by p50 100 us, p99 2 ms, max 12 ms; sent 7.996 of 8 requests/s; 25 % of a core; 1.5 % of events "
+          "read together; 12 connections");
+    c.ok = false;
+    c.reason = "client: too slow";
+    CHECK(self_check_text(c).find("; NOT OK: client: too slow") != std::string::npos);
+}
+
+TEST_CASE("the plan of a gate in one line") {
+    const gate_report g = sample_gate();
+    CHECK(plan_text(g.what) ==
+          "closed_loop(4 users), 20 requests after 20 to warm up, synthetic, prompt 10 tokens, output 11 tokens, seed 7");
+    CHECK(repeats_text(g.what) == "2 to 5 repeats");
+    CHECK(target_text(g.target) == "http://127.0.0.1:8000, model tiny");
+    CHECK(target_text({"process", "http://127.0.0.1:9", "", ""}) == "process at http://127.0.0.1:9");
+}
