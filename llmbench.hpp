@@ -91,7 +91,7 @@
 namespace llmbench {
 inline namespace v0 {
 
-// ===== [D1] text and lists ==========================================================================
+// ===== [D1] text and lists =======================================================================
 // <string> and <vector> would make every gate file two to three times as slow to compile, so the
 // public structs hold these two. Both convert from and to the std types where those are included.
 
@@ -147,7 +147,12 @@ public:
     list() = default;
     list(std::initializer_list<T> items) { for (const T& x : items) push_back(x); }
     template <class C>
-        requires requires(const C& c) { typename C::allocator_type; c.begin(); c.end(); T(*c.begin()); }
+        requires requires(const C& c) {
+            typename C::allocator_type;
+            c.begin();
+            c.end();
+            T(*c.begin());
+        }
     list(const C& items) { for (const auto& x : items) push_back(T(x)); }
     list(const list& o) { for (const T& x : o) push_back(x); }
     list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) { o.forget(); }
@@ -208,10 +213,19 @@ public:
         b.held_ = new holder_of<T>(static_cast<T&&>(v));
         return b;
     }
-    box(const box& o) : held_(o.held_) { if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED); }
+    box(const box& o) : held_(o.held_) {
+        if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
+    }
     box(box&& o) noexcept : held_(o.held_) { o.held_ = nullptr; }
-    box& operator=(box o) noexcept { holder* h = held_; held_ = o.held_; o.held_ = h; return *this; }
-    ~box() { if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_; }
+    box& operator=(box o) noexcept {
+        holder* h = held_;
+        held_ = o.held_;
+        o.held_ = h;
+        return *this;
+    }
+    ~box() {
+        if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
+    }
 
     bool empty() const { return held_ == nullptr; }
     /// The value, or null where the box holds another type or nothing.
@@ -258,9 +272,9 @@ private:
 
 }  // namespace detail
 
-// ===== [D2] units ===================================================================================
-// One strong type per dimension. All constructors from plain numbers are explicit: a limit, a rate or
-// a length of time without its unit does not compile.
+// ===== [D2] units ================================================================================
+// One strong type per dimension. All constructors from plain numbers are explicit: a limit, a rate
+// or a length of time without its unit does not compile.
 
 /// A length of time. `300_ms`, `2.5_s`, `10_min`, or any std::chrono duration.
 class time_span {
@@ -313,25 +327,47 @@ struct plain_number {
 };
 
 inline namespace literals {
-constexpr time_span operator""_ms(unsigned long long v) { return time_span::from_seconds(static_cast<double>(v) / 1e3); }
-constexpr time_span operator""_ms(long double v) { return time_span::from_seconds(static_cast<double>(v) / 1e3); }
-constexpr time_span operator""_s(unsigned long long v) { return time_span::from_seconds(static_cast<double>(v)); }
-constexpr time_span operator""_s(long double v) { return time_span::from_seconds(static_cast<double>(v)); }
-constexpr time_span operator""_min(unsigned long long v) { return time_span::from_seconds(static_cast<double>(v) * 60); }
-constexpr time_span operator""_min(long double v) { return time_span::from_seconds(static_cast<double>(v) * 60); }
-constexpr request_rate operator""_rps(unsigned long long v) { return request_rate(static_cast<double>(v)); }
-constexpr request_rate operator""_rps(long double v) { return request_rate(static_cast<double>(v)); }
-constexpr token_rate operator""_tps(unsigned long long v) { return token_rate(static_cast<double>(v)); }
+constexpr time_span operator""_ms(unsigned long long v) {
+    return time_span::from_seconds(static_cast<double>(v) / 1e3);
+}
+constexpr time_span operator""_ms(long double v) {
+    return time_span::from_seconds(static_cast<double>(v) / 1e3);
+}
+constexpr time_span operator""_s(unsigned long long v) {
+    return time_span::from_seconds(static_cast<double>(v));
+}
+constexpr time_span operator""_s(long double v) {
+    return time_span::from_seconds(static_cast<double>(v));
+}
+constexpr time_span operator""_min(unsigned long long v) {
+    return time_span::from_seconds(static_cast<double>(v) * 60);
+}
+constexpr time_span operator""_min(long double v) {
+    return time_span::from_seconds(static_cast<double>(v) * 60);
+}
+constexpr request_rate operator""_rps(unsigned long long v) {
+    return request_rate(static_cast<double>(v));
+}
+constexpr request_rate operator""_rps(long double v) {
+    return request_rate(static_cast<double>(v));
+}
+constexpr token_rate operator""_tps(unsigned long long v) {
+    return token_rate(static_cast<double>(v));
+}
 constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
 constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
 constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
-constexpr token_count operator""_tokens(unsigned long long v) { return token_count(static_cast<double>(v)); }
-constexpr token_count operator""_tokens(long double v) { return token_count(static_cast<double>(v)); }
+constexpr token_count operator""_tokens(unsigned long long v) {
+    return token_count(static_cast<double>(v));
+}
+constexpr token_count operator""_tokens(long double v) {
+    return token_count(static_cast<double>(v));
+}
 }  // namespace literals
 
-// ===== [D3] SLO expressions =========================================================================
-// `p99(ttft) <= 300_ms` is a value: it prints itself, can be stored and shared, and knows the line it
-// was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
+// ===== [D3] SLO expressions ======================================================================
+// `p99(ttft) <= 300_ms` is a value: it prints itself, can be stored and shared, and knows the line
+// it was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
 // compile; being enumerators they never shadow a user's own variable of the same name.
 
 struct source_line {
@@ -361,7 +397,7 @@ enum class token_throughput : unsigned char {
     total_throughput    ///< prompt and generated tokens
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
-enum class share_metric : unsigned char { error_rate };                  ///< failed share of requests
+enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
@@ -401,12 +437,20 @@ struct metric_traits_of {
     static constexpr bool per_request = PerRequest;
     static constexpr bound_side side = Side;
 };
-template <> struct metric_traits<latency_metric> : metric_traits_of<time_span, true, bound_side::at_most> {};
-template <> struct metric_traits<speed_metric> : metric_traits_of<token_rate, true, bound_side::at_least> {};
-template <> struct metric_traits<token_throughput> : metric_traits_of<token_rate, false, bound_side::at_least> {};
-template <> struct metric_traits<request_throughput_t> : metric_traits_of<request_rate, false, bound_side::at_least> {};
-template <> struct metric_traits<share_metric> : metric_traits_of<share, false, bound_side::at_most> {};
-template <> struct metric_traits<run_time_metric> : metric_traits_of<time_span, false, bound_side::at_most> {};
+template <>
+struct metric_traits<latency_metric> : metric_traits_of<time_span, true, bound_side::at_most> {};
+template <>
+struct metric_traits<speed_metric> : metric_traits_of<token_rate, true, bound_side::at_least> {};
+template <>
+struct metric_traits<token_throughput> : metric_traits_of<token_rate, false, bound_side::at_least> {
+};
+template <>
+struct metric_traits<request_throughput_t>
+    : metric_traits_of<request_rate, false, bound_side::at_least> {};
+template <>
+struct metric_traits<share_metric> : metric_traits_of<share, false, bound_side::at_most> {};
+template <>
+struct metric_traits<run_time_metric> : metric_traits_of<time_span, false, bound_side::at_most> {};
 
 template <class M>
 concept request_metric = requires { requires metric_traits<M>::per_request; };
@@ -448,7 +492,8 @@ statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
 statistic_data make_gauge(statistic_kind kind, const text& gauge);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
-list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b, bool both);
+list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
+                             bool both);
 text comparison_text(metric_id metric, bool at_most, double bound);
 template <class U, class T>
 concept gives = requires(const T& t, void (&f)(U)) { f(t); };
@@ -517,13 +562,15 @@ template <detail::time_metric M, class T>
     requires detail::gives<time_span, T>
 predicate operator<=(M m, const T& bound) {
     const double b = time_span(bound).seconds();
-    return {detail::one_step(detail::id_of(m), true, b), detail::comparison_text(detail::id_of(m), true, b)};
+    return {detail::one_step(detail::id_of(m), true, b),
+            detail::comparison_text(detail::id_of(m), true, b)};
 }
 template <detail::rate_metric M, class T>
     requires detail::gives<token_rate, T>
 predicate operator>=(M m, const T& bound) {
     const double b = token_rate(bound).per_second;
-    return {detail::one_step(detail::id_of(m), false, b), detail::comparison_text(detail::id_of(m), false, b)};
+    return {detail::one_step(detail::id_of(m), false, b),
+            detail::comparison_text(detail::id_of(m), false, b)};
 }
 
 /// One number per run, in unit U, on which a limit may be put from the side that makes sense.
@@ -543,28 +590,55 @@ struct statistic {
 namespace detail {
 template <class M>
 using statistic_of = statistic<unit_of<M>, metric_traits<M>::side>;
-template <class M>
-statistic_of<M> make(statistic_kind kind, M m, double q = 0) { return {make_statistic(kind, id_of(m), q)}; }
+template <class M> statistic_of<M> make(statistic_kind kind, M m, double q = 0) {
+    return {make_statistic(kind, id_of(m), q)};
+}
 }  // namespace detail
 
 /// Percentiles by nearest rank (the inverse of the empirical CDF, never interpolated): the value is
 /// always one that was measured. Failed requests count as the worst value. Times have the upper
 /// ones, speeds the lower ones.
-template <detail::request_metric M> auto p50(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.50); }
-template <detail::time_metric M> auto p75(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.75); }
-template <detail::time_metric M> auto p90(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.90); }
-template <detail::time_metric M> auto p95(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.95); }
-template <detail::time_metric M> auto p99(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.99); }
-template <detail::time_metric M> auto p999(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.999); }
-template <detail::rate_metric M> auto p1(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.01); }
-template <detail::rate_metric M> auto p5(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.05); }
-template <detail::rate_metric M> auto p10(M m) { return detail::make(detail::statistic_kind::percentile, m, 0.10); }
+template <detail::request_metric M> auto p50(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.50);
+}
+template <detail::time_metric M> auto p75(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.75);
+}
+template <detail::time_metric M> auto p90(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.90);
+}
+template <detail::time_metric M> auto p95(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.95);
+}
+template <detail::time_metric M> auto p99(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.99);
+}
+template <detail::time_metric M> auto p999(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.999);
+}
+template <detail::rate_metric M> auto p1(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.01);
+}
+template <detail::rate_metric M> auto p5(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.05);
+}
+template <detail::rate_metric M> auto p10(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.10);
+}
 /// Any quantile, q strictly between 0 and 1.
-template <detail::request_metric M> auto percentile(M m, double q) { return detail::make(detail::statistic_kind::percentile, m, q); }
+template <detail::request_metric M> auto percentile(M m, double q) {
+    return detail::make(detail::statistic_kind::percentile, m, q);
+}
 /// Arithmetic mean over completed requests.
-template <detail::request_metric M> auto mean(M m) { return detail::make(detail::statistic_kind::mean, m); }
-template <detail::time_metric M> auto max(M m) { return detail::make(detail::statistic_kind::max, m); }
-template <detail::rate_metric M> auto min(M m) { return detail::make(detail::statistic_kind::min, m); }
+template <detail::request_metric M> auto mean(M m) {
+    return detail::make(detail::statistic_kind::mean, m);
+}
+template <detail::time_metric M> auto max(M m) {
+    return detail::make(detail::statistic_kind::max, m);
+}
+template <detail::rate_metric M> auto min(M m) {
+    return detail::make(detail::statistic_kind::min, m);
+}
 
 /// Share of all measured requests, failed ones included, that satisfy the predicate.
 inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p) {
@@ -597,7 +671,7 @@ template <class M, class T>
     requires detail::request_metric<M> || detail::run_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
 
-// ===== [D4] lengths and arrivals ====================================================================
+// ===== [D4] lengths and arrivals =================================================================
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
 struct length_distribution {
@@ -728,7 +802,7 @@ open_loop all_at_once();
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 
-// ===== [D5] targets =================================================================================
+// ===== [D5] targets ==============================================================================
 
 /// How requests are written and answers read. Only the OpenAI formats are spoken by this version.
 enum class api_format : unsigned char { openai_chat, openai_completions, tgi, triton, ollama };
@@ -749,7 +823,8 @@ struct endpoint {
     detail::text url{};
     detail::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
     api_format api = openai_chat;
-    detail::text api_key_env{};  ///< name of the variable that holds the key; default LLMBENCH_API_KEY
+    detail::text
+        api_key_env{};  ///< name of the variable that holds the key; default LLMBENCH_API_KEY
     detail::list<name_value> headers{};
     detail::text metrics_url{};
     tls_options tls{};
@@ -800,7 +875,8 @@ struct engine {
     detail::whole queue_limit = 0; ///< waiting requests at most, HTTP 429 beyond; 0: no limit
     detail::whole max_model_len = 32768;  ///< prompt + output tokens of one request
     kv_cache kv{};
-    bool prefix_cache = true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    bool prefix_cache =
+        true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
     detail::whole tokens_per_event = 1;  ///< speculative decoding: tokens a sequence gains a step
     double jitter = 0.02;                ///< relative standard deviation of a step's time
     detail::whole seed = 1;
@@ -848,7 +924,7 @@ private:
     bool given_ = false;
 };
 
-// ===== [D6] workloads ===============================================================================
+// ===== [D6] workloads ============================================================================
 
 /// Made-up prompts and forced output lengths. Every prompt starts with a fresh salt, so that prefix
 /// caches help only where `shared_prefix` asks for it.
@@ -898,7 +974,7 @@ struct request_options {
     detail::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 
-// ===== [D7] the scenario ============================================================================
+// ===== [D7] the scenario =========================================================================
 
 enum class traffic_mode : unsigned char { replayed, fresh };
 using enum traffic_mode;
@@ -953,7 +1029,7 @@ struct scenario {
     client_options client{};
 };
 
-// ===== [D8] results =================================================================================
+// ===== [D8] results ==============================================================================
 
 enum class request_status : unsigned char {
     ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent
@@ -1011,7 +1087,8 @@ struct slo_verdict {
 struct self_check_t {
     bool ok = true;
     detail::text reason{};
-    double lateness_p50 = 0, lateness_p99 = 0, lateness_max = 0;  ///< seconds after the planned send
+    double lateness_p50 = 0, lateness_p99 = 0,
+           lateness_max = 0;               ///< seconds after the planned send
     double late_share = 0;                 ///< of sends, later than 10 ms
     double asked_rate = 0, achieved_rate = 0;  ///< requests/s; 0 where the load asks for none
     double coalesced_share = 0;            ///< of content events, read together with an earlier one
@@ -1049,7 +1126,7 @@ private:
     detail::box data_{};
 };
 
-// ===== [D9] verbs and assertions ====================================================================
+// ===== [D9] verbs and assertions =================================================================
 
 /// Measures. With `.slos` their verdicts are part of the result, but nothing fails. Throws
 /// std::invalid_argument for an unsound scenario, std::runtime_error where the target cannot be
@@ -1073,8 +1150,8 @@ int serve_simulated(const engine& e, int port);
 #if !defined(LLMBENCH_NO_DOCTEST)
 #ifndef DOCTEST_CONFIG_DISABLE
 namespace detail {
-void assert_slo(doctest::assertType::Enum severity, const char* file, int line, const char* expression,
-                const result& r, const slo& s);
+void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
+                const char* expression, const result& r, const slo& s);
 }
 #define LLMBENCH_ASSERT_SLO_(severity, r, ...)                                                     \
     ::llmbench::detail::assert_slo(::doctest::assertType::severity, __FILE__, __LINE__,            \
@@ -1128,7 +1205,7 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 inline constexpr const char* definitions_version = "metrics/1";
 
-// ===== [P1] text helpers ============================================================================
+// ===== [P1] text helpers =========================================================================
 
 inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
 
@@ -1211,8 +1288,8 @@ inline std::string xml_escaped(std::string_view s) {
 
 inline bool same_ignoring_case(std::string_view a, std::string_view b) {
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                              [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 inline std::string_view trimmed(std::string_view s) {
@@ -1273,7 +1350,8 @@ inline const char* metric_name(metric_id m) {
 inline std::string limit_text(metric_id m, double v) {
     switch (m) {
     case metric_id::prefill_speed: case metric_id::decode_speed:
-    case metric_id::output_throughput: case metric_id::total_throughput: return printed("%.6g tok/s", v);
+    case metric_id::output_throughput:
+    case metric_id::total_throughput: return printed("%.6g tok/s", v);
     case metric_id::request_throughput: return printed("%.6g req/s", v);
     case metric_id::error_rate: case metric_id::goodput: return printed("%.6g %%", v * 100);
     case metric_id::server_metric: return printed("%.6g", v);
@@ -1290,7 +1368,7 @@ inline bool is_throughput(metric_id m) {
            m == metric_id::request_throughput;
 }
 
-// ===== [P2] random numbers ==========================================================================
+// ===== [P2] random numbers =======================================================================
 // Own generators and transformations: the same seed gives the same traffic with every compiler and
 // standard library, which std::*_distribution do not promise.
 
@@ -1335,7 +1413,7 @@ private:
     std::array<std::uint64_t, 4> state_{};
 };
 
-// ===== [P3] statistics ==============================================================================
+// ===== [P3] statistics ===========================================================================
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -1462,7 +1540,8 @@ inline double sample_variance(const std::vector<double>& v) {
 
 /// How much more a share varies than that of independent trials would: the variance of batch sums
 /// in arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
-inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::size_t batches = 20) {
+inline double design_effect(const std::vector<std::vector<bool>>& repeats,
+                            std::size_t batches = 20) {
     double hits = 0, trials = 0;
     for (const auto& r : repeats)
         for (const bool hit : r) { hits += hit; ++trials; }
@@ -1500,14 +1579,15 @@ inline double generator::gamma(double shape) {
     }
 }
 
-// ===== [P4] schedules ===============================================================================
+// ===== [P4] schedules ============================================================================
 
 /// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
 inline int drawn_length(const length_distribution& d, generator& random, int least,
                         const std::vector<double>& values = {}) {
     using shape = length_distribution::shape;
     double x = d.a;
-    if (d.kind == shape::uniform) x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
+    if (d.kind == shape::uniform)
+        x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
     if (d.kind == shape::normal) x = d.a + d.b * random.normal();
     if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
     if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
@@ -1533,10 +1613,10 @@ inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, gener
     return gaps;
 }
 
-/// Appends `n` arrivals that fill [from, from + n / rate) exactly: the gaps are scaled to their sum,
-/// so that the rate sent is the rate asked for and not one draw of it.
-inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n, double from,
-                              double rate, generator& random) {
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly: the gaps are scaled to their
+/// sum, so that the rate sent is the rate asked for and not one draw of it.
+inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
+                              double from, double rate, generator& random) {
     const std::vector<double> gaps = unit_gaps(a, n, random);
     double sum = 0;
     for (const double g : gaps) sum += g;
@@ -1553,7 +1633,8 @@ inline double expected_arrivals(const arrival_data& a, double t) {
     if (a.kind == arrival_kind::ramp) {
         const double inside = std::min(t, a.over_s);
         const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        return a.rate * inside + 0.5 * slope * inside * inside + a.rate_to * std::max(0.0, t - a.over_s);
+        return a.rate * inside + 0.5 * slope * inside * inside +
+               a.rate_to * std::max(0.0, t - a.over_s);
     }
     double sum = 0, left = t;
     for (const load_step& s : a.stages) {
@@ -1570,10 +1651,12 @@ inline double planned_length(const arrival_data& a) {
     return sum;
 }
 
-/// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none) of
-/// the measured part, whichever comes first. The warm-up has the load of the measured part's start.
-inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests, double warmup_s,
-                                   long long requests, double duration_s, std::uint64_t seed) {
+/// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the load of the measured part's
+/// start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
+                                   double warmup_s, long long requests, double duration_s,
+                                   std::uint64_t seed) {
     schedule s;
     if (a.kind == arrival_kind::all_at_once) {
         s.warmup = static_cast<std::size_t>(warmup_requests);
@@ -1582,25 +1665,31 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     }
     const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-    const double rate = a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+    const double rate =
+        a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
     generator warm(seed, 1), random(seed, 2);
-    s.warmup = static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
+    s.warmup =
+        static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
     append_stationary(s.at, a, s.warmup, 0, rate, warm);
     s.measured_from = static_cast<double>(s.warmup) / rate;
     if (stationary) {
         auto n = requests > 0 ? requests : std::llround(duration_s * rate);
-        if (duration_s > 0) n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
+        if (duration_s > 0)
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
         append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, rate, random);
         s.measured_to = s.measured_from + static_cast<double>(n) / rate;
         return s;
     }
     // A Poisson process of varying rate is a unit one on the scale of expected arrivals.
-    const double length = duration_s > 0 ? duration_s : a.kind == arrival_kind::steps ? planned_length(a) : infinity;
+    const double length = duration_s > 0                  ? duration_s
+                          : a.kind == arrival_kind::steps ? planned_length(a)
+                                                          : infinity;
     double expected = 0, t = 0;
     for (long long i = 0; requests == 0 || i < requests; ++i) {
         expected += random.exponential();
-        const double high = std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
-                                                 expected / std::max(a.rate_to, 1e-9));
+        const double high =
+            std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
+                                 expected / std::max(a.rate_to, 1e-9));
         t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
         if (t >= length * (1 - 1e-12)) break;
         s.at.push_back(s.measured_from + t);
@@ -1609,7 +1698,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
     return s;
 }
 
-// ===== [P5] HTTP/1.1 ================================================================================
+// ===== [P5] HTTP/1.1 =============================================================================
 
 /// http://host:port/path of a target.
 struct http_url {
@@ -1633,23 +1722,28 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
         if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F)
             throw refuse("a URL holds no spaces or control characters");
     http_url u;
-    if (whole.substr(0, 8) == "https://") throw refuse("https is not supported by this version, use http://");
+    if (whole.substr(0, 8) == "https://")
+        throw refuse("https is not supported by this version, use http://");
     if (whole.substr(0, 7) != "http://") throw refuse("it must start with http://");
     std::string_view rest = whole.substr(7);
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     std::string_view authority = rest.substr(0, slash);
     u.path = std::string(rest.substr(slash));
-    if (u.path.find_first_of("?#") != std::string::npos) throw refuse("a query or fragment is not allowed");
+    if (u.path.find_first_of("?#") != std::string::npos)
+        throw refuse("a query or fragment is not allowed");
     while (!u.path.empty() && u.path.back() == '/') u.path.pop_back();
-    if (authority.find('@') != std::string_view::npos) throw refuse("credentials belong in api_key_env");
+    if (authority.find('@') != std::string_view::npos)
+        throw refuse("credentials belong in api_key_env");
     u.port = "80";
     std::size_t colon = authority.rfind(':');
     if (!authority.empty() && authority.front() == '[') {
         const std::size_t close = authority.find(']');
-        if (close == std::string_view::npos) throw refuse("the IPv6 address has no closing bracket");
+        if (close == std::string_view::npos)
+            throw refuse("the IPv6 address has no closing bracket");
         u.host = std::string(authority.substr(1, close - 1));
         u.ipv6 = true;
-        if (close + 1 < authority.size() && authority[close + 1] != ':') throw refuse("the port must follow a colon");
+        if (close + 1 < authority.size() && authority[close + 1] != ':')
+            throw refuse("the port must follow a colon");
         colon = close + 1 < authority.size() ? close + 1 : std::string_view::npos;
     } else {
         u.host = std::string(authority.substr(0, colon));
@@ -1657,8 +1751,10 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     if (colon != std::string_view::npos) {
         u.port = std::string(authority.substr(colon + 1));
         int port = 0;
-        const auto [end, error] = std::from_chars(u.port.data(), u.port.data() + u.port.size(), port);
-        if (error != std::errc{} || end != u.port.data() + u.port.size() || port < 1 || port > 65535)
+        const auto [end, error] =
+            std::from_chars(u.port.data(), u.port.data() + u.port.size(), port);
+        if (error != std::errc{} || end != u.port.data() + u.port.size() || port < 1 ||
+            port > 65535)
             throw refuse("the port must be a number from 1 to 65535");
     }
     if (u.host.empty()) throw refuse("the host is missing");
@@ -1690,7 +1786,8 @@ public:
         while (used < bytes.size() && at_ != state::complete && at_ != state::broken) {
             const std::string_view rest = bytes.substr(used);
             if (at_ == state::fixed_body || at_ == state::chunk_data) {
-                const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, rest.size()));
+                const auto n =
+                    static_cast<std::size_t>(std::min<std::uint64_t>(left_, rest.size()));
                 left_ -= n;
                 used += n;
                 if (left_ == 0) at_ = at_ == state::fixed_body ? state::complete : state::chunk_end;
@@ -1707,7 +1804,8 @@ public:
     /// The connection ended.
     void end_of_input() {
         if (at_ == state::until_close) at_ = state::complete;
-        else if (at_ != state::complete && at_ != state::broken) fail("the connection was closed inside the answer");
+        else if (at_ != state::complete && at_ != state::broken)
+            fail("the connection was closed inside the answer");
     }
 
     bool complete() const { return at_ == state::complete; }
@@ -1720,7 +1818,9 @@ public:
     bool body_may_be_cut() const { return at_ != state::until_close; }
     const std::string& error() const { return error_; }
     int status() const { return status_; }
-    bool keep_alive() const { return keep_alive_ && at_ == state::complete && !ends_with_connection_; }
+    bool keep_alive() const {
+        return keep_alive_ && at_ == state::complete && !ends_with_connection_;
+    }
     std::string_view header(std::string_view name) const {
         for (const header_field& f : fields_)
             if (same_ignoring_case(f.name, name)) return f.value;
@@ -1730,7 +1830,16 @@ public:
 
 private:
     enum class state : unsigned char {
-        status_line, header, fixed_body, until_close, chunk_size, chunk_data, chunk_end, trailer, complete, broken
+        status_line,
+        header,
+        fixed_body,
+        until_close,
+        chunk_size,
+        chunk_data,
+        chunk_end,
+        trailer,
+        complete,
+        broken
     };
 
     void fail(std::string why) {
@@ -1743,11 +1852,13 @@ private:
         head_size_ += n;
         line_.append(bytes.substr(0, n));
         if (line_.size() > max_line) fail("a header or chunk line is over 16 KiB");
-        else if (head_size_ > max_head && (at_ == state::header || at_ == state::trailer)) fail("the headers are over 64 KiB");
+        else if (head_size_ > max_head && (at_ == state::header || at_ == state::trailer))
+            fail("the headers are over 64 KiB");
         else if (end != std::string_view::npos) {
             line_.pop_back();
             if (!line_.empty() && line_.back() == '\r') line_.pop_back();
-            else if (at_ != state::status_line && at_ != state::header) fail("a chunk line does not end with CR LF");
+            else if (at_ != state::status_line && at_ != state::header)
+                fail("a chunk line does not end with CR LF");
             if (at_ != state::broken) on_line(line_);
             line_.clear();
         }
@@ -1771,14 +1882,16 @@ private:
         }
     }
     void on_status_line(std::string_view line) {
-        const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." && (line[7] == '0' || line[7] == '1') &&
-                           line[8] == ' ' && (line.size() == 12 || line[12] == ' ');
+        const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." &&
+                           (line[7] == '0' || line[7] == '1') && line[8] == ' ' &&
+                           (line.size() == 12 || line[12] == ' ');
         int code = 0;
         if (shape) {
             const auto [end, error] = std::from_chars(line.data() + 9, line.data() + 12, code);
             if (error != std::errc{} || end != line.data() + 12) code = 0;
         }
-        if (code < 100 || code > 599) return fail("not an HTTP/1.x answer: \"" + printable(line, 60) + "\"");
+        if (code < 100 || code > 599)
+            return fail("not an HTTP/1.x answer: \"" + printable(line, 60) + "\"");
         status_ = code;
         keep_alive_ = line[7] == '1';
         at_ = state::header;
@@ -1786,9 +1899,11 @@ private:
     void on_header(std::string_view line) {
         if (line.front() == ' ' || line.front() == '\t') return fail("a folded header line");
         const std::size_t colon = line.find(':');
-        if (colon == 0 || colon == std::string_view::npos) return fail("a header line without a name");
+        if (colon == 0 || colon == std::string_view::npos)
+            return fail("a header line without a name");
         const std::string_view name = line.substr(0, colon);
-        if (name.find_first_of(" \t") != std::string_view::npos) return fail("a space in a header name");
+        if (name.find_first_of(" \t") != std::string_view::npos)
+            return fail("a space in a header name");
         fields_.push_back({std::string(name), std::string(trimmed(line.substr(colon + 1)))});
     }
     void on_head_end() {
@@ -1803,20 +1918,24 @@ private:
         for (const header_field& f : fields_) {
             if (same_ignoring_case(f.name, "transfer-encoding")) {
                 if (chunked || !same_ignoring_case(f.value, "chunked"))
-                    return fail("transfer encoding \"" + printable(f.value, 60) + "\" is not supported");
+                    return fail("transfer encoding \"" + printable(f.value, 60) +
+                                "\" is not supported");
                 chunked = true;
             } else if (same_ignoring_case(f.name, "content-length")) {
                 std::uint64_t n = 0;
-                const auto [end, error] = std::from_chars(f.value.data(), f.value.data() + f.value.size(), n);
+                const auto [end, error] =
+                    std::from_chars(f.value.data(), f.value.data() + f.value.size(), n);
                 if (error != std::errc{} || end != f.value.data() + f.value.size())
-                    return fail("content length \"" + printable(f.value, 60) + "\" is not a number");
+                    return fail("content length \"" + printable(f.value, 60) +
+                                "\" is not a number");
                 if (sized && n != left_) return fail("two different content lengths");
                 sized = true;
                 left_ = n;
             } else if (same_ignoring_case(f.name, "connection")) {
                 if (same_ignoring_case(f.value, "close")) keep_alive_ = false;
                 if (same_ignoring_case(f.value, "keep-alive")) keep_alive_ = true;
-            } else if (same_ignoring_case(f.name, "content-encoding") && !same_ignoring_case(f.value, "identity")) {
+            } else if (same_ignoring_case(f.name, "content-encoding") &&
+                       !same_ignoring_case(f.value, "identity")) {
                 return fail("content coding \"" + printable(f.value, 60) + "\" came unasked");
             }
         }
@@ -1829,7 +1948,8 @@ private:
     void on_chunk_size(std::string_view line) {
         std::uint64_t n = 0;
         const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), n, 16);
-        const std::string_view after = trimmed(std::string_view(end, static_cast<std::size_t>(line.data() + line.size() - end)));
+        const std::string_view after = trimmed(
+            std::string_view(end, static_cast<std::size_t>(line.data() + line.size() - end)));
         if (error != std::errc{} || end == line.data() || (!after.empty() && after.front() != ';'))
             return fail("chunk size \"" + printable(line, 60) + "\" is not a hexadecimal number");
         if (n > max_chunk) return fail("a chunk is over 1 GiB");
@@ -1890,7 +2010,8 @@ private:
         const std::size_t first = std::min(head.find("\r\n"), head.size());
         const std::string_view line = head.substr(0, first);
         const std::size_t a = line.find(' '), b = line.rfind(' ');
-        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.") return !(broken_ = true);
+        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
+            return !(broken_ = true);
         method = line.substr(0, a);
         path = line.substr(a + 1, b - a - 1);
         keep_alive = line.back() == '1';
@@ -1899,7 +2020,8 @@ private:
             const std::size_t eol = std::min(head.find("\r\n"), head.size());
             const std::size_t colon = head.substr(0, eol).find(':');
             if (colon == std::string_view::npos) return !(broken_ = true);
-            fields.push_back({std::string(head.substr(0, colon)), std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
+            fields.push_back({std::string(head.substr(0, colon)),
+                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
             head.remove_prefix(std::min(eol + 2, head.size()));
         }
         const std::string_view size = header("content-length");
@@ -1915,7 +2037,7 @@ private:
     bool broken_ = false;
 };
 
-// ===== [P6] server-sent events ======================================================================
+// ===== [P6] server-sent events ===================================================================
 
 /// Event-stream parser without I/O (WHATWG HTML, "server-sent events"): an event is what a blank
 /// line ends; one that the body's end cuts off is none.
@@ -1969,7 +2091,8 @@ private:
         const std::size_t colon = line.find(':');
         if (colon == 0) return;  // a comment, the usual keep-alive
         const std::string_view field = line.substr(0, colon);
-        std::string_view value = colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
+        std::string_view value =
+            colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
         if (!value.empty() && value.front() == ' ') value.remove_prefix(1);
         if (field == "data") {
             if (has_data_) data_ += '\n';
@@ -1987,7 +2110,7 @@ private:
     bool broken_ = false;
 };
 
-// ===== [P7] APIs ====================================================================================
+// ===== [P7] APIs =================================================================================
 
 /// What one stream event says.
 struct stream_event {
@@ -2072,9 +2195,11 @@ inline bool choice_has_content(const picojson::value& choice) {
     for (const char* name : {"content", "reasoning_content", "reasoning", "refusal"})
         if (has_text(*delta, name)) return true;
     const picojson::value* tools = member(*delta, "tool_calls");
-    if (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty()) return true;
+    if (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty())
+        return true;
     const picojson::value* function = member(*delta, "function_call");
-    return function && function->is<picojson::object>() && !function->get<picojson::object>().empty();
+    return function && function->is<picojson::object>() &&
+           !function->get<picojson::object>().empty();
 }
 
 /// Tokens that a choice lists one by one (logprobs, token ids), 0 where it lists none.
@@ -2082,7 +2207,9 @@ inline int listed_tokens(const picojson::value& choice) {
     const picojson::value* logprobs = member(choice, "logprobs");
     const picojson::value* listed = logprobs ? member(*logprobs, "content") : nullptr;
     if (!listed) listed = member(choice, "token_ids");
-    return listed && listed->is<picojson::array>() ? static_cast<int>(listed->get<picojson::array>().size()) : 0;
+    return listed && listed->is<picojson::array>()
+               ? static_cast<int>(listed->get<picojson::array>().size())
+               : 0;
 }
 
 /// One `data:` of an OpenAI stream.
@@ -2135,10 +2262,12 @@ inline std::string openai_path(api_format api) {
 inline std::string openai_body(api_format api, const std::string& model, const request_spec& r) {
     std::string b = "{\"model\":" + json_quoted(model);
     if (api == openai_completions) {
-        b += ",\"prompt\":" + json_quoted(r.system_prompt.empty() ? r.prompt : r.system_prompt + "\n" + r.prompt);
+        b += ",\"prompt\":" +
+             json_quoted(r.system_prompt.empty() ? r.prompt : r.system_prompt + "\n" + r.prompt);
     } else {
         b += ",\"messages\":[";
-        if (!r.system_prompt.empty()) b += "{\"role\":\"system\",\"content\":" + json_quoted(r.system_prompt) + "},";
+        if (!r.system_prompt.empty())
+            b += "{\"role\":\"system\",\"content\":" + json_quoted(r.system_prompt) + "},";
         b += "{\"role\":\"user\",\"content\":" + json_quoted(r.prompt) + "}]";
     }
     b += ",\"stream\":true,\"stream_options\":{\"include_usage\":true}";
@@ -2148,7 +2277,7 @@ inline std::string openai_body(api_format api, const std::string& model, const r
     return b + r.extra_fields + "}";
 }
 
-// ===== [P8] metrics =================================================================================
+// ===== [P8] metrics ==============================================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 /// Builds one request's record and gaps from what its stream says and when.
@@ -2173,8 +2302,9 @@ public:
         if (ended_) return;
         if (!finish_reason_.empty()) return end(now_ns);
         end_ns_ = now_ns;
-        fail(request_status::truncated, events_ == 0 ? "the answer ended before any content"
-                                                     : "the answer ended without a finish reason or [DONE]");
+        fail(request_status::truncated, events_ == 0
+                                            ? "the answer ended before any content"
+                                            : "the answer ended without a finish reason or [DONE]");
     }
     void fail(request_status status, std::string error) {
         if (ended_) return;
@@ -2210,7 +2340,8 @@ private:
         } else {
             // Gaps are differences of rounded offsets, so that their sum never drifts.
             const long long offset = (now_ns - first_ns_ + 500) / 1000;
-            gaps_.push_back(static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
+            gaps_.push_back(
+                static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
             offset_us_ = offset;
         }
         last_ns_ = now_ns;
@@ -2219,7 +2350,8 @@ private:
         end_ns_ = now_ns;
         for (const char* bad : {"abort", "error"})
             if (finish_reason_.find(bad) != std::string::npos)
-                return fail(request_status::server, "finish reason \"" + printable(finish_reason_, 40) + "\"");
+                return fail(request_status::server,
+                            "finish reason \"" + printable(finish_reason_, 40) + "\"");
         if (events_ == 0) return fail(request_status::empty, "complete without any content");
         ended_ = true;
         status_ = request_status::ok;
@@ -2251,12 +2383,15 @@ struct repeat_data {
     bool interrupted = false;
 };
 
-inline std::size_t gap_count(const record& r) { return r.events > 1 ? static_cast<std::size_t>(r.events - 1) : 0; }
+inline std::size_t gap_count(const record& r) {
+    return r.events > 1 ? static_cast<std::size_t>(r.events - 1) : 0;
+}
 
 /// The longest gap of one request, 0 where it has none.
 inline double longest_gap(const repeat_data& d, std::size_t i) {
     std::uint32_t longest = 0;
-    for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
+    for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
+        longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
     return longest * 1e-6;
 }
 
@@ -2267,16 +2402,20 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
     const double ttft_s = seconds(r.first_token_ns - r.scheduled_ns);
     const double e2e_s = seconds(r.end_ns - r.scheduled_ns);
     const int after_first = r.output_tokens - r.first_event_tokens;
-    const double tpot_s = after_first > 0 ? seconds(r.last_token_ns - r.first_token_ns) / after_first : not_a_number;
+    const double tpot_s =
+        after_first > 0 ? seconds(r.last_token_ns - r.first_token_ns) / after_first : not_a_number;
     switch (m) {
     case metric_id::ttft: return ttft_s;
     case metric_id::tpot: return tpot_s;
     case metric_id::itl: return longest_gap(d, i);  // of one request: in predicates
     case metric_id::e2e: return e2e_s;
-    case metric_id::normalized_latency: return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
-    case metric_id::ttft_per_prompt_token: return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
+    case metric_id::normalized_latency:
+        return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
+    case metric_id::ttft_per_prompt_token:
+        return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
     case metric_id::ttft_from_send: return seconds(r.first_token_ns - r.sent_ns);
-    case metric_id::prefill_speed: return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
+    case metric_id::prefill_speed:
+        return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
     case metric_id::decode_speed: return tpot_s > 0 ? 1 / tpot_s : not_a_number;
     default: return not_a_number;
     }
@@ -2299,7 +2438,8 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
         if (r.status != request_status::ok) {
             ++s.failed;
         } else if (m == metric_id::itl) {
-            for (std::size_t k = 0; k < gap_count(r); ++k) s.values.push_back(d.gaps[d.gap_offsets[i] + k] * 1e-6);
+            for (std::size_t k = 0; k < gap_count(r); ++k)
+                s.values.push_back(d.gaps[d.gap_offsets[i] + k] * 1e-6);
         } else {
             const double v = request_value(m, d, i);
             if (std::isnan(v)) ++s.without_value;
@@ -2322,7 +2462,8 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
         }
         const bool b = stack.back();
         stack.pop_back();
-        stack.back() = s.op == predicate_step::op_kind::both ? (stack.back() && b) : (stack.back() || b);
+        stack.back() =
+            s.op == predicate_step::op_kind::both ? (stack.back() && b) : (stack.back() || b);
     }
     return stack.back();
 }
@@ -2332,8 +2473,9 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_measured(d.records[i])) continue;
-        misses.push_back(what.metric == metric_id::goodput ? !satisfies(what.where, d, i)
-                                                           : d.records[i].status != request_status::ok);
+        misses.push_back(what.metric == metric_id::goodput
+                             ? !satisfies(what.where, d, i)
+                             : d.records[i].status != request_status::ok);
     }
     return misses;
 }
@@ -2387,14 +2529,15 @@ inline double evaluate(const statistic_data& what, const repeat_data& d) {
     return nearest_rank(s.values, what.q);
 }
 
-// ===== [P9] verdicts ================================================================================
+// ===== [P9] verdicts =============================================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 /// Everything that a gate's verdicts depend on.
 struct measurement {
     std::vector<repeat_data> candidate{};
-    std::vector<repeat_data> baseline{};  // as many, where there is one: pair i is (candidate i, baseline i)
-    std::vector<slo> slos{};              // of the gate: lateness is held against the tightest of them
+    std::vector<repeat_data>
+        baseline{};           // as many, where there is one: pair i is (candidate i, baseline i)
+    std::vector<slo> slos{};  // of the gate: lateness is held against the tightest of them
     bool short_outputs_expected = false;  // outputs of one token were asked for
 };
 
@@ -2446,7 +2589,9 @@ inline bool has_time_limit_hurt_by_lateness(metric_id m) {
 }
 inline bool is_hurt_by_lateness(const statistic_data& s) {
     for (const predicate_step& step : s.where)
-        if (step.op == predicate_step::op_kind::compare && has_time_limit_hurt_by_lateness(step.metric)) return true;
+        if (step.op == predicate_step::op_kind::compare &&
+            has_time_limit_hurt_by_lateness(step.metric))
+            return true;
     return has_time_limit_hurt_by_lateness(s.metric) || is_throughput(s.metric);
 }
 
@@ -2454,7 +2599,8 @@ inline bool is_hurt_by_lateness(const statistic_data& s) {
 inline double tightest_time_limit(const measurement& m) {
     double tightest = infinity;
     const auto consider = [&](metric_id metric, double bound) {
-        if (metric == metric_id::ttft || metric == metric_id::e2e) tightest = std::min(tightest, bound);
+        if (metric == metric_id::ttft || metric == metric_id::e2e)
+            tightest = std::min(tightest, bound);
     };
     for (const slo& s : m.slos) {
         double bound = s.bound;
@@ -2474,7 +2620,8 @@ inline double tightest_time_limit(const measurement& m) {
 inline std::vector<double> pooled_lateness(const measurement& m) {
     std::vector<double> late;
     for (const auto* arm : {&m.candidate, &m.baseline})
-        for (const repeat_data& d : *arm) late.insert(late.end(), d.lateness.begin(), d.lateness.end());
+        for (const repeat_data& d : *arm)
+            late.insert(late.end(), d.lateness.begin(), d.lateness.end());
     std::sort(late.begin(), late.end());
     return late;
 }
@@ -2487,8 +2634,9 @@ inline self_check_t self_check_of(const measurement& m) {
         c.lateness_p50 = nearest_rank(late, 0.5);
         c.lateness_p99 = nearest_rank(late, 0.99);
         c.lateness_max = late.back();
-        c.late_share = static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
-                       static_cast<double>(late.size());
+        c.late_share =
+            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
+            static_cast<double>(late.size());
     }
     double repeats = 0, content = 0, coalesced = 0;
     for (const auto* arm : {&m.candidate, &m.baseline})
@@ -2511,11 +2659,13 @@ inline self_check_t self_check_of(const measurement& m) {
     const double limit = tightest_time_limit(m);
     const double allowed = std::max(0.05 * limit, 0.001);
     if (c.lateness_p99 > allowed && std::isfinite(limit)) {
-        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) + ", over 5 % of the tightest limit (" +
-                   time_text(limit) + ")";
+        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
+                   ", over 5 % of the tightest limit (" + time_text(limit) + ")";
     } else if (c.late_share > 0.02) {
-        c.reason = "client: " + printed("%.1f", c.late_share * 100) + " % of the requests were sent over 10 ms late";
-    } else if (c.asked_rate > 0 && late.size() >= 50 && std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
+        c.reason = "client: " + printed("%.1f", c.late_share * 100) +
+                   " % of the requests were sent over 10 ms late";
+    } else if (c.asked_rate > 0 && late.size() >= 50 &&
+               std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
         c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
                    printed("%.4g", c.asked_rate);
     }
@@ -2536,13 +2686,15 @@ inline std::string gate_invalid_reason(const measurement& m) {
                 if (!is_measured(r)) continue;
                 ++measured;
                 succeeded += r.status == request_status::ok;
-                if (example.empty() && r.status != request_status::ok) example = std::string(to_string(r.status)) + ": " + str(r.error);
+                if (example.empty() && r.status != request_status::ok)
+                    example = std::string(to_string(r.status)) + ": " + str(r.error);
             }
         }
         if (arm == &m.baseline && arm->empty()) continue;
         if (succeeded == 0)
             return measured == 0 ? "no request was measured"
-                                 : who + ": none of " + std::to_string(measured) + " requests succeeded (" + example + ")";
+                                 : who + ": none of " + std::to_string(measured) +
+                                       " requests succeeded (" + example + ")";
     }
     return {};
 }
@@ -2573,7 +2725,8 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
     if (uses(metric_id::itl)) {
         const self_check_t c = self_check_of(m);
         if (c.coalesced_share > 0.05 && c.cpu_share > 0.8)
-            return "client: it was busy and read " + printed("%.1f", c.coalesced_share * 100) + " % of the events together";
+            return "client: it was busy and read " + printed("%.1f", c.coalesced_share * 100) +
+                   " % of the events together";
     }
     return {};
 }
@@ -2581,7 +2734,8 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
 inline long long measured_requests(const measurement& m, std::size_t repeats) {
     long long n = 0;
     for (std::size_t i = 0; i < std::min(repeats, m.candidate.size()); ++i)
-        n += std::count_if(m.candidate[i].records.begin(), m.candidate[i].records.end(), is_measured);
+        n += std::count_if(m.candidate[i].records.begin(), m.candidate[i].records.end(),
+                           is_measured);
     return n;
 }
 
@@ -2612,10 +2766,13 @@ inline slo_verdict judge_share(const measurement& m, const slo& s) {
         const double lower = clopper_pearson_lower(k / effect, n / effect, fail_alpha);
         const double shown_lower = clopper_pearson_lower(k / effect, n / effect, pass_alpha);
         v.repeats = static_cast<int>(i + 1);
-        v.estimate = s.at_most ? estimate_t{k / n, shown_lower, upper} : estimate_t{1 - k / n, 1 - upper, 1 - shown_lower};
-        v.arithmetic = printed("misses %.0f of %.0f, design effect %.3f; upper bound %.6g at level %.4g, lower bound %.6g "
-                               "at level %.4g (one-sided Clopper-Pearson); allowed share of misses %.6g",
-                               k, n, effect, upper, pass_alpha, lower, fail_alpha, allowed);
+        v.estimate = s.at_most ? estimate_t{k / n, shown_lower, upper}
+                               : estimate_t{1 - k / n, 1 - upper, 1 - shown_lower};
+        v.arithmetic = printed(
+            "misses %.0f of %.0f, design effect %.3f; upper bound %.6g at level %.4g, lower bound "
+            "%.6g "
+            "at level %.4g (one-sided Clopper-Pearson); allowed share of misses %.6g",
+            k, n, effect, upper, pass_alpha, lower, fail_alpha, allowed);
         if (i + 1 < static_cast<std::size_t>(first_look)) break;
         if (upper <= allowed) v.outcome = verdict::pass;
         else if (lower > allowed) v.outcome = verdict::fail;
@@ -2636,13 +2793,15 @@ inline slo_verdict judge_values(const measurement& m, const slo& s) {
     v.limit = relative ? s.factor : s.bound;
     const bool startup = s.what.metric == metric_id::startup_time;
     const double s0 = startup ? prior_startup_sd : prior_sd;
-    const std::size_t first = startup ? 1 : static_cast<std::size_t>(relative ? first_pair_look : first_look);
+    const std::size_t first =
+        startup ? 1 : static_cast<std::size_t>(relative ? first_pair_look : first_look);
     const double sign = s.at_most ? 1 : -1;
 
     std::vector<double> values, distances;
     std::size_t unbounded = 0;
     look last;
-    const std::size_t count = relative ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
+    const std::size_t count =
+        relative ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
     for (std::size_t i = 0; i < count; ++i) {
         double value = evaluate(s.what, m.candidate[i]);
         if (startup && std::isnan(value)) continue;
@@ -2657,13 +2816,14 @@ inline slo_verdict judge_values(const measurement& m, const slo& s) {
         const bool miss = s.at_most ? std::isinf(value) : value == 0;
         unbounded += miss;
         // A miss without a size has no logarithm; it is counted instead.
-        if (!miss) distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
+        if (!miss)
+            distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
         v.repeats = static_cast<int>(values.size());
         if (values.size() < first && i + 1 < count) continue;
         if (unbounded > 0) {
             if (unbounded >= 2 && 2 * unbounded >= values.size()) v.outcome = verdict::fail;
-            v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s", unbounded,
-                               values.size(), s.at_most ? "infinite" : "zero");
+            v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
+                               unbounded, values.size(), s.at_most ? "infinite" : "zero");
         } else {
             last = look_at(distances, s0);
             if (values.size() >= first) v.outcome = last.outcome;
@@ -2673,7 +2833,8 @@ inline slo_verdict judge_values(const measurement& m, const slo& s) {
     v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
     if (values.empty()) {
         v.outcome = verdict::invalid;
-        v.reason = startup ? "startup_time is only known of a process that the gate starts" : "nothing was measured";
+        v.reason = startup ? "startup_time is only known of a process that the gate starts"
+                           : "nothing was measured";
         v.estimate = {not_a_number, not_a_number, not_a_number};
         return v;
     }
@@ -2690,13 +2851,15 @@ inline slo_verdict judge_values(const measurement& m, const slo& s) {
     v.detectable = last.detectable;
     v.method = std::string(relative ? "paired log ratios" : "log statistic of each repeat") +
                (last.moderated ? ", moderated t" : ", plain t (noisy repeats)");
-    v.arithmetic = printed("%s %s; ln distances from the limit %s; mean %.6g, sd %.6g (%s), df %.0f; t bounds: pass "
-                           "%.6g < 0, fail %.6g > 0 (normal scores %.2f and %.2f)",
-                           relative ? "ratios" : "values", listed(values).c_str(), listed(distances).c_str(), last.mean,
-                           last.sd, last.moderated ? "moderated" : "as measured", last.df, last.pass_bound,
-                           last.fail_bound, pass_z, fail_z);
+    v.arithmetic = printed(
+        "%s %s; ln distances from the limit %s; mean %.6g, sd %.6g (%s), df %.0f; t bounds: pass "
+        "%.6g < 0, fail %.6g > 0 (normal scores %.2f and %.2f)",
+        relative ? "ratios" : "values", listed(values).c_str(), listed(distances).c_str(),
+        last.mean, last.sd, last.moderated ? "moderated" : "as measured", last.df, last.pass_bound,
+        last.fail_bound, pass_z, fail_z);
     if (!last.moderated)
-        v.reason = printed("the repeats spread by %.0f %%, more than a quiet machine's %.0f %%", last.sd * 100, noisy_sd * 100);
+        v.reason = printed("the repeats spread by %.0f %%, more than a quiet machine's %.0f %%",
+                           last.sd * 100, noisy_sd * 100);
     return v;
 }
 
@@ -2717,8 +2880,10 @@ inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false
     if (v.outcome == verdict::inconclusive && v.reason.empty() && std::isfinite(v.estimate.value)) {
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
         const double wide = s.at_most ? would_pass * 1.02 : would_pass * 0.98;
-        v.reason = "too close to call; a limit of " +
-                   (s.factor > 0 ? printed("%.3f * baseline", wide) : value_text(s.what.metric, wide)) + " would pass";
+        v.reason =
+            "too close to call; a limit of " +
+            (s.factor > 0 ? printed("%.3f * baseline", wide) : value_text(s.what.metric, wide)) +
+            " would pass";
     }
     return v;
 }
@@ -2730,8 +2895,9 @@ inline slo error_guard() {
     return s;
 }
 inline bool states_error_rate(const std::vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(),
-                       [](const slo& s) { return s.what.metric == metric_id::error_rate && !s.is_advisory; });
+    return std::any_of(slos.begin(), slos.end(), [](const slo& s) {
+        return s.what.metric == metric_id::error_rate && !s.is_advisory;
+    });
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
@@ -2761,23 +2927,25 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     };
     std::string name = to_string(v.outcome);
     for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
-    std::string line = printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
+    std::string line =
+        printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
     line += "  " + shown(v.estimate.value);
     if (std::isfinite(v.estimate.low) && std::isfinite(v.estimate.high))
         line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
     const double room = headroom(v);
     if (!std::isnan(room) && !is_share(metric))
-        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
+                        room >= 0 ? "inside" : "outside");
     if (v.repeats > 0)
-        line += printed(", %d %s x %lld requests", v.repeats, v.what.factor > 0 ? "pairs" : "repeats",
-                        v.requests / v.repeats);
+        line += printed(", %d %s x %lld requests", v.repeats,
+                        v.what.factor > 0 ? "pairs" : "repeats", v.requests / v.repeats);
     if (v.outcome == verdict::inconclusive && v.detectable > 0)
         line += printed(", would have shown a miss of %.0f %%", v.detectable * 100);
     if (!v.reason.empty()) line += "; " + str(v.reason);
     return line;
 }
 
-// ===== [P10] engine model ===========================================================================
+// ===== [P10] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -2796,7 +2964,8 @@ public:
         std::uint64_t id = 0;
         int prompt_tokens = 1;
         int output_tokens = 1;
-        std::vector<std::uint64_t> blocks{};  // a hash for each whole block of the prompt and all before it
+        std::vector<std::uint64_t>
+            blocks{};  // a hash for each whole block of the prompt and all before it
     };
     enum class admission : unsigned char { accepted, queue_full, too_long };
     struct emission {
@@ -2805,17 +2974,22 @@ public:
         bool finished = false;
     };
     struct counters {
-        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0, cache_hits = 0, busy_s = 0;
+        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
+               cache_hits = 0, busy_s = 0;
     };
 
     explicit engine_model(const engine& e)
-        : e_(e), random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77), capacity_(kv_capacity_tokens(e.kv)) {}
+        : e_(e),
+          random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
+          capacity_(kv_capacity_tokens(e.kv)) {}
 
     admission submit(double now, request r) {
         const double tokens = r.prompt_tokens + r.output_tokens;
-        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_) return admission::too_long;
+        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
+            return admission::too_long;
         if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
-        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit) return admission::queue_full;
+        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
+            return admission::queue_full;
         waiting_.push_back(std::move(r));
         if (!stepping_) begin_step(now);
         return admission::accepted;
@@ -2834,7 +3008,8 @@ public:
         for (sequence& s : running_) {
             if (s.cancelled) continue;
             if (s.decoding) {
-                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)), s.r.output_tokens - s.produced);
+                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
+                                       s.r.output_tokens - s.produced);
                 s.produced += n;
                 out.push_back({s.r.id, n, s.produced >= s.r.output_tokens});
             } else if (s.computed >= s.r.prompt_tokens) {
@@ -2883,7 +3058,8 @@ private:
             if (s.decoding) { ++active; continue; }
             const int left = s.r.prompt_tokens - s.computed;
             const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
-            // Without chunking a prompt waits for a step that takes all of it; alone it always goes.
+            // Without chunking a prompt waits for a step that takes all of it; alone it always
+            // goes.
             if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
             const int taken = e_.chunked_prefill ? n : left;
             s.computed += taken;
@@ -2900,9 +3076,11 @@ private:
     }
     void admit() {
         if (e_.static_batching && !running_.empty()) return;
-        while (!waiting_.empty() && static_cast<long long>(running_.size()) < std::max(1ll, static_cast<long long>(e_.slots))) {
+        while (!waiting_.empty() && static_cast<long long>(running_.size()) <
+                                        std::max(1ll, static_cast<long long>(e_.slots))) {
             const double needs = waiting_.front().prompt_tokens + waiting_.front().output_tokens;
-            if (reserved_ + needs > capacity_) break;  // memory is reserved up front, nothing is preempted
+            if (reserved_ + needs > capacity_)
+                break;  // memory is reserved up front, nothing is preempted
             reserved_ += needs;
             sequence s;
             s.r = std::move(waiting_.front());
@@ -2947,7 +3125,7 @@ private:
     counters counters_{};
 };
 
-// ===== [P11] plans ==================================================================================
+// ===== [P11] plans ===============================================================================
 
 /// A scenario that was found sound, with every default filled in.
 struct plan {
@@ -2992,20 +3170,27 @@ inline const char* arrival_name(arrival_kind k) {
 inline std::string arrival_text(const arrival_data& a) {
     std::string t = arrival_name(a.kind);
     switch (a.kind) {
-    case arrival_kind::constant: case arrival_kind::poisson: t += printed("(%g req/s)", a.rate); break;
-    case arrival_kind::gamma: t += printed("(%g req/s, burstiness %g)", a.rate, a.burstiness); break;
-    case arrival_kind::ramp: t += printed("(%g to %g req/s over %g s)", a.rate, a.rate_to, a.over_s); break;
-    case arrival_kind::steps:
-        t += "(";
-        for (std::size_t i = 0; i < a.stages.size(); ++i)
-            t += printed("%s%g req/s for %g s", i ? ", " : "", a.stages[i].rate.per_second, a.stages[i].lasts.seconds());
-        t += ")";
-        break;
-    case arrival_kind::closed_loop:
-        t += printed("(%lld users", a.users) + (a.think_s > 0 ? printed(", think %g s", a.think_s) : "") +
-             (a.users_ramp_s > 0 ? printed(", ramp %g s", a.users_ramp_s) : "") + ")";
-        break;
-    default: break;
+        case arrival_kind::constant:
+        case arrival_kind::poisson: t += printed("(%g req/s)", a.rate); break;
+        case arrival_kind::gamma:
+            t += printed("(%g req/s, burstiness %g)", a.rate, a.burstiness);
+            break;
+        case arrival_kind::ramp:
+            t += printed("(%g to %g req/s over %g s)", a.rate, a.rate_to, a.over_s);
+            break;
+        case arrival_kind::steps:
+            t += "(";
+            for (std::size_t i = 0; i < a.stages.size(); ++i)
+                t += printed("%s%g req/s for %g s", i ? ", " : "", a.stages[i].rate.per_second,
+                             a.stages[i].lasts.seconds());
+            t += ")";
+            break;
+        case arrival_kind::closed_loop:
+            t += printed("(%lld users", a.users) +
+                 (a.think_s > 0 ? printed(", think %g s", a.think_s) : "") +
+                 (a.users_ramp_s > 0 ? printed(", ramp %g s", a.users_ramp_s) : "") + ")";
+            break;
+        default: break;
     }
     return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
 }
@@ -3034,18 +3219,23 @@ inline void check_length(const length_distribution& d, const char* field, double
     if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
     if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
     if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
-    if (d.kind == shape::lognormal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
-    require(sound, printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered range and a spread that is "
-                           "not negative", field, length_text(d).c_str(), least));
+    if (d.kind == shape::lognormal)
+        sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
+    require(sound, printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered "
+                           "range and a spread that is "
+                           "not negative",
+                           field, length_text(d).c_str(), least));
 }
 
 inline void check_arrivals(const arrival_data& a) {
     const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    require(a.kind != arrival_kind::replay, given + "trace files are not read by this version, use poisson, gamma or steps");
+    require(a.kind != arrival_kind::replay,
+            given + "trace files are not read by this version, use poisson, gamma or steps");
     if (a.kind == arrival_kind::closed_loop) {
         require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
-        require(a.think_s >= 0 && a.users_ramp_s >= 0, given + "think time and ramp cannot be negative");
+        require(a.think_s >= 0 && a.users_ramp_s >= 0,
+                given + "think time and ramp cannot be negative");
         return;
     }
     require(a.max_in_flight >= 0, given + "max_in_flight must be at least 1");
@@ -3053,22 +3243,30 @@ inline void check_arrivals(const arrival_data& a) {
     if (a.kind == arrival_kind::steps) {
         require(a.stages.size() > 0, given + "it needs at least one stage");
         for (const load_step& s : a.stages)
-            require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0, given + "every stage needs a rate and a time above zero");
+            require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0,
+                    given + "every stage needs a rate and a time above zero");
         return;
     }
     require(rate_ok(a.rate), given + "the rate must be above 0 and at most 1000000 requests/s");
     if (a.kind == arrival_kind::gamma)
-        require(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000, given + "burstiness runs from 0.01 to 1000");
-    if (a.kind == arrival_kind::ramp) require(rate_ok(a.rate_to) && a.over_s > 0, given + "both rates and the time must be above zero");
+        require(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000,
+                given + "burstiness runs from 0.01 to 1000");
+    if (a.kind == arrival_kind::ramp)
+        require(rate_ok(a.rate_to) && a.over_s > 0,
+                given + "both rates and the time must be above zero");
 }
 
 /// Measured requests that one repeat will have, 0 where only the run can tell.
 inline long long expected_requests(const plan& p) {
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const double seconds = p.duration_s > 0 ? p.duration_s : p.arrivals.kind == arrival_kind::steps ? planned_length(p.arrivals) : 0;
-        const bool varying = p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
-        if (seconds > 0) by_time = varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
+        const double seconds = p.duration_s > 0                         ? p.duration_s
+                               : p.arrivals.kind == arrival_kind::steps ? planned_length(p.arrivals)
+                                                                        : 0;
+        const bool varying =
+            p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
+        if (seconds > 0)
+            by_time = varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
     } else if (p.duration_s > 0) {
         return 0;
     }
@@ -3081,7 +3279,8 @@ inline long long expected_requests(const plan& p) {
 inline double expected_seconds(const plan& p) {
     if (!p.is_open_loop()) return p.duration_s;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
-    const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests, p.duration_s, p.seed);
+    const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
+                                          p.duration_s, p.seed);
     return s.measured_to;
 }
 
@@ -3092,46 +3291,59 @@ inline bool saturates(const arrival_data& a) {
 inline void check_slo(const slo& s, const plan& p) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
-    const auto measured = [&](metric_id id) { return id != metric_id::queue_time && id != metric_id::server_metric; };
+    const auto measured = [&](metric_id id) {
+        return id != metric_id::queue_time && id != metric_id::server_metric;
+    };
     for (const predicate_step& step : w.where)
-        require(step.op != predicate_step::op_kind::compare || measured(step.metric), given + "queue_time is not measured by this version");
+        require(step.op != predicate_step::op_kind::compare || measured(step.metric),
+                given + "queue_time is not measured by this version");
     require(measured(w.metric), given + "server-side metrics are not read by this version");
-    require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1), given + "a percentile lies strictly between 0 and 1");
+    require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1),
+            given + "a percentile lies strictly between 0 and 1");
     if (s.factor != 0 || s.bound == 0) {
         require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
         require(p.has_baseline, given + "the scenario has no baseline");
-        require(!is_share(w.metric), given + "a share is judged against a limit of its own, not against the baseline's");
-        require(w.metric != metric_id::startup_time, given + "startup times of two servers are not compared by this version");
+        require(!is_share(w.metric),
+                given + "a share is judged against a limit of its own, not against the baseline's");
+        require(w.metric != metric_id::startup_time,
+                given + "startup times of two servers are not compared by this version");
     } else {
         require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
         require(!is_share(w.metric) || s.bound < 1, given + "the limit must be under 100 %");
     }
     require(!is_throughput(w.metric) || saturates(p.arrivals),
-            given + "below saturation a throughput only measures the arrival rate of " + arrival_text(p.arrivals) +
-                ", use closed_loop(n) or all_at_once()");
+            given + "below saturation a throughput only measures the arrival rate of " +
+                arrival_text(p.arrivals) + ", use closed_loop(n) or all_at_once()");
     const long long n = expected_requests(p);
     if (w.kind == statistic_kind::percentile && w.metric != metric_id::itl && n > 0) {
         const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
         const auto needed = static_cast<long long>(std::ceil(3 / tail - 1e-9));
-        require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so that three lie beyond it, and "
-                                             "the scenario has %lld", w.name.c_str(), needed, n));
+        require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
+                                             "that three lie beyond it, and "
+                                             "the scenario has %lld",
+                                             w.name.c_str(), needed, n));
     }
     const bool mean_like = w.kind == statistic_kind::mean;
     if (mean_like)
         for (const slo& other : p.slos)
-            require(other.what.metric != metric_id::error_rate || other.is_advisory || other.bound <= 0.05,
-                    given + "a mean over completed requests says little beside an error limit over 5 %");
+            require(
+                other.what.metric != metric_id::error_rate || other.is_advisory ||
+                    other.bound <= 0.05,
+                given +
+                    "a mean over completed requests says little beside an error limit over 5 %");
 }
 
 inline std::string shared_fields(const request_options& o) {
     if (o.extra_body.empty()) return {};
     picojson::value v;
     require(parse_json(str(o.extra_body), v) && v.is<picojson::object>(),
-            "options.extra_body is \"" + printable(str(o.extra_body), 80) + "\": it must be a JSON object");
+            "options.extra_body is \"" + printable(str(o.extra_body), 80) +
+                "\": it must be a JSON object");
     std::string out;
     for (const auto& [name, value] : v.get<picojson::object>()) {
         for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options"})
-            require(name != ours, "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
+            require(name != ours,
+                    "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
         out += "," + json_quoted(name) + ":" + value.serialize();
     }
     return out;
@@ -3139,7 +3351,9 @@ inline std::string shared_fields(const request_options& o) {
 
 inline void plan_workload(plan& p, const scenario& s) {
     const box& w = s.workload.what();
-    require(w.get<dataset>() == nullptr, "workload is a dataset: files are not read by this version, use synthetic{} or prompts({...})");
+    require(w.get<dataset>() == nullptr,
+            "workload is a dataset: files are not read by this version, use synthetic{} or "
+            "prompts({...})");
     p.common.max_tokens = s.options.max_tokens ? *s.options.max_tokens : 0;
     if (const auto* list = w.get<prompt_list>()) {
         require(list->items.size() > 0, "workload is prompts({}): it needs at least one prompt");
@@ -3153,13 +3367,17 @@ inline void plan_workload(plan& p, const scenario& s) {
     check_length(made.prompt_tokens, "workload.prompt_tokens", 1);
     check_length(made.output_tokens, "workload.output_tokens", 1);
     check_length(made.shared_prefix, "workload.shared_prefix", 0);
-    require(p.common.max_tokens == 0, "options.max_tokens is set: a synthetic workload says its own output_tokens");
+    require(p.common.max_tokens == 0,
+            "options.max_tokens is set: a synthetic workload says its own output_tokens");
     p.prompt_tokens = made.prompt_tokens;
     p.output_tokens = made.output_tokens;
     p.shared_prefix = made.shared_prefix;
     p.forces_length = true;
-    p.workload_text = "synthetic, prompt " + length_text(p.prompt_tokens) + " tokens, output " + length_text(p.output_tokens) + " tokens" +
-                      (p.shared_prefix.a > 0 ? ", shared prefix " + length_text(p.shared_prefix) + " tokens" : "");
+    p.workload_text =
+        "synthetic, prompt " + length_text(p.prompt_tokens) + " tokens, output " +
+        length_text(p.output_tokens) + " tokens" +
+        (p.shared_prefix.a > 0 ? ", shared prefix " + length_text(p.shared_prefix) + " tokens"
+                               : "");
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
@@ -3176,27 +3394,46 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     p.client = s.client;
     for (const slo& x : s.slos) p.slos.push_back(x);
 
-    require(p.warmup_requests >= 0 && p.warmup_requests <= 1000000, printed("warmup is %lld requests: it runs from 0 to 1000000", p.warmup_requests));
-    require(p.warmup_s >= 0 && p.warmup_s <= 86400, printed("warmup is %g s: it runs from 0 to 86400 s", p.warmup_s));
-    require(p.requests >= 0 && p.requests <= 100000000, printed("requests is %lld: it runs from 1 to 100000000", p.requests));
-    require(p.duration_s >= 0 && p.duration_s <= 86400, printed("duration is %g s: it runs from 0 to 86400 s", p.duration_s));
+    require(p.warmup_requests >= 0 && p.warmup_requests <= 1000000,
+            printed("warmup is %lld requests: it runs from 0 to 1000000", p.warmup_requests));
+    require(p.warmup_s >= 0 && p.warmup_s <= 86400,
+            printed("warmup is %g s: it runs from 0 to 86400 s", p.warmup_s));
+    require(p.requests >= 0 && p.requests <= 100000000,
+            printed("requests is %lld: it runs from 1 to 100000000", p.requests));
+    require(p.duration_s >= 0 && p.duration_s <= 86400,
+            printed("duration is %g s: it runs from 0 to 86400 s", p.duration_s));
     const bool has_own_length = p.arrivals.kind == arrival_kind::steps;
-    require(p.requests > 0 || p.duration_s > 0 || has_own_length, "neither requests nor duration is set: the scenario would never end");
+    require(p.requests > 0 || p.duration_s > 0 || has_own_length,
+            "neither requests nor duration is set: the scenario would never end");
     require(p.arrivals.kind != arrival_kind::all_at_once || (p.requests > 0 && p.duration_s == 0),
             "arrivals is all_at_once: it needs requests, and no duration");
-    require(p.arrivals.kind != arrival_kind::all_at_once || p.warmup_s == 0, "arrivals is all_at_once: its warm-up is a number of requests");
-    require(s.repeats >= 0 && s.repeats <= 100, printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes", static_cast<long long>(s.repeats)));
-    require(s.seed >= 0, printed("seed is %lld: it cannot be negative", static_cast<long long>(s.seed)));
-    require(s.client.threads >= 0 && s.client.threads <= 64, printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default", static_cast<long long>(s.client.threads)));
+    require(p.arrivals.kind != arrival_kind::all_at_once || p.warmup_s == 0,
+            "arrivals is all_at_once: its warm-up is a number of requests");
+    require(s.repeats >= 0 && s.repeats <= 100,
+            printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
+                    static_cast<long long>(s.repeats)));
+    require(s.seed >= 0,
+            printed("seed is %lld: it cannot be negative", static_cast<long long>(s.seed)));
+    require(s.client.threads >= 0 && s.client.threads <= 64,
+            printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
+                    static_cast<long long>(s.client.threads)));
     require(s.traffic == replayed, "traffic is fresh: this version judges replayed traffic only");
-    require(s.baseline.file().empty(), "baseline is stored(\"" + str(s.baseline.file()) + "\"): stored results are not read by this version");
+    require(s.baseline.file().empty(), "baseline is stored(\"" + str(s.baseline.file()) +
+                                           "\"): stored results are not read by this version");
     require(s.options.stream, "options.stream is false: this version measures streams only");
-    require(!s.options.max_tokens || *s.options.max_tokens >= 1, "options.max_tokens must be at least 1");
-    require(!s.options.temperature || (*s.options.temperature >= 0 && *s.options.temperature <= 10), "options.temperature runs from 0 to 10");
-    const std::pair<const char*, time_span> waits[] = {{"connect", s.limits.connect}, {"first_event", s.limits.first_event},
-        {"between_events", s.limits.between_events}, {"total", s.limits.total}, {"drain", s.limits.drain}};
+    require(!s.options.max_tokens || *s.options.max_tokens >= 1,
+            "options.max_tokens must be at least 1");
+    require(!s.options.temperature || (*s.options.temperature >= 0 && *s.options.temperature <= 10),
+            "options.temperature runs from 0 to 10");
+    const std::pair<const char*, time_span> waits[] = {{"connect", s.limits.connect},
+                                                       {"first_event", s.limits.first_event},
+                                                       {"between_events", s.limits.between_events},
+                                                       {"total", s.limits.total},
+                                                       {"drain", s.limits.drain}};
     for (const auto& [name, t] : waits)
-        require(t.seconds() > 0 && t.seconds() <= 86400, printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name, t.seconds()));
+        require(t.seconds() > 0 && t.seconds() <= 86400,
+                printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
+                        t.seconds()));
 
     p.seed = s.seed > 0 ? static_cast<std::uint64_t>(static_cast<long long>(s.seed)) : default_seed;
     p.common.temperature = s.options.temperature ? *s.options.temperature : not_a_number;
@@ -3208,8 +3445,9 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     p.most_repeats = p.has_baseline ? last_pair_look : last_look;
     if (s.repeats > 0) {
         p.most_repeats = static_cast<int>(s.repeats);
-        require(p.slos.empty() || p.most_repeats >= p.first_repeats,
-                printed("repeats is %d: a verdict needs at least %d", p.most_repeats, p.first_repeats));
+        require(
+            p.slos.empty() || p.most_repeats >= p.first_repeats,
+            printed("repeats is %d: a verdict needs at least %d", p.most_repeats, p.first_repeats));
     } else if (p.slos.empty()) {
         p.most_repeats = 3;
     }
@@ -3219,10 +3457,12 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
-    "the", "of", "and", "to", "in", "is", "for", "on", "that", "by", "this", "with", "you", "it", "not", "or",
-    "be", "are", "from", "at", "as", "your", "all", "have", "new", "more", "an", "was", "we", "will", "home", "can",
-    "us", "about", "if", "page", "my", "has", "search", "free", "but", "our", "one", "other", "do", "no", "time", "they",
-    "site", "he", "up", "may", "what", "which", "their", "news", "out", "use", "any", "there", "see", "only", "so", "his"};
+    "the",   "of",   "and",  "to",   "in",    "is",     "for",  "on",   "that", "by",    "this",
+    "with",  "you",  "it",   "not",  "or",    "be",     "are",  "from", "at",   "as",    "your",
+    "all",   "have", "new",  "more", "an",    "was",    "we",   "will", "home", "can",   "us",
+    "about", "if",   "page", "my",   "has",   "search", "free", "but",  "our",  "one",   "other",
+    "do",    "no",   "time", "they", "site",  "he",     "up",   "may",  "what", "which", "their",
+    "news",  "out",  "use",  "any",  "there", "see",    "only", "so",   "his"};
 
 inline void append_words(std::string& out, int count, generator& random) {
     for (int i = 0; i < count; ++i) {
@@ -3238,7 +3478,8 @@ struct trace_item {
 };
 inline trace_item item_of(const plan& p, std::size_t index) {
     generator random(p.seed, 1000 + index);
-    return {drawn_length(p.prompt_tokens, random, 1, p.prompt_values), drawn_length(p.output_tokens, random, 1, p.output_values)};
+    return {drawn_length(p.prompt_tokens, random, 1, p.prompt_values),
+            drawn_length(p.output_tokens, random, 1, p.output_values)};
 }
 
 /// The request itself. The words depend on the repeat and the arm, so that no prefix cache has seen
@@ -3251,7 +3492,8 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
         return r;
     }
     const trace_item item = item_of(p, index);
-    const std::uint64_t salt = mixed(p.seed ^ mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
+    const std::uint64_t salt =
+        mixed(p.seed ^ mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
     generator shared(salt, 1), own(salt, 1000 + index), prefix(p.seed, 3);
     const int common = std::min(drawn_length(p.shared_prefix, prefix, 0), item.prompt_tokens);
     append_words(r.prompt, common, shared);
@@ -3264,11 +3506,13 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
 class fnv1a {
 public:
     void add(const void* data, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
+        for (std::size_t i = 0; i < n; ++i)
+            h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
     }
     void add(long long v) {
         for (int i = 0; i < 8; ++i) {
-            const auto byte = static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
+            const auto byte =
+                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
             add(&byte, 1);
         }
     }
@@ -3283,7 +3527,8 @@ inline std::string trace_hash(const plan& p) {
     fnv1a h;
     std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
     if (p.is_open_loop()) {
-        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests, p.duration_s, p.seed);
+        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
+                                              p.duration_s, p.seed);
         for (const double t : s.at) h.add(std::llround(t * 1e6));
         n = s.at.size();
     } else {
@@ -3303,7 +3548,7 @@ inline std::string trace_hash(const plan& p) {
     return h.text();
 }
 
-// ===== [P12] reports ================================================================================
+// ===== [P12] reports =============================================================================
 
 /// Where a gate's server stood and what it was.
 struct target_facts {
@@ -3341,7 +3586,8 @@ inline double over_repeats(const statistic_data& what, const std::vector<repeat_
     for (const repeat_data& d : arm) {
         const double v = evaluate(what, d);
         if (std::isnan(v)) continue;
-        if (std::isinf(v) || v <= 0) return is_share(what.metric) ? v : std::isinf(v) ? infinity : 0;
+        if (std::isinf(v) || v <= 0)
+            return is_share(what.metric) ? v : std::isinf(v) ? infinity : 0;
         logs.push_back(std::log(v));
     }
     return logs.empty() ? not_a_number : std::exp(mean_of(logs));
@@ -3351,8 +3597,8 @@ struct metric_row {
     metric_id metric;
     double mean, p50, p90, p99, max;
 };
-inline constexpr metric_id table_metrics[] = {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
-                                              metric_id::ttft_from_send};
+inline constexpr metric_id table_metrics[] = {metric_id::ttft, metric_id::tpot, metric_id::itl,
+                                              metric_id::e2e, metric_id::ttft_from_send};
 inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
     const auto value = [&](statistic_kind kind, double q) {
         statistic_data s;
@@ -3361,8 +3607,12 @@ inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& ar
         s.q = q;
         return over_repeats(s, arm);
     };
-    return {id, value(statistic_kind::mean, 0), value(statistic_kind::percentile, 0.5), value(statistic_kind::percentile, 0.9),
-            value(statistic_kind::percentile, 0.99), value(statistic_kind::max, 0)};
+    return {id,
+            value(statistic_kind::mean, 0),
+            value(statistic_kind::percentile, 0.5),
+            value(statistic_kind::percentile, 0.9),
+            value(statistic_kind::percentile, 0.99),
+            value(statistic_kind::max, 0)};
 }
 inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
     statistic_data s;
@@ -3381,11 +3631,13 @@ inline std::vector<status_count> status_counts(const std::vector<repeat_data>& a
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
             if (!is_measured(r)) continue;
-            auto at = std::find_if(counts.begin(), counts.end(), [&](const status_count& c) { return c.status == r.status; });
+            auto at = std::find_if(counts.begin(), counts.end(),
+                                   [&](const status_count& c) { return c.status == r.status; });
             if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
             ++at->count;
         }
-    std::stable_sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+    std::stable_sort(counts.begin() + 1, counts.end(),
+                     [](const auto& a, const auto& b) { return a.count > b.count; });
     return counts;
 }
 inline std::string status_text(const std::vector<repeat_data>& arm) {
@@ -3394,16 +3646,19 @@ inline std::string status_text(const std::vector<repeat_data>& arm) {
     for (const status_count& c : counts) all += c.count;
     std::string t = printed("%zu of %zu requests ok", counts[0].count, all);
     for (std::size_t i = 1; i < counts.size(); ++i)
-        t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status), counts[i].example.c_str());
+        t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
+                     counts[i].example.c_str());
     return t;
 }
 
 inline std::string self_check_text(const self_check_t& c) {
-    std::string t = printed("sends late by p50 %s, p99 %s, max %s", time_text(c.lateness_p50).c_str(),
-                            time_text(c.lateness_p99).c_str(), time_text(c.lateness_max).c_str());
-    if (c.asked_rate > 0) t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
-    t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections", c.cpu_share * 100,
-                 c.coalesced_share * 100, c.connections_opened);
+    std::string t =
+        printed("sends late by p50 %s, p99 %s, max %s", time_text(c.lateness_p50).c_str(),
+                time_text(c.lateness_p99).c_str(), time_text(c.lateness_max).c_str());
+    if (c.asked_rate > 0)
+        t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
+    t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
+                 c.cpu_share * 100, c.coalesced_share * 100, c.connections_opened);
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
 }
 
@@ -3412,12 +3667,15 @@ inline std::string plan_text(const plan& p) {
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
     else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
-    t += p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s) : printed(" after %lld to warm up", p.warmup_requests);
-    return t + ", " + p.workload_text + printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+    t += p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                        : printed(" after %lld to warm up", p.warmup_requests);
+    return t + ", " + p.workload_text +
+           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
 }
 inline std::string repeats_text(const plan& p) {
     const char* unit = p.has_baseline ? "pairs" : "repeats";
-    if (p.slos.empty() || p.first_repeats == p.most_repeats) return printed("%d %s", p.most_repeats, unit);
+    if (p.slos.empty() || p.first_repeats == p.most_repeats)
+        return printed("%d %s", p.most_repeats, unit);
     return printed("%d to %d %s", p.first_repeats, p.most_repeats, unit);
 }
 inline std::string target_text(const target_facts& t) {
@@ -3430,17 +3688,24 @@ inline std::string console_text(const gate_report& g) {
     std::string out = printed("\n%s: %s\n", g.what.name.c_str(), exit_class_name(g.exit_class));
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     std::size_t width = 0;
-    for (const slo_verdict& v : g.verdicts) width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
+    for (const slo_verdict& v : g.verdicts)
+        width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
     for (const slo_verdict& v : g.verdicts) out += "  " + verdict_line(v, width) + "\n";
     out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
     for (const metric_id id : table_metrics) {
         const metric_row r = metric_row_of(id, g.measured.candidate);
-        out += printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id), time_text(r.mean).c_str(), time_text(r.p50).c_str(),
-                       time_text(r.p90).c_str(), time_text(r.p99).c_str(), time_text(r.max).c_str());
+        out +=
+            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
+                    time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
+                    time_text(r.p99).c_str(), time_text(r.max).c_str());
     }
-    out += printed("  output %s, %s\n", value_text(metric_id::output_throughput, run_value(metric_id::output_throughput, g.measured.candidate)).c_str(),
+    out += printed("  output %s, %s\n",
+                   value_text(metric_id::output_throughput,
+                              run_value(metric_id::output_throughput, g.measured.candidate))
+                       .c_str(),
                    status_text(g.measured.candidate).c_str());
-    if (!g.measured.baseline.empty()) out += "  baseline: " + status_text(g.measured.baseline) + "\n";
+    if (!g.measured.baseline.empty())
+        out += "  baseline: " + status_text(g.measured.baseline) + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
 }
 
@@ -3501,16 +3766,29 @@ private:
 };
 
 inline void write_target(json_writer& j, const char* name, const target_facts& t) {
-    j.key(name).open('{').field("kind", t.kind).field("url", t.url).field("model", t.model).field("api", t.api).close();
+    j.key(name)
+        .open('{')
+        .field("kind", t.kind)
+        .field("url", t.url)
+        .field("model", t.model)
+        .field("api", t.api)
+        .close();
 }
 
 inline void write_verdict(json_writer& j, const slo_verdict& v) {
-    j.open('{').field("slo", v.what.text().c_str()).field("verdict", to_string(v.outcome)).field("advisory", v.what.is_advisory);
+    j.open('{')
+        .field("slo", v.what.text().c_str())
+        .field("verdict", to_string(v.outcome))
+        .field("advisory", v.what.is_advisory);
     j.field("metric", metric_name(v.what.what.metric)).field("estimate", v.estimate.value);
     j.key("interval").open('[').value(v.estimate.low).value(v.estimate.high).close();
-    j.field("limit", v.limit).field("relative_to_baseline", v.what.factor > 0).field("headroom", headroom(v));
+    j.field("limit", v.limit)
+        .field("relative_to_baseline", v.what.factor > 0)
+        .field("headroom", headroom(v));
     j.field("detectable", v.detectable).field("repeats", v.repeats).field("requests", v.requests);
-    j.field("method", v.method.c_str()).field("reason", v.reason.c_str()).field("arithmetic", v.arithmetic.c_str());
+    j.field("method", v.method.c_str())
+        .field("reason", v.reason.c_str())
+        .field("arithmetic", v.arithmetic.c_str());
     j.field("file", v.what.at.file).field("line", v.what.at.line).close();
 }
 
@@ -3518,20 +3796,38 @@ inline void write_arm(json_writer& j, const char* name, const std::vector<repeat
     j.key(name).open('{');
     for (const metric_id id : table_metrics) {
         const metric_row r = metric_row_of(id, arm);
-        j.key(metric_name(id)).open('{').field("mean", r.mean).field("p50", r.p50).field("p90", r.p90).field("p99", r.p99).field("max", r.max).close();
+        j.key(metric_name(id))
+            .open('{')
+            .field("mean", r.mean)
+            .field("p50", r.p50)
+            .field("p90", r.p90)
+            .field("p99", r.p99)
+            .field("max", r.max)
+            .close();
     }
-    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput, metric_id::request_throughput,
-                               metric_id::error_rate, metric_id::startup_time})
+    for (const metric_id id :
+         {metric_id::output_throughput, metric_id::total_throughput, metric_id::request_throughput,
+          metric_id::error_rate, metric_id::startup_time})
         j.field(metric_name(id), run_value(id, arm));
     j.key("statuses").open('{');
     for (const status_count& c : status_counts(arm)) j.field(to_string(c.status), c.count);
     j.close();
     j.key("repeats").open('[');
     for (const repeat_data& d : arm) {
-        j.open('{').field("index", d.index).field("window_from_ns", d.window_from_ns).field("window_to_ns", d.window_to_ns);
-        j.field("asked_rate", d.asked_rate).field("achieved_rate", d.achieved_rate).field("connections_opened", d.connections_opened);
-        j.field("content_events", d.content_events).field("coalesced_events", d.coalesced_events).field("cpu_share", d.cpu_share);
-        j.field("startup_s", d.startup_s).field("target_gone", d.target_gone).field("interrupted", d.interrupted).close();
+        j.open('{')
+            .field("index", d.index)
+            .field("window_from_ns", d.window_from_ns)
+            .field("window_to_ns", d.window_to_ns);
+        j.field("asked_rate", d.asked_rate)
+            .field("achieved_rate", d.achieved_rate)
+            .field("connections_opened", d.connections_opened);
+        j.field("content_events", d.content_events)
+            .field("coalesced_events", d.coalesced_events)
+            .field("cpu_share", d.cpu_share);
+        j.field("startup_s", d.startup_s)
+            .field("target_gone", d.target_gone)
+            .field("interrupted", d.interrupted)
+            .close();
     }
     j.close().close();
 }
@@ -3548,40 +3844,78 @@ struct event_index {
     std::string hash{};
 };
 
-inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env, const event_index& events, int exit_code) {
+inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
+                               const event_index& events, int exit_code) {
     json_writer j;
     j.open('{').field("schema", "llmbench/result/1");
-    j.field("version", printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR, LLMBENCH_VERSION_PATCH));
+    j.field("version", printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                               LLMBENCH_VERSION_PATCH));
     j.field("definitions", definitions_version).field("exit_code", exit_code);
-    j.key("environment").open('{').field("started_at", env.started_at).field("os", env.os).field("cpu", env.cpu).field("cores", env.cores).field("compiler", env.compiler).close();
+    j.key("environment")
+        .open('{')
+        .field("started_at", env.started_at)
+        .field("os", env.os)
+        .field("cpu", env.cpu)
+        .field("cores", env.cores)
+        .field("compiler", env.compiler)
+        .close();
     j.key("gates").open('[');
     for (const gate_report& g : gates) {
-        j.open('{').field("name", g.what.name).field("outcome", exit_class_name(g.exit_class)).field("refusal", g.refusal);
+        j.open('{')
+            .field("name", g.what.name)
+            .field("outcome", exit_class_name(g.exit_class))
+            .field("refusal", g.refusal);
         j.field("file", g.what.file).field("line", g.what.line);
         if (!g.refusal.empty()) { j.close(); continue; }
         write_target(j, "target", g.target);
         if (g.what.has_baseline) write_target(j, "baseline_target", g.baseline);
-        j.key("scenario").open('{').field("arrivals", arrival_text(g.what.arrivals)).field("offered_rate", g.what.arrivals.rate);
-        j.field("users", g.what.arrivals.kind == arrival_kind::closed_loop ? g.what.arrivals.users : 0).field("max_in_flight", g.what.arrivals.max_in_flight);
-        j.field("workload", g.what.workload_text).field("warmup_requests", g.what.warmup_requests).field("warmup_s", g.what.warmup_s);
-        j.field("requests", g.what.requests).field("duration_s", g.what.duration_s).field("repeats_planned", repeats_text(g.what));
-        j.field("seed", static_cast<long long>(g.what.seed)).field("trace_hash", trace_hash(g.what)).close();
+        j.key("scenario")
+            .open('{')
+            .field("arrivals", arrival_text(g.what.arrivals))
+            .field("offered_rate", g.what.arrivals.rate);
+        j.field("users",
+                g.what.arrivals.kind == arrival_kind::closed_loop ? g.what.arrivals.users : 0)
+            .field("max_in_flight", g.what.arrivals.max_in_flight);
+        j.field("workload", g.what.workload_text)
+            .field("warmup_requests", g.what.warmup_requests)
+            .field("warmup_s", g.what.warmup_s);
+        j.field("requests", g.what.requests)
+            .field("duration_s", g.what.duration_s)
+            .field("repeats_planned", repeats_text(g.what));
+        j.field("seed", static_cast<long long>(g.what.seed))
+            .field("trace_hash", trace_hash(g.what))
+            .close();
         j.key("slos").open('[');
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
         j.close();
         write_arm(j, "candidate", g.measured.candidate);
         if (g.what.has_baseline) write_arm(j, "baseline", g.measured.baseline);
         const self_check_t& c = g.self_check;
-        j.key("self_check").open('{').field("ok", c.ok).field("reason", c.reason.c_str()).field("lateness_p50", c.lateness_p50);
-        j.field("lateness_p99", c.lateness_p99).field("lateness_max", c.lateness_max).field("late_share", c.late_share);
-        j.field("asked_rate", c.asked_rate).field("achieved_rate", c.achieved_rate).field("coalesced_share", c.coalesced_share);
-        j.field("cpu_share", c.cpu_share).field("connections_opened", c.connections_opened).close().close();
+        j.key("self_check")
+            .open('{')
+            .field("ok", c.ok)
+            .field("reason", c.reason.c_str())
+            .field("lateness_p50", c.lateness_p50);
+        j.field("lateness_p99", c.lateness_p99)
+            .field("lateness_max", c.lateness_max)
+            .field("late_share", c.late_share);
+        j.field("asked_rate", c.asked_rate)
+            .field("achieved_rate", c.achieved_rate)
+            .field("coalesced_share", c.coalesced_share);
+        j.field("cpu_share", c.cpu_share)
+            .field("connections_opened", c.connections_opened)
+            .close()
+            .close();
     }
     j.close();
     // One long line: the offsets are for programs.
     std::string offsets = "[";
-    for (const long long o : events.offsets) offsets += (offsets.size() > 1 ? "," : "") + std::to_string(o);
-    j.key("events").open('{').field("file", "events.bin").field("unit", "microseconds, uint32 little-endian");
+    for (const long long o : events.offsets)
+        offsets += (offsets.size() > 1 ? "," : "") + std::to_string(o);
+    j.key("events")
+        .open('{')
+        .field("file", "events.bin")
+        .field("unit", "microseconds, uint32 little-endian");
     j.field("fnv1a_64", events.hash).key("offsets").raw(offsets + "]").close().close();
     return j.text() + "\n";
 }
@@ -3590,18 +3924,29 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
 inline std::string record_json(const record& r, const std::string& gate) {
     const auto when = [](long long ns) { return ns ? std::to_string(ns) : std::string("null"); };
     std::string s = "{\"id\":" + json_quoted(str(r.id)) + ",\"gate\":" + json_quoted(gate);
-    s += printed(",\"arm\":\"%s\",\"repeat\":%d,\"phase\":\"%s\"", to_string(r.arm), r.repeat, to_string(r.phase));
-    s += ",\"scheduled_ns\":" + when(r.scheduled_ns) + ",\"dispatched_ns\":" + when(r.dispatched_ns) + ",\"connected_ns\":" +
-         when(r.connected_ns) + ",\"sent_ns\":" + when(r.sent_ns) + ",\"first_token_ns\":" + when(r.first_token_ns) +
+    s += printed(",\"arm\":\"%s\",\"repeat\":%d,\"phase\":\"%s\"", to_string(r.arm), r.repeat,
+                 to_string(r.phase));
+    s += ",\"scheduled_ns\":" + when(r.scheduled_ns) +
+         ",\"dispatched_ns\":" + when(r.dispatched_ns) +
+         ",\"connected_ns\":" + when(r.connected_ns) + ",\"sent_ns\":" + when(r.sent_ns) +
+         ",\"first_token_ns\":" + when(r.first_token_ns) +
          ",\"last_token_ns\":" + when(r.last_token_ns) + ",\"end_ns\":" + when(r.end_ns);
-    s += printed(",\"prompt_tokens\":%d,\"output_tokens\":%d,\"token_source\":\"%s\",\"events\":%d,\"first_event_tokens\":%d",
-                 r.prompt_tokens, r.output_tokens, to_string(r.token_source), r.events, r.first_event_tokens);
-    s += printed(",\"status\":\"%s\",\"http_status\":", to_string(r.status)) + (r.http_status ? std::to_string(r.http_status) : "null");
-    const auto words = [](const text& t) { return t.empty() ? std::string("null") : json_quoted(str(t)); };
-    return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) + "}\n";
+    s += printed(
+        ",\"prompt_tokens\":%d,\"output_tokens\":%d,\"token_source\":\"%s\",\"events\":%d,\"first_"
+        "event_tokens\":%d",
+        r.prompt_tokens, r.output_tokens, to_string(r.token_source), r.events,
+        r.first_event_tokens);
+    s += printed(",\"status\":\"%s\",\"http_status\":", to_string(r.status)) +
+         (r.http_status ? std::to_string(r.http_status) : "null");
+    const auto words = [](const text& t) {
+        return t.empty() ? std::string("null") : json_quoted(str(t));
+    };
+    return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
+           "}\n";
 }
 
-/// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an error.
+/// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
+/// error.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
     int tests = 0, failures = 0, errors = 0, skipped = 0;
     std::string suites;
@@ -3610,8 +3955,9 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         int t = 0, f = 0, e = 0, k = 0;
         const auto open = [&](const std::string& name, const std::string& file, int line) {
             ++t;
-            return "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" + xml_escaped(name) + "\" file=\"" +
-                   xml_escaped(file) + "\" line=\"" + std::to_string(line) + "\" time=\"0\">\n";
+            return "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" +
+                   xml_escaped(name) + "\" file=\"" + xml_escaped(file) + "\" line=\"" +
+                   std::to_string(line) + "\" time=\"0\">\n";
         };
         const auto child = [](const char* tag, const std::string& message) {
             return "      <" + std::string(tag) + " message=\"" + xml_escaped(message) + "\"/>\n";
@@ -3619,80 +3965,144 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         if (!g.refusal.empty()) {
             const bool skip = g.exit_class == 77;
             ++(skip ? k : e);
-            body += open("gate", g.what.file, g.what.line) + child(skip ? "skipped" : "error", g.refusal) + "    </testcase>\n";
+            body += open("gate", g.what.file, g.what.line) +
+                    child(skip ? "skipped" : "error", g.refusal) + "    </testcase>\n";
         }
         for (const slo_verdict& v : g.verdicts) {
             const std::string file = *v.what.at.file ? v.what.at.file : g.what.file;
             body += open(str(v.what.text()), file, *v.what.at.file ? v.what.at.line : g.what.line);
             body += "      <properties>\n";
-            const std::pair<const char*, double> properties[] = {{"estimate", v.estimate.value}, {"interval_low", v.estimate.low},
-                {"interval_high", v.estimate.high}, {"limit", v.limit}};
+            const std::pair<const char*, double> properties[] = {{"estimate", v.estimate.value},
+                                                                 {"interval_low", v.estimate.low},
+                                                                 {"interval_high", v.estimate.high},
+                                                                 {"limit", v.limit}};
             for (const auto& [name, value] : properties)
-                body += printed("        <property name=\"%s\" value=\"%s\"/>\n", name, json_number(value).c_str());
-            body += printed("        <property name=\"verdict\" value=\"%s\"/>\n      </properties>\n", to_string(v.outcome));
+                body += printed("        <property name=\"%s\" value=\"%s\"/>\n", name,
+                                json_number(value).c_str());
+            body +=
+                printed("        <property name=\"verdict\" value=\"%s\"/>\n      </properties>\n",
+                        to_string(v.outcome));
             const std::string line = verdict_line(v);
-            if (v.outcome == verdict::fail && !v.what.is_advisory) { ++f; body += child("failure", line); }
-            else if (v.outcome == verdict::invalid && !v.what.is_advisory) { ++e; body += child("error", line); }
-            else if (v.outcome != verdict::pass) { ++k; body += child("skipped", line); }
+            if (v.outcome == verdict::fail && !v.what.is_advisory) {
+                ++f;
+                body += child("failure", line);
+            } else if (v.outcome == verdict::invalid && !v.what.is_advisory) {
+                ++e;
+                body += child("error", line);
+            } else if (v.outcome != verdict::pass) {
+                ++k;
+                body += child("skipped", line);
+            }
             body += "    </testcase>\n";
         }
-        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" +
-                  printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"0\">\n", t, f, e, k) + body + "  </testsuite>\n";
+        suites +=
+            "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" +
+            printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"0\">\n", t,
+                    f, e, k) +
+            body + "  </testsuite>\n";
         tests += t; failures += f; errors += e; skipped += k;
     }
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
-           printed("<testsuites name=\"llmbench\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"0\">\n", tests, failures, errors, skipped) +
+           printed(
+               "<testsuites name=\"llmbench\" tests=\"%d\" failures=\"%d\" errors=\"%d\" "
+               "skipped=\"%d\" time=\"0\">\n",
+               tests, failures, errors, skipped) +
            suites + "</testsuites>\n";
 }
 
 inline constexpr const char* report_style = R"css(
-:root{color-scheme:light dark;--ink:#1c2024;--dim:#5b6570;--line:#d8dde3;--back:#fff;--pass:#116329;--fail:#b3261e;--wait:#8a5a00;--bad:#7a1fa2}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--dim:#a3adb8;--line:#3a424b;--back:#15181b;--pass:#6fdd8b;--fail:#ff8a80;--wait:#f5c542;--bad:#d9a0f0}}
-body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;margin:0 auto;padding:1rem}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
+:root{color-scheme:light dark;--ink:#1c2024;--dim:#5b6570;--line:#d8dde3;--back:#fff;
+--pass:#116329;--fail:#b3261e;--wait:#8a5a00;--bad:#7a1fa2}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--dim:#a3adb8;--line:#3a424b;--back:#15181b;
+--pass:#6fdd8b;--fail:#ff8a80;--wait:#f5c542;--bad:#d9a0f0}}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;
+margin:0 auto;padding:1rem}
+h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);
+padding-top:1rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
+th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);
+vertical-align:top;white-space:nowrap}
 td.n,th.n{text-align:right}td.why{white-space:normal;min-width:16rem;color:var(--dim)}
-.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive,.skipped{color:var(--wait)}.invalid{color:var(--bad)}
+.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive,.skipped{color:var(--wait)}.invalid{
+color:var(--bad)}
 .verdict{font-weight:600}p.dim{color:var(--dim)}
 )css";
 
-inline std::string report_html(const std::vector<gate_report>& gates, const environment_facts& env) {
-    std::string h = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>llmbench report</title>\n<style>" +
-                    std::string(report_style) + "</style>\n</head>\n<body>\n<h1>llmbench report</h1>\n";
-    h += "<p class=\"dim\">" + xml_escaped(env.started_at + ", " + env.os + ", " + env.cpu + printed(", %d cores", env.cores)) + "</p>\n";
+inline std::string report_html(const std::vector<gate_report>& gates,
+                               const environment_facts& env) {
+    std::string h =
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>llmbench "
+        "report</title>\n<style>" +
+        std::string(report_style) + "</style>\n</head>\n<body>\n<h1>llmbench report</h1>\n";
+    h += "<p class=\"dim\">" +
+         xml_escaped(env.started_at + ", " + env.os + ", " + env.cpu +
+                     printed(", %d cores", env.cores)) +
+         "</p>\n";
     const auto table = [](const std::string& head, const std::string& rows) {
-        return "<div class=\"scroll\"><table>\n<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows + "</tbody></table></div>\n";
+        return "<div class=\"scroll\"><table>\n<thead><tr>" + head + "</tr></thead>\n<tbody>\n" +
+               rows + "</tbody></table></div>\n";
     };
     for (const gate_report& g : gates) {
-        h += "<section>\n<h2>" + xml_escaped(g.what.name) + "</h2>\n<p>" + xml_escaped(std::string("This gate ") + (g.exit_class == 3 ? "is " : g.exit_class ? "was " : "") + exit_class_name(g.exit_class)) + ".</p>\n";
-        if (!g.refusal.empty()) { h += "<p>" + xml_escaped(g.refusal) + "</p>\n</section>\n"; continue; }
+        h += "<section>\n<h2>" + xml_escaped(g.what.name) + "</h2>\n<p>" +
+             xml_escaped(std::string("This gate ") +
+                         (g.exit_class == 3 ? "is "
+                          : g.exit_class    ? "was "
+                                            : "") +
+                         exit_class_name(g.exit_class)) +
+             ".</p>\n";
+        if (!g.refusal.empty()) {
+            h += "<p>" + xml_escaped(g.refusal) + "</p>\n</section>\n";
+            continue;
+        }
         std::string rows;
         for (const slo_verdict& v : g.verdicts) {
-            const auto shown = [&](double x) { return xml_escaped(v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x)); };
+            const auto shown = [&](double x) {
+                return xml_escaped(v.what.factor > 0 ? printed("%.3f x", x)
+                                                     : value_text(v.what.what.metric, x));
+            };
             const double room = headroom(v);
-            rows += std::string("<tr><td class=\"verdict ") + to_string(v.outcome) + "\">" + to_string(v.outcome) + "</td><td>" + xml_escaped(str(v.what.text())) +
-                    "</td><td class=\"n\">" + shown(v.estimate.value) + "</td><td class=\"n\">" + shown(v.estimate.low) + " to " + shown(v.estimate.high) +
-                    "</td><td class=\"n\">" + (std::isnan(room) || is_share(v.what.what.metric) ? std::string("") : printed("%+.1f %%", room * 100)) +
+            rows += std::string("<tr><td class=\"verdict ") + to_string(v.outcome) + "\">" +
+                    to_string(v.outcome) + "</td><td>" + xml_escaped(str(v.what.text())) +
+                    "</td><td class=\"n\">" + shown(v.estimate.value) + "</td><td class=\"n\">" +
+                    shown(v.estimate.low) + " to " + shown(v.estimate.high) +
+                    "</td><td class=\"n\">" +
+                    (std::isnan(room) || is_share(v.what.what.metric)
+                         ? std::string("")
+                         : printed("%+.1f %%", room * 100)) +
                     "</td><td class=\"why\">" + xml_escaped(str(v.reason)) + "</td></tr>\n";
         }
-        h += table("<th>verdict</th><th>objective</th><th class=\"n\">measured</th><th class=\"n\">interval</th><th class=\"n\">headroom</th><th>why</th>", rows);
+        h += table(
+            "<th>verdict</th><th>objective</th><th class=\"n\">measured</th><th "
+            "class=\"n\">interval</th><th class=\"n\">headroom</th><th>why</th>",
+            rows);
         for (const auto* arm : {&g.measured.candidate, &g.measured.baseline}) {
             if (arm->empty()) continue;
             rows.clear();
             for (const metric_id id : table_metrics) {
                 const metric_row r = metric_row_of(id, *arm);
                 rows += std::string("<tr><th scope=\"row\">") + metric_name(id) + "</th>";
-                for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max}) rows += "<td class=\"n\">" + time_text(v) + "</td>";
+                for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max})
+                    rows += "<td class=\"n\">" + time_text(v) + "</td>";
                 rows += "</tr>\n";
             }
-            h += "<h3>" + std::string(arm == &g.measured.baseline ? "Baseline" : "Measured") + "</h3>\n";
-            h += table("<td></td><th class=\"n\">mean</th><th class=\"n\">p50</th><th class=\"n\">p90</th><th class=\"n\">p99</th><th class=\"n\">max</th>", rows);
-            h += "<p>Output " + value_text(metric_id::output_throughput, run_value(metric_id::output_throughput, *arm)) + ", " + xml_escaped(status_text(*arm)) + ".</p>\n";
+            h += "<h3>" + std::string(arm == &g.measured.baseline ? "Baseline" : "Measured") +
+                 "</h3>\n";
+            h += table(
+                "<td></td><th class=\"n\">mean</th><th class=\"n\">p50</th><th "
+                "class=\"n\">p90</th><th class=\"n\">p99</th><th class=\"n\">max</th>",
+                rows);
+            h += "<p>Output " +
+                 value_text(metric_id::output_throughput,
+                            run_value(metric_id::output_throughput, *arm)) +
+                 ", " + xml_escaped(status_text(*arm)) + ".</p>\n";
         }
-        h += "<p class=\"dim\">Load: " + xml_escaped(plan_text(g.what)) + ".<br>Target: " + xml_escaped(target_text(g.target)) +
-             (g.what.has_baseline ? "; baseline: " + xml_escaped(target_text(g.baseline)) : "") + ".<br>Client: " + xml_escaped(self_check_text(g.self_check)) +
-             ".<br>Gate: " + xml_escaped(g.what.file + ":" + std::to_string(g.what.line)) + "</p>\n</section>\n";
+        h += "<p class=\"dim\">Load: " + xml_escaped(plan_text(g.what)) +
+             ".<br>Target: " + xml_escaped(target_text(g.target)) +
+             (g.what.has_baseline ? "; baseline: " + xml_escaped(target_text(g.baseline)) : "") +
+             ".<br>Client: " + xml_escaped(self_check_text(g.self_check)) +
+             ".<br>Gate: " + xml_escaped(g.what.file + ":" + std::to_string(g.what.line)) +
+             "</p>\n</section>\n";
     }
     return h + "</body>\n</html>\n";
 }
@@ -3709,16 +4119,23 @@ inline std::string summary_md(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         out += "### " + cell(g.what.name) + ": " + exit_class_name(g.exit_class) + "\n\n";
         if (!g.refusal.empty()) { out += cell(g.refusal) + "\n\n"; continue; }
-        out += "| verdict | objective | measured | interval | note |\n| --- | --- | ---: | ---: | --- |\n";
+        out +=
+            "| verdict | objective | measured | interval | note |\n| --- | --- | ---: | ---: | --- "
+            "|\n";
         for (const slo_verdict& v : g.verdicts) {
-            const auto shown = [&](double x) { return v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x); };
+            const auto shown = [&](double x) {
+                return v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x);
+            };
             undecided |= v.outcome == verdict::inconclusive && !v.what.is_advisory;
-            out += std::string("| ") + to_string(v.outcome) + " | " + cell(str(v.what.text())) + " | " + shown(v.estimate.value) + " | " + shown(v.estimate.low) +
-                   " to " + shown(v.estimate.high) + " | " + cell(str(v.reason)) + " |\n";
+            out += std::string("| ") + to_string(v.outcome) + " | " + cell(str(v.what.text())) +
+                   " | " + shown(v.estimate.value) + " | " + shown(v.estimate.low) + " to " +
+                   shown(v.estimate.high) + " | " + cell(str(v.reason)) + " |\n";
         }
         out += "\n";
     }
-    return (undecided ? "**Some objectives are inconclusive: green does not mean shown.**\n\n" : "") + out;
+    return (undecided ? "**Some objectives are inconclusive: green does not mean shown.**\n\n"
+                      : "") +
+           out;
 }
 
 }  // namespace detail
@@ -3777,14 +4194,18 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// ===== [E1] clock, environment, files ===============================================================
+// ===== [E1] clock, environment, files ============================================================
 
 /// CLOCK_MONOTONIC, nanoseconds.
 inline long long now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
-    return std::chrono::steady_clock::time_point(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::nanoseconds(ns)));
+    return std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::nanoseconds(ns)));
 }
 inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
 
@@ -3806,7 +4227,8 @@ inline std::uint64_t default_seed() {
     if (s.empty()) return 1;
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), seed);
-    require(error == std::errc{} && end == s.data() + s.size() && seed > 0, "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
+    require(error == std::errc{} && end == s.data() + s.size() && seed > 0,
+            "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
     return seed;
 }
 enum class inconclusive_means : unsigned char { warn, fail, skip };
@@ -3814,7 +4236,8 @@ inline inconclusive_means inconclusive_policy() {
     const std::string s = environment("LLMBENCH_INCONCLUSIVE");
     if (s == "fail") return inconclusive_means::fail;
     if (s == "skip") return inconclusive_means::skip;
-    require(s.empty() || s == "warn", "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
+    require(s.empty() || s == "warn",
+            "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
     return inconclusive_means::warn;
 }
 
@@ -3832,7 +4255,8 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
 /// One number a line; empty lines are passed over.
 inline std::vector<double> read_numbers(const std::string& path, const char* field) {
     std::ifstream in(path);
-    require(static_cast<bool>(in), printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str()));
+    require(static_cast<bool>(in),
+            printed("%s is empirical(\"%s\"): the file cannot be read", field, path.c_str()));
     std::vector<double> values;
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
@@ -3842,10 +4266,12 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
         const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
         const std::string_view rest(end, static_cast<std::size_t>(t.data() + t.size() - end));
         require(error == std::errc{} && (rest.empty() || rest == "\r") && v >= 1 && v <= 1e7,
-                printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line", path.c_str(), number, printable(t, 60).c_str(), field));
+                printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
+                        path.c_str(), number, printable(t, 60).c_str(), field));
         values.push_back(v);
     }
-    require(!values.empty(), printed("%s is empirical(\"%s\"): the file holds no lengths", field, path.c_str()));
+    require(!values.empty(),
+            printed("%s is empirical(\"%s\"): the file holds no lengths", field, path.c_str()));
     return values;
 }
 
@@ -3903,7 +4329,7 @@ private:
     struct sigaction old_int_{}, old_term_{};
 };
 
-// ===== [E2] blocking requests and processes =========================================================
+// ===== [E2] blocking requests and processes ======================================================
 
 /// A file descriptor that closes itself.
 class descriptor {
@@ -3930,7 +4356,9 @@ inline std::vector<address> resolved(const http_url& u) {
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
     const int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
-    if (error != 0) throw std::runtime_error("the host \"" + printable(u.host) + "\" cannot be resolved: " + ::gai_strerror(error));
+    if (error != 0)
+        throw std::runtime_error("the host \"" + printable(u.host) +
+                                 "\" cannot be resolved: " + ::gai_strerror(error));
     std::vector<address> out;
     for (const addrinfo* a = found; a; a = a->ai_next) {
         address x;
@@ -3948,7 +4376,8 @@ inline descriptor connecting_socket(const address& to) {
     if (fd.get() < 0) return fd;
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 && errno != EINPROGRESS) {
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 &&
+        errno != EINPROGRESS) {
         const int error = errno;
         fd = descriptor();
         errno = error;
@@ -3963,7 +4392,8 @@ struct http_answer {
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
-inline http_answer blocking_request(const http_url& u, const std::string& request, double within_s) {
+inline http_answer blocking_request(const http_url& u, const std::string& request,
+                                    double within_s) {
     http_answer answer;
     const long long deadline = now_ns() + ns_of(within_s);
     const auto wait = [&](int fd, short events) {
@@ -3992,7 +4422,8 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
     if (fd.get() < 0) return answer;
     answer.error.clear();
     for (std::size_t sent = 0; sent < request.size();) {
-        const ssize_t n = ::send(fd.get(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
+        const ssize_t n =
+            ::send(fd.get(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
         if (n > 0) sent += static_cast<std::size_t>(n);
         else if (errno != EAGAIN || !wait(fd.get(), POLLOUT)) {
             answer.error = "the connection was lost while sending";
@@ -4018,8 +4449,12 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
     return answer;
 }
 
-inline http_answer blocking_get(const http_url& u, const std::string& path, const std::string& fields, double within_s) {
-    return blocking_request(u, "GET " + path + " HTTP/1.1\r\nHost: " + u.authority() + "\r\nConnection: close\r\n" + fields + "\r\n", within_s);
+inline http_answer blocking_get(const http_url& u, const std::string& path,
+                                const std::string& fields, double within_s) {
+    return blocking_request(u,
+                            "GET " + path + " HTTP/1.1\r\nHost: " + u.authority() +
+                                "\r\nConnection: close\r\n" + fields + "\r\n",
+                            within_s);
 }
 
 /// A port of the loopback interface that nothing listens on now.
@@ -4029,7 +4464,8 @@ inline int free_port() {
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof a;
-    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 || ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
+    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 ||
+        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
         throw std::runtime_error("no free port can be had on 127.0.0.1");
     return ntohs(a.sin_port);
 }
@@ -4048,13 +4484,16 @@ class server_process {
 public:
     server_process(const process& p, int port, std::string log) : log_(std::move(log)) {
         std::string command = str(p.command);
-        for (std::size_t at; (at = command.find("{port}")) != std::string::npos;) command.replace(at, 6, std::to_string(port));
+        for (std::size_t at; (at = command.find("{port}")) != std::string::npos;)
+            command.replace(at, 6, std::to_string(port));
         std::vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
         const std::string directory = str(p.working_directory);
         const pid_t parent = ::getpid();
         pid_ = ::fork();
-        if (pid_ < 0) throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
+        if (pid_ < 0)
+            throw std::runtime_error(std::string("cannot start a process: ") +
+                                     std::strerror(errno));
         if (pid_ == 0) child(command, env, directory, parent);
         ::setpgid(pid_, pid_);
         for (auto& slot : groups_to_end) {
@@ -4071,8 +4510,9 @@ public:
         if (pid_ > 0 && ended_.empty()) {
             int status = 0;
             if (::waitpid(pid_, &status, WNOHANG) == pid_)
-                ended_ = WIFSIGNALED(status) ? printed("was ended by signal %d", WTERMSIG(status))
-                                             : printed("exited with status %d", WEXITSTATUS(status));
+                ended_ = WIFSIGNALED(status)
+                             ? printed("was ended by signal %d", WTERMSIG(status))
+                             : printed("exited with status %d", WEXITSTATUS(status));
         }
         return ended_;
     }
@@ -4093,10 +4533,11 @@ public:
     const std::string& log_path() const { return log_; }
 
 private:
-    [[noreturn]] void child(const std::string& command, std::vector<std::string>& env, const std::string& directory, pid_t parent) {
+    [[noreturn]] void child(const std::string& command, std::vector<std::string>& env,
+                            const std::string& directory, pid_t parent) {
         ::setpgid(0, 0);
-        // A crash of ours must not leave the server behind. What the shell started itself is reached
-        // by replacing the shell with it.
+        // A crash of ours must not leave the server behind. What the shell started itself is
+        // reached by replacing the shell with it.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(127);
         const int out = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
@@ -4118,7 +4559,7 @@ private:
     pid_t pid_ = -1;
 };
 
-// ===== [E3] load generator ==========================================================================
+// ===== [E3] load generator =======================================================================
 
 /// What every request of one load has in common.
 struct load_target {
@@ -4155,7 +4596,7 @@ struct finished_request {
 struct load_state {
     std::atomic<std::size_t> next{0};              // closed loop: the next request of the trace
     std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
-    std::atomic<long long> exhausted_at{0};        // closed loop: when the first user had nothing left
+    std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
     std::atomic<long long> sent{0}, done{0}, failed{0};
     long long start_ns = 0;
 };
@@ -4164,10 +4605,19 @@ struct load_state {
 class load_worker {
 public:
     load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
-        : order_(order), plan_(*order.what), shared_(shared), index_(index), count_(count), io_(1), due_timer_(io_), watch_timer_(io_) {
+        : order_(order),
+          plan_(*order.what),
+          shared_(shared),
+          index_(index),
+          count_(count),
+          io_(1),
+          due_timer_(io_),
+          watch_timer_(io_) {
         const long long cap = plan_.arrivals.max_in_flight;
         const auto threads = static_cast<long long>(count);
-        cap_ = cap > 0 ? std::max(1ll, cap / threads + (static_cast<long long>(index) < cap % threads)) : 0;
+        cap_ = cap > 0
+                   ? std::max(1ll, cap / threads + (static_cast<long long>(index) < cap % threads))
+                   : 0;
         next_open_ = index;
     }
 
@@ -4181,7 +4631,8 @@ public:
         arm_watch_timer();
         io_.run();
         ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-        const double cpu = static_cast<double>(after.tv_sec - before.tv_sec) + static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
+        const double cpu = static_cast<double>(after.tv_sec - before.tv_sec) +
+                           static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
         cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
     }
 
@@ -4205,7 +4656,9 @@ private:
     struct ready_user {
         long long at_ns = 0;
         int user = 0;
-        bool operator>(const ready_user& o) const { return at_ns != o.at_ns ? at_ns > o.at_ns : user > o.user; }
+        bool operator>(const ready_user& o) const {
+            return at_ns != o.at_ns ? at_ns > o.at_ns : user > o.user;
+        }
     };
 
     /// One connection and, while it is busy, the request on it.
@@ -4213,7 +4666,8 @@ private:
     public:
         explicit connection(load_worker& w) : worker_(w), socket_(w.io_) {}
 
-        void start(const waiting_request& w, std::string bytes, long long dispatched_ns, double lateness) {
+        void start(const waiting_request& w, std::string bytes, long long dispatched_ns,
+                   double lateness) {
             request_ = w;
             bytes_ = std::move(bytes);
             rec_ = record{};
@@ -4231,7 +4685,9 @@ private:
         bool is_usable() {
             // A server may have closed an idle connection, or sent what nobody asked for.
             char byte = 0;
-            return socket_.is_open() && ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+            return socket_.is_open() &&
+                   ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+                   (errno == EAGAIN || errno == EWOULDBLOCK);
         }
         void close() {
             asio::error_code ignored;
@@ -4251,16 +4707,25 @@ private:
                 return;
             }
             const llmbench::limits& l = worker_.plan_.limits;
-            const auto over = [&](long long since, time_span limit) { return since > 0 && now - since > ns_of(limit.seconds()); };
-            const auto within = [](const char* what, const char* field, time_span t) {
-                return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
+            const auto over = [&](long long since, time_span limit) {
+                return since > 0 && now - since > ns_of(limit.seconds());
             };
-            if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect)) return abandon(request_status::connect, within("no connection", "connect", l.connect));
-            if (over(rec_.dispatched_ns, l.total)) return abandon(request_status::timeout, within("not complete", "total", l.total));
+            const auto within = [](const char* what, const char* field, time_span t) {
+                return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(),
+                               field);
+            };
+            if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect))
+                return abandon(request_status::connect,
+                               within("no connection", "connect", l.connect));
+            if (over(rec_.dispatched_ns, l.total))
+                return abandon(request_status::timeout, within("not complete", "total", l.total));
             if (rec_.sent_ns == 0) return;
-            if (timeline_.events() == 0 && over(rec_.sent_ns, l.first_event)) return abandon(request_status::timeout, within("no content", "first_event", l.first_event));
+            if (timeline_.events() == 0 && over(rec_.sent_ns, l.first_event))
+                return abandon(request_status::timeout,
+                               within("no content", "first_event", l.first_event));
             if (timeline_.events() > 0 && over(timeline_.last_content_ns(), l.between_events))
-                return abandon(request_status::timeout, within("no further content", "between_events", l.between_events));
+                return abandon(request_status::timeout,
+                               within("no further content", "between_events", l.between_events));
         }
         bool is_delivered() const { return delivered_; }
         std::size_t slot = 0;  // in the worker's list of busy connections
@@ -4276,20 +4741,24 @@ private:
             socket_.assign(fd.release(), error);
             if (error) return on_connect_error(which, error.value());
             const auto epoch = ++epoch_;
-            socket_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this(), epoch, which](asio::error_code e) {
-                if (epoch != self->epoch_ || e) return;
-                int so_error = 0;
-                socklen_t size = sizeof so_error;
-                ::getsockopt(self->socket_.native_handle(), SOL_SOCKET, SO_ERROR, &so_error, &size);
-                if (so_error != 0) return self->on_connect_error(which, so_error);
-                self->rec_.connected_ns = now_ns();
-                self->send();
-            });
+            socket_.async_wait(asio::posix::stream_descriptor::wait_write,
+                               [self = shared_from_this(), epoch, which](asio::error_code e) {
+                                   if (epoch != self->epoch_ || e) return;
+                                   int so_error = 0;
+                                   socklen_t size = sizeof so_error;
+                                   ::getsockopt(self->socket_.native_handle(), SOL_SOCKET, SO_ERROR,
+                                                &so_error, &size);
+                                   if (so_error != 0)
+                                       return self->on_connect_error(which, so_error);
+                                   self->rec_.connected_ns = now_ns();
+                                   self->send();
+                               });
         }
         void on_connect_error(std::size_t which, int error) {
             close();
             if (which + 1 < worker_.order_.target->addresses.size()) return connect(which + 1);
-            abandon(request_status::connect, std::string("cannot connect: ") + std::strerror(error));
+            abandon(request_status::connect,
+                    std::string("cannot connect: ") + std::strerror(error));
         }
         void send() {
             http_.reset();
@@ -4304,20 +4773,23 @@ private:
         }
         void write_some(unsigned epoch) {
             while (written_ < bytes_.size()) {
-                const ssize_t n = ::send(socket_.native_handle(), bytes_.data() + written_, bytes_.size() - written_, MSG_NOSIGNAL);
+                const ssize_t n = ::send(socket_.native_handle(), bytes_.data() + written_,
+                                         bytes_.size() - written_, MSG_NOSIGNAL);
                 if (n > 0) { written_ += static_cast<std::size_t>(n); continue; }
                 if (errno == EINTR) continue;
                 if (errno != EAGAIN && errno != EWOULDBLOCK) return on_lost(std::strerror(errno));
-                socket_.async_wait(asio::posix::stream_descriptor::wait_write, [self = shared_from_this(), epoch](asio::error_code e) {
-                    if (epoch == self->epoch_ && !e) self->write_some(epoch);
-                });
+                socket_.async_wait(asio::posix::stream_descriptor::wait_write,
+                                   [self = shared_from_this(), epoch](asio::error_code e) {
+                                       if (epoch == self->epoch_ && !e) self->write_some(epoch);
+                                   });
                 return;
             }
         }
         void read_later(unsigned epoch) {
-            socket_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this(), epoch](asio::error_code e) {
-                if (epoch == self->epoch_ && !e) self->read_now(epoch);
-            });
+            socket_.async_wait(asio::posix::stream_descriptor::wait_read,
+                               [self = shared_from_this(), epoch](asio::error_code e) {
+                                   if (epoch == self->epoch_ && !e) self->read_now(epoch);
+                               });
         }
         void read_now(unsigned epoch) {
             auto& buffer = worker_.buffer_;
@@ -4327,7 +4799,8 @@ private:
             if (n <= 0) return on_end_of_input(now, n == 0 ? "" : std::strerror(errno));
             const int events_before = timeline_.events();
             const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-            const std::size_t used = http_.feed(bytes, [&](std::string_view body) { on_body(body, now); });
+            const std::size_t used =
+                http_.feed(bytes, [&](std::string_view body) { on_body(body, now); });
             const int events = timeline_.events() - events_before;
             worker_.content_events_ += events;
             worker_.coalesced_events_ += std::max(0, events - 1);
@@ -4337,17 +4810,20 @@ private:
             if (epoch == epoch_) read_later(epoch);
         }
         bool is_stream() const {
-            return http_.status() / 100 == 2 && 
-                   same_ignoring_case(http_.header("content-type").substr(0, 17), "text/event-stream");
+            return http_.status() / 100 == 2 &&
+                   same_ignoring_case(http_.header("content-type").substr(0, 17),
+                                      "text/event-stream");
         }
         void on_body(std::string_view body, long long now) {
             if (!is_stream()) {
-                body_.append(body.substr(0, std::min(body.size(), 65536 - std::min<std::size_t>(body_.size(), 65536))));
+                body_.append(body.substr(
+                    0, std::min(body.size(), 65536 - std::min<std::size_t>(body_.size(), 65536))));
                 return;
             }
-            const bool whole = events_.feed(body, [&](std::string_view type, std::string_view data) {
-                if (!timeline_.ended()) timeline_.on_event(read_openai_event(type, data), now);
-            });
+            const bool whole =
+                events_.feed(body, [&](std::string_view type, std::string_view data) {
+                    if (!timeline_.ended()) timeline_.on_event(read_openai_event(type, data), now);
+                });
             if (!whole) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
         }
         /// The whole answer is here.
@@ -4364,21 +4840,29 @@ private:
             const std::string told = parse_json(body_, v) ? error_message(v) : "";
             const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
             if (http_.status() / 100 == 3)
-                timeline_.fail(request_status::http, printed("HTTP %d, a redirect to \"%s\": name the final URL", http_.status(), printable(http_.header("location"), 100).c_str()));
+                timeline_.fail(
+                    request_status::http,
+                    printed("HTTP %d, a redirect to \"%s\": name the final URL", http_.status(),
+                            printable(http_.header("location"), 100).c_str()));
             else if (http_.status() / 100 != 2)
-                timeline_.fail(request_status::http, printed("HTTP %d", http_.status()) + (detail.empty() ? "" : ": " + detail));
+                timeline_.fail(request_status::http, printed("HTTP %d", http_.status()) +
+                                                         (detail.empty() ? "" : ": " + detail));
             else if (!told.empty())
                 timeline_.fail(request_status::server, detail);
             else
-                timeline_.fail(request_status::protocol, "the answer is \"" + printable(http_.header("content-type"), 60) + "\" and not an event stream");
+                timeline_.fail(request_status::protocol,
+                               "the answer is \"" + printable(http_.header("content-type"), 60) +
+                                   "\" and not an event stream");
         }
         void on_end_of_input(long long now, const std::string& error) {
-            if (http_.untouched() && !delivered_) return on_lost(error.empty() ? "the server closed it" : error);
+            if (http_.untouched() && !delivered_)
+                return on_lost(error.empty() ? "the server closed it" : error);
             http_.end_of_input();
             if (http_.complete()) return on_complete(now, true);
             // A stream that was cut: what it said so far decides what it was.
             if (is_stream()) timeline_.on_body_end(now);
-            abandon(request_status::protocol, error.empty() ? http_.error() : "the connection was lost: " + error);
+            abandon(request_status::protocol,
+                    error.empty() ? http_.error() : "the connection was lost: " + error);
         }
         /// The connection broke before any byte of the answer. A reused one may have been closed by
         /// the server at the very moment we sent: that is no failure, so it is tried once afresh.
@@ -4422,13 +4906,17 @@ private:
     void start_users() {
         const auto users = static_cast<std::size_t>(plan_.arrivals.users);
         for (std::size_t u = index_; u < users; u += count_) {
-            const double offset = plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
+            const double offset =
+                plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
             users_.push({shared_.start_ns + ns_of(offset), static_cast<int>(u)});
         }
     }
     /// The next planned time, 0 where nothing is planned any more.
     long long next_due() const {
-        if (!order_.send_at.empty()) return next_open_ < order_.send_at.size() ? shared_.start_ns + order_.send_at[next_open_] : 0;
+        if (!order_.send_at.empty())
+            return next_open_ < order_.send_at.size()
+                       ? shared_.start_ns + order_.send_at[next_open_]
+                       : 0;
         return users_.empty() ? 0 : users_.top().at_ns;
     }
     void arm_due_timer() {
@@ -4443,7 +4931,8 @@ private:
         });
     }
     void on_due() {
-        for (long long due = next_due(); due != 0 && due <= now_ns() && !stopping_; due = next_due()) {
+        for (long long due = next_due(); due != 0 && due <= now_ns() && !stopping_;
+             due = next_due()) {
             if (!order_.send_at.empty()) {
                 const waiting_request w{order_.first + next_open_, due, -1};
                 next_open_ += count_;
@@ -4460,23 +4949,28 @@ private:
     }
     void send_for_user(const ready_user& u) {
         const long long from = shared_.measured_from.load();
-        const bool out_of_time = plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
+        const bool out_of_time =
+            plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
         const std::size_t i = out_of_time ? order_.last : shared_.next.fetch_add(1);
         if (i >= order_.last) {
             long long none = 0;
-            shared_.exhausted_at.compare_exchange_strong(none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns());
+            shared_.exhausted_at.compare_exchange_strong(
+                none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns());
             return;  // this user is done
         }
         dispatch({i, u.at_ns, u.user}, u.at_ns);
     }
     run_phase phase_of(const waiting_request& w) const {
-        const bool measured = order_.measured_by_time ? w.scheduled_ns >= shared_.start_ns + order_.measured_from_ns
-                                                      : w.index >= order_.warmup;
+        const bool measured = order_.measured_by_time
+                                  ? w.scheduled_ns >= shared_.start_ns + order_.measured_from_ns
+                                  : w.index >= order_.warmup;
         return measured ? run_phase::measure : run_phase::warmup;
     }
     /// `possible_ns`: when it could have been sent at the earliest, as far as we are concerned.
     void dispatch(const waiting_request& w, long long possible_ns) {
-        std::string bytes = prepared_.ready && prepared_.index == w.index ? std::move(prepared_.bytes) : request_bytes(w.index);
+        std::string bytes = prepared_.ready && prepared_.index == w.index
+                                ? std::move(prepared_.bytes)
+                                : request_bytes(w.index);
         if (prepared_.index == w.index) prepared_.ready = false;
         const long long now = now_ns();
         if (phase_of(w) == run_phase::measure) {
@@ -4507,14 +5001,17 @@ private:
     }
     std::string request_bytes(std::size_t index) const {
         const load_target& t = *order_.target;
-        const std::string body = openai_body(t.api, t.model, request_of(plan_, order_.arm, order_.repeat, index));
-        return "POST " + t.path + " HTTP/1.1\r\nHost: " + t.url.authority() + "\r\n" + t.fields + "X-Request-Id: " + order_.id_prefix +
-               std::to_string(index) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+        const std::string body =
+            openai_body(t.api, t.model, request_of(plan_, order_.arm, order_.repeat, index));
+        return "POST " + t.path + " HTTP/1.1\r\nHost: " + t.url.authority() + "\r\n" + t.fields +
+               "X-Request-Id: " + order_.id_prefix + std::to_string(index) +
+               "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
     }
 
     // ---- what came back
 
-    void on_delivered(const waiting_request& w, record&& r, const std::vector<std::uint32_t>& gaps, double lateness) {
+    void on_delivered(const waiting_request& w, record&& r, const std::vector<std::uint32_t>& gaps,
+                      double lateness) {
         r.id = order_.id_prefix + std::to_string(w.index);
         r.arm = order_.arm;
         r.repeat = order_.repeat;
@@ -4553,7 +5050,9 @@ private:
         if (keep) idle_.push_back(busy_[c.slot]);
         forget(c);
     }
-    bool nothing_left() const { return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0; }
+    bool nothing_left() const {
+        return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
+    }
     void finish_if_done() {
         if (!nothing_left() || stopping_) return;
         stop();
@@ -4579,12 +5078,14 @@ private:
             if (interrupted.load()) return cut_off("interrupted");
             if (!sending_is_over()) last_due_ns_ = now;
             else if (now - last_due_ns_ > ns_of(plan_.limits.drain.seconds()))
-                return cut_off("cut off " + time_text(plan_.limits.drain.seconds()) + " after the last send (limits.drain)");
+                return cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
+                               " after the last send (limits.drain)");
             if (!stopping_) arm_watch_timer();
         });
     }
     bool sending_is_over() const {
-        return order_.send_at.empty() ? shared_.exhausted_at.load() != 0 : next_due() == 0 && waiting_.empty();
+        return order_.send_at.empty() ? shared_.exhausted_at.load() != 0
+                                      : next_due() == 0 && waiting_.empty();
     }
     void cut_off(const std::string& why) {
         stopping_ = true;
@@ -4623,7 +5124,7 @@ private:
     bool stopping_ = false;
 };
 
-// ===== [E4] simulated server ========================================================================
+// ===== [E4] simulated server =====================================================================
 
 /// The engine model behind real sockets on a thread of its own: OpenAI chat and completions,
 /// /v1/models, /health, /tokenize, /metrics.
@@ -4636,8 +5137,14 @@ public:
     };
 
     explicit simulated_host(const engine& e, int port = 0)
-        : settings_(e), model_(e), io_(1), acceptor_(io_), step_timer_(io_), faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {
-        const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(), static_cast<unsigned short>(port));
+        : settings_(e),
+          model_(e),
+          io_(1),
+          acceptor_(io_),
+          step_timer_(io_),
+          faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {
+        const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(),
+                                         static_cast<unsigned short>(port));
         acceptor_.open(at.protocol());
         acceptor_.set_option(asio::socket_base::reuse_address(true));
         acceptor_.bind(at);
@@ -4668,15 +5175,18 @@ private:
         explicit session(simulated_host& h) : host(h), socket(h.io_) {}
 
         void read() {
-            socket.async_read_some(asio::buffer(buffer), [self = shared_from_this()](asio::error_code e, std::size_t n) {
-                if (e) return self->gone();
-                self->take({self->buffer.data(), n});
-            });
+            socket.async_read_some(asio::buffer(buffer),
+                                   [self = shared_from_this()](asio::error_code e, std::size_t n) {
+                                       if (e) return self->gone();
+                                       self->take({self->buffer.data(), n});
+                                   });
         }
         void take(std::string_view bytes) {
             if (busy) early.append(bytes);
             else if (parser.feed(bytes)) host.on_request(*this);
-            else if (parser.broken()) return answer(400, "application/json", R"({"error":{"message":"not an HTTP/1.1 request"}})");
+            else if (parser.broken())
+                return answer(400, "application/json",
+                              R"({"error":{"message":"not an HTTP/1.1 request"}})");
             read();
         }
         /// An answer is complete: the next pipelined request may follow.
@@ -4694,7 +5204,8 @@ private:
             if (queue.size() == 1) write_more();
         }
         void write_more() {
-            // Straight into the socket where it takes all: the stamp in the log is then the write's own.
+            // Straight into the socket where it takes all: the stamp in the log is then the write's
+            // own.
             asio::error_code error;
             socket.non_blocking(true, error);
             while (!queue.empty()) {
@@ -4708,16 +5219,21 @@ private:
                 if (close_when_written) close();
                 return;
             }
-            socket.async_wait(asio::ip::tcp::socket::wait_write, [self = shared_from_this()](asio::error_code e) {
-                if (!e) self->write_more();
-            });
+            socket.async_wait(asio::ip::tcp::socket::wait_write,
+                              [self = shared_from_this()](asio::error_code e) {
+                                  if (!e) self->write_more();
+                              });
         }
         void answer(int status, const char* type, const std::string& body) {
-            write(printed("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n", status, status == 200 ? "OK" : "Error", type,
-                          body.size(), status == 429 ? "Retry-After: 1\r\n" : "") + body);
+            write(printed("HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n",
+                          status, status == 200 ? "OK" : "Error", type, body.size(),
+                          status == 429 ? "Retry-After: 1\r\n" : "") +
+                  body);
             next();
         }
-        void chunk(const std::string& data) { write(printed("%zx\r\n", data.size()) + data + "\r\n"); }
+        void chunk(const std::string& data) {
+            write(printed("%zx\r\n", data.size()) + data + "\r\n");
+        }
         void gone() {
             if (id != 0) host.on_gone(*this);
             close();
@@ -4778,26 +5294,34 @@ private:
         if (s.parser.method == "GET") {
             if (path == "/health") return s.answer(200, "application/json", "{}");
             if (path == "/v1/models")
-                return s.answer(200, "application/json", R"({"object":"list","data":[{"id":"simulated","object":"model","owned_by":"llmbench"}]})");
+                return s.answer(
+                    200, "application/json",
+                    R"({"object":"list","data":[{"id":"simulated","object":"model"}]})");
             if (path == "/metrics") return s.answer(200, "text/plain; version=0.0.4", metrics());
             return s.answer(404, "application/json", R"({"error":{"message":"no such path"}})");
         }
         const bool chat = path == "/v1/chat/completions", completions = path == "/v1/completions";
         picojson::value body;
-        if (!chat && !completions && path != "/tokenize") return s.answer(404, "application/json", R"({"error":{"message":"no such path"}})");
+        if (!chat && !completions && path != "/tokenize")
+            return s.answer(404, "application/json", R"({"error":{"message":"no such path"}})");
         if (!parse_json(s.parser.body, body) || !body.is<picojson::object>())
-            return s.answer(400, "application/json", R"({"error":{"message":"the body is not a JSON object"}})");
+            return s.answer(400, "application/json",
+                            R"({"error":{"message":"the body is not a JSON object"}})");
         if (path == "/tokenize") {
             const std::size_t n = words_of(prompt_of(body)).size();
-            return s.answer(200, "application/json", printed(R"({"count":%zu,"max_model_len":%lld})", n, static_cast<long long>(settings_.max_model_len)));
+            return s.answer(200, "application/json",
+                            printed(R"({"count":%zu,"max_model_len":%lld})", n,
+                                    static_cast<long long>(settings_.max_model_len)));
         }
         generate(s, body, chat);
     }
 
     static std::string prompt_of(const picojson::value& body) {
         std::string prompt = string_member(body, "prompt");
-        if (const picojson::value* messages = member(body, "messages"); messages && messages->is<picojson::array>())
-            for (const picojson::value& m : messages->get<picojson::array>()) prompt += string_member(m, "content") + " ";
+        if (const picojson::value* messages = member(body, "messages");
+            messages && messages->is<picojson::array>())
+            for (const picojson::value& m : messages->get<picojson::array>())
+                prompt += string_member(m, "content") + " ";
         return prompt;
     }
     static std::vector<std::string_view> words_of(std::string_view s) {
@@ -4813,10 +5337,13 @@ private:
 
     void generate(session& s, const picojson::value& body, bool chat) {
         ++generations_;
-        if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after) return go_away();
+        if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after)
+            return go_away();
         s.entry = {std::string(s.parser.header("x-request-id")), now_ns(), 0, 0, 0, 0, 0};
         if (faults_.uniform() < settings_.faults.error_rate.fraction)
-            return s.answer(500, "application/json", R"({"error":{"message":"an error that was asked for","type":"server_error"}})");
+            return s.answer(
+                500, "application/json",
+                R"({"error":{"message":"an error that was asked for","type":"server_error"}})");
         s.to_be_reset = faults_.uniform() < settings_.faults.reset_rate.fraction;
         s.chat = chat;
         s.headed = false;
@@ -4840,7 +5367,8 @@ private:
             hash = mixed(std::strtoull(h.text().c_str(), nullptr, 16));
             if ((i + 1) % engine_model::block_tokens == 0) r.blocks.push_back(hash);
         }
-        int most = std::max(count_member(body, "max_tokens"), count_member(body, "max_completion_tokens"));
+        int most =
+            std::max(count_member(body, "max_tokens"), count_member(body, "max_completion_tokens"));
         if (most <= 0) most = 128;
         const picojson::value* ignore = member(body, "ignore_eos");
         const bool forced = ignore && ignore->is<bool>() && ignore->get<bool>();
@@ -4853,7 +5381,8 @@ private:
         s.id = r.id;
         generating_[r.id] = s.shared_from_this();
         if (settings_.faults.delay.seconds() <= 0) return submit(s, std::move(r));
-        auto timer = std::make_shared<asio::steady_timer>(io_, std::chrono::nanoseconds(ns_of(settings_.faults.delay.seconds())));
+        auto timer = std::make_shared<asio::steady_timer>(
+            io_, std::chrono::nanoseconds(ns_of(settings_.faults.delay.seconds())));
         timer->async_wait([this, timer, r, self = s.shared_from_this()](asio::error_code e) {
             if (!e && self->id == r.id) submit(*self, r);
         });
@@ -4864,8 +5393,12 @@ private:
         generating_.erase(s.id);
         s.id = 0;
         if (admission == engine_model::admission::queue_full)
-            return s.answer(429, "application/json", R"({"error":{"message":"the queue is full","type":"rate_limit"}})");
-        s.answer(400, "application/json", R"({"error":{"message":"the prompt and its answer do not fit","type":"invalid_request_error","code":"context_length_exceeded"}})");
+            return s.answer(429, "application/json",
+                            R"({"error":{"message":"the queue is full","type":"rate_limit"}})");
+        s.answer(
+            400, "application/json",
+            R"({"error":{"message":"the prompt and its answer do not fit",)"
+                 R"("code":"context_length_exceeded"}})");
     }
     void on_gone(session& s) {
         model_.cancel(s.id);
@@ -4889,7 +5422,11 @@ private:
         if (found == generating_.end()) return;
         const std::shared_ptr<session> s = found->second;
         std::string words;
-        for (int i = 0; i < e.tokens; ++i) words += std::string(" ") + prompt_words[(e.id * 7 + static_cast<std::uint64_t>(s->entry.output_tokens + i)) % std::size(prompt_words)];
+        for (int i = 0; i < e.tokens; ++i)
+            words +=
+                std::string(" ") +
+                prompt_words[(e.id * 7 + static_cast<std::uint64_t>(s->entry.output_tokens + i)) %
+                             std::size(prompt_words)];
         const long long now = now_ns();
         if (s->entry.first_write_ns == 0) s->entry.first_write_ns = now;
         s->entry.last_write_ns = now;
@@ -4914,31 +5451,53 @@ private:
             write_end(*s);
             s->next();
         } else {
-            const std::string choice = s->chat ? "\"message\":{\"role\":\"assistant\",\"content\":" + json_quoted(s->text) + "}" : "\"text\":" + json_quoted(s->text);
-            s->answer(200, "application/json", "{" + identity(*s, false) + ",\"choices\":[{\"index\":0," + choice + ",\"finish_reason\":\"" + s->finish + "\"}],\"usage\":" + usage_of(*s) + "}");
+            const std::string choice =
+                s->chat
+                    ? "\"message\":{\"role\":\"assistant\",\"content\":" + json_quoted(s->text) +
+                          "}"
+                    : "\"text\":" + json_quoted(s->text);
+            s->answer(200, "application/json",
+                      "{" + identity(*s, false) + ",\"choices\":[{\"index\":0," + choice +
+                          ",\"finish_reason\":\"" + s->finish + "\"}],\"usage\":" + usage_of(*s) +
+                          "}");
         }
     }
     static std::string identity(const session& s, bool chunk) {
-        const char* object = s.chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
-        return printed("\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"", s.chat ? "chatcmpl" : "cmpl",
-                       static_cast<unsigned long long>(s.entry.received_ns), object);
+        const char* object =
+            s.chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
+        return printed(
+            "\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"",
+            s.chat ? "chatcmpl" : "cmpl", static_cast<unsigned long long>(s.entry.received_ns),
+            object);
     }
     static std::string usage_of(const session& s) {
-        return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d}", s.entry.prompt_tokens, s.entry.output_tokens, s.entry.prompt_tokens + s.entry.output_tokens);
+        return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d}",
+                       s.entry.prompt_tokens, s.entry.output_tokens,
+                       s.entry.prompt_tokens + s.entry.output_tokens);
     }
     void write_content(session& s, const std::string& words) {
         if (!s.headed) {
             s.headed = true;
-            s.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n");
-            if (s.chat) s.chunk("data: {" + identity(s, true) + ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n");
+            s.write(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; "
+                "charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n");
+            if (s.chat)
+                s.chunk("data: {" + identity(s, true) +
+                        ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":"
+                        "\"\"},\"finish_reason\":null}]}\n\n");
         }
-        const std::string piece = s.chat ? "\"delta\":{\"content\":" + json_quoted(words) + "}" : "\"text\":" + json_quoted(words);
-        s.chunk("data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece + ",\"finish_reason\":null}]}\n\n");
+        const std::string piece = s.chat ? "\"delta\":{\"content\":" + json_quoted(words) + "}"
+                                         : "\"text\":" + json_quoted(words);
+        s.chunk("data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece +
+                ",\"finish_reason\":null}]}\n\n");
     }
     void write_end(session& s) {
         const std::string piece = s.chat ? "\"delta\":{}" : "\"text\":\"\"";
-        std::string end = "data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece + ",\"finish_reason\":\"" + s.finish + "\"}]}\n\n";
-        if (s.usage) end += "data: {" + identity(s, true) + ",\"choices\":[],\"usage\":" + usage_of(s) + "}\n\n";
+        std::string end = "data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece +
+                          ",\"finish_reason\":\"" + s.finish + "\"}]}\n\n";
+        if (s.usage)
+            end += "data: {" + identity(s, true) + ",\"choices\":[],\"usage\":" + usage_of(s) +
+                   "}\n\n";
         s.chunk(end + "data: [DONE]\n\n");
         s.write("0\r\n\r\n");
     }
@@ -4946,12 +5505,17 @@ private:
     std::string metrics() const {
         const auto& t = model_.totals();
         const auto gauge = [](const char* name, const char* kind, double v) {
-            return printed("# TYPE vllm:%s %s\nvllm:%s{model_name=\"simulated\"} %s\n", name, kind, name, json_number(v).c_str());
+            return printed("# TYPE vllm:%s %s\nvllm:%s{model_name=\"simulated\"} %s\n", name, kind,
+                           name, json_number(v).c_str());
         };
-        return gauge("num_requests_running", "gauge", static_cast<double>(model_.running())) + gauge("num_requests_waiting", "gauge", static_cast<double>(model_.waiting())) +
-               gauge("kv_cache_usage_perc", "gauge", model_.cache_usage()) + gauge("prompt_tokens_total", "counter", t.prompt_tokens) +
-               gauge("generation_tokens_total", "counter", t.generated_tokens) + gauge("request_success_total", "counter", t.finished) +
-               gauge("prefix_cache_queries_total", "counter", t.cache_queries) + gauge("prefix_cache_hits_total", "counter", t.cache_hits);
+        return gauge("num_requests_running", "gauge", static_cast<double>(model_.running())) +
+               gauge("num_requests_waiting", "gauge", static_cast<double>(model_.waiting())) +
+               gauge("kv_cache_usage_perc", "gauge", model_.cache_usage()) +
+               gauge("prompt_tokens_total", "counter", t.prompt_tokens) +
+               gauge("generation_tokens_total", "counter", t.generated_tokens) +
+               gauge("request_success_total", "counter", t.finished) +
+               gauge("prefix_cache_queries_total", "counter", t.cache_queries) +
+               gauge("prefix_cache_hits_total", "counter", t.cache_hits);
     }
 
     engine settings_;
@@ -4971,7 +5535,7 @@ private:
     bool away_ = false;
 };
 
-// ===== [E5] targets brought up ======================================================================
+// ===== [E5] targets brought up ===================================================================
 
 /// No server where one was expected: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
 struct no_server : std::runtime_error {
@@ -4986,10 +5550,14 @@ public:
         if (const auto* p = what.get<process>()) process_ = *p;
         else if (const auto* s = what.get<simulated_server>()) engine_ = s->settings;
         else if (const auto* e = what.get<endpoint>()) endpoint_ = *e;
-        facts_.kind = what.get<process>() ? "process" : what.get<simulated_server>() ? "simulated" : "endpoint";
+        facts_.kind = what.get<process>()            ? "process"
+                      : what.get<simulated_server>() ? "simulated"
+                                                     : "endpoint";
         if (facts_.kind == "endpoint" && endpoint_.url.empty()) {
             endpoint_.url = environment("LLMBENCH_URL");
-            require(!endpoint_.url.empty(), "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = \"http://...\"}, or .target = simulated()");
+            require(!endpoint_.url.empty(),
+                    "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
+                    "\"http://...\"}, or .target = simulated()");
         }
         if (facts_.kind == "process") {
             require(!process_.command.empty(), "process.command is empty: it must start a server");
@@ -5004,7 +5572,11 @@ public:
             host_ = std::make_unique<simulated_host>(engine_);
             endpoint_.url = host_->url();
         }
-        load_.url = parsed_url(str(endpoint_.url), facts_.kind == "endpoint" && environment("LLMBENCH_URL") == str(endpoint_.url) ? "LLMBENCH_URL" : "endpoint.url");
+        load_.url =
+            parsed_url(str(endpoint_.url), facts_.kind == "endpoint" &&
+                                                   environment("LLMBENCH_URL") == str(endpoint_.url)
+                                               ? "LLMBENCH_URL"
+                                               : "endpoint.url");
         std::string base = load_.url.path;
         if (base.size() < 3 || base.substr(base.size() - 3) != "/v1") base += "/v1";
         load_.api = api_;
@@ -5029,7 +5601,9 @@ public:
     std::string how_it_went() {
         if (!process_running_) return {};
         const std::string how = process_running_->how_it_ended();
-        return how.empty() ? "" : "the server process " + how + "; its log ends: " + printable(process_running_->log_tail(), 500);
+        return how.empty() ? ""
+                           : "the server process " + how +
+                                 "; its log ends: " + printable(process_running_->log_tail(), 500);
     }
     double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
     const load_target& load() const { return load_; }
@@ -5037,27 +5611,40 @@ public:
 
 private:
     void check_api() {
-        api_ = facts_.kind == "process" ? process_.api : facts_.kind == "endpoint" ? endpoint_.api : openai_chat;
+        api_ = facts_.kind == "process"    ? process_.api
+               : facts_.kind == "endpoint" ? endpoint_.api
+                                           : openai_chat;
         if (const std::string s = environment("LLMBENCH_API"); !s.empty() && api_ == openai_chat) {
-            require(s == "openai_chat" || s == "openai_completions", "LLMBENCH_API is \"" + printable(s) + "\": this version speaks openai_chat and openai_completions");
+            require(s == "openai_chat" || s == "openai_completions",
+                    "LLMBENCH_API is \"" + printable(s) +
+                        "\": this version speaks openai_chat and openai_completions");
             if (s == "openai_completions") api_ = openai_completions;
         }
-        require(api_ == openai_chat || api_ == openai_completions, "endpoint.api: this version speaks openai_chat and openai_completions");
+        require(api_ == openai_chat || api_ == openai_completions,
+                "endpoint.api: this version speaks openai_chat and openai_completions");
     }
     std::string header_lines() const {
-        std::string lines = "User-Agent: llmbench\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\n";
+        std::string lines =
+            "User-Agent: llmbench\r\nAccept: text/event-stream\r\nContent-Type: "
+            "application/json\r\n";
         for (const name_value& h : endpoint_.headers) {
             const std::string name = str(h.name), value = str(h.value);
             const bool token = !name.empty() && name.find_first_of(" \t:\r\n") == std::string::npos;
-            require(token && is_header_safe(name), "endpoint.headers has the name \"" + printable(name) + "\": it must be one word without a colon");
-            require(is_header_safe(value), "endpoint.headers: the value of " + name + " holds a line break");
+            require(token && is_header_safe(name), "endpoint.headers has the name \"" +
+                                                       printable(name) +
+                                                       "\": it must be one word without a colon");
+            require(is_header_safe(value),
+                    "endpoint.headers: the value of " + name + " holds a line break");
             for (const char* ours : {"host", "content-length", "transfer-encoding", "connection"})
-                require(!same_ignoring_case(name, ours), "endpoint.headers sets " + name + ": that header belongs to llmbench");
+                require(!same_ignoring_case(name, ours),
+                        "endpoint.headers sets " + name + ": that header belongs to llmbench");
             lines += name + ": " + value + "\r\n";
         }
-        const std::string variable = endpoint_.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(endpoint_.api_key_env);
+        const std::string variable =
+            endpoint_.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(endpoint_.api_key_env);
         const std::string key = environment(variable.c_str());
-        require(endpoint_.api_key_env.empty() || !key.empty(), "endpoint.api_key_env is \"" + variable + "\": that variable is not set");
+        require(endpoint_.api_key_env.empty() || !key.empty(),
+                "endpoint.api_key_env is \"" + variable + "\": that variable is not set");
         require(is_header_safe(key), "the API key in " + variable + " holds a line break");
         return key.empty() ? lines : lines + "Authorization: Bearer " + key + "\r\n";
     }
@@ -5067,7 +5654,9 @@ private:
         std::filesystem::create_directories(directory, ignored);
         static std::atomic<int> started{0};
         const int port = free_port();
-        const std::string log = directory + "/" + (arm_ == run_arm::baseline ? "baseline-" : "server-") + std::to_string(++started) + ".log";
+        const std::string log = directory + "/" +
+                                (arm_ == run_arm::baseline ? "baseline-" : "server-") +
+                                std::to_string(++started) + ".log";
         const long long began = now_ns();
         process_running_ = std::make_unique<server_process>(process_, port, log);
         endpoint_.url = "http://127.0.0.1:" + std::to_string(port);
@@ -5079,12 +5668,18 @@ private:
             const auto give_up = [&](const std::string& why) {
                 const std::string tail = process_running_->log_tail();
                 process_running_.reset();
-                return no_server("process \"" + printable(str(process_.command), 200) + "\" " + why + "; log " + log + " ends:\n" + (tail.empty() ? "(empty)" : tail));
+                return no_server("process \"" + printable(str(process_.command), 200) + "\" " +
+                                 why + "; log " + log + " ends:\n" +
+                                 (tail.empty() ? "(empty)" : tail));
             };
-            if (const std::string how = process_running_->how_it_ended(); !how.empty()) throw give_up(how + " before it was ready");
+            if (const std::string how = process_running_->how_it_ended(); !how.empty())
+                throw give_up(how + " before it was ready");
             if (waited > process_.ready_within.seconds())
-                throw give_up("was not ready within " + time_text(process_.ready_within.seconds()) + " (" + ready + " answered: " +
-                              (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) + ")");
+                throw give_up(
+                    "was not ready within " + time_text(process_.ready_within.seconds()) + " (" +
+                    ready + " answered: " +
+                    (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
+                    ")");
             if (interrupted.load()) throw give_up("was interrupted while starting");
             last = blocking_get(url, ready, "", std::min(2.0, process_.ready_within.seconds()));
             if (last.status == 200) break;
@@ -5097,17 +5692,24 @@ private:
         std::string wanted = facts_.kind == "process" ? str(process_.model) : str(endpoint_.model);
         if (wanted.empty() && facts_.kind != "simulated") wanted = environment("LLMBENCH_MODEL");
         const http_answer a = blocking_get(load_.url, base + "/models", load_.fields, 10);
-        if (a.status == 0) throw no_server("no server answers at " + str(endpoint_.url) + ": " + a.error);
+        if (a.status == 0)
+            throw no_server("no server answers at " + str(endpoint_.url) + ": " + a.error);
         if (wanted.empty()) {
             picojson::value v;
             std::vector<std::string> models;
             if (a.status == 200 && parse_json(a.body, v))
-                if (const picojson::value* data = member(v, "data"); data && data->is<picojson::array>())
-                    for (const picojson::value& m : data->get<picojson::array>()) models.push_back(string_member(m, "id"));
+                if (const picojson::value* data = member(v, "data");
+                    data && data->is<picojson::array>())
+                    for (const picojson::value& m : data->get<picojson::array>())
+                        models.push_back(string_member(m, "id"));
             std::string names;
-            for (const std::string& m : models) names += (names.empty() ? "" : ", ") + printable(m, 100);
-            require(models.size() == 1, "no model is named and " + str(endpoint_.url) + " lists " +
-                                            (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") + ": set .model or LLMBENCH_MODEL");
+            for (const std::string& m : models)
+                names += (names.empty() ? "" : ", ") + printable(m, 100);
+            require(
+                models.size() == 1,
+                "no model is named and " + str(endpoint_.url) + " lists " +
+                    (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") +
+                    ": set .model or LLMBENCH_MODEL");
             wanted = models[0];
         }
         load_.model = facts_.model = wanted;
@@ -5125,15 +5727,18 @@ private:
     double startup_s_ = not_a_number;
 };
 
-// ===== [E6] gates run ===============================================================================
+// ===== [E6] gates run ============================================================================
 
 /// Runs one load on as many threads as asked for and gathers what they saw.
-inline std::vector<finished_request> run_load(const load_order& order, load_state& state, repeat_data& into) {
-    const auto threads = static_cast<std::size_t>(std::max(1ll, static_cast<long long>(order.what->client.threads)));
+inline std::vector<finished_request> run_load(const load_order& order, load_state& state,
+                                              repeat_data& into) {
+    const auto threads =
+        static_cast<std::size_t>(std::max(1ll, static_cast<long long>(order.what->client.threads)));
     state.next = order.first;
     state.start_ns = now_ns() + 10000000;  // every thread is up by then
     std::vector<std::unique_ptr<load_worker>> workers;
-    for (std::size_t i = 0; i < threads; ++i) workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
+    for (std::size_t i = 0; i < threads; ++i)
+        workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
     std::vector<std::thread> running;
     for (std::size_t i = 1; i < threads; ++i) running.emplace_back([&w = *workers[i]] { w.run(); });
     workers[0]->run();
@@ -5146,7 +5751,8 @@ inline std::vector<finished_request> run_load(const load_order& order, load_stat
         into.coalesced_events += w->coalesced_events();
         into.cpu_share = std::max(into.cpu_share, w->cpu_share());
     }
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
     return all;
 }
 
@@ -5155,11 +5761,17 @@ inline std::string gone_reason(const std::vector<record>& records) {
     std::vector<const record*> measured;
     for (const record& r : records)
         if (is_measured(r)) measured.push_back(&r);
-    std::stable_sort(measured.begin(), measured.end(), [](const record* a, const record* b) { return a->scheduled_ns < b->scheduled_ns; });
+    std::stable_sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
+        return a->scheduled_ns < b->scheduled_ns;
+    });
     std::size_t trailing = 0;
-    while (trailing < measured.size() && measured[measured.size() - 1 - trailing]->status == request_status::connect) ++trailing;
-    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size()) return {};
-    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing, measured.size(), measured.back()->error.c_str());
+    while (trailing < measured.size() &&
+           measured[measured.size() - 1 - trailing]->status == request_status::connect)
+        ++trailing;
+    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
+        return {};
+    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
+                   measured.size(), measured.back()->error.c_str());
 }
 
 inline void note_rates(const plan& p, repeat_data& d) {
@@ -5169,7 +5781,9 @@ inline void note_rates(const plan& p, repeat_data& d) {
             planned_at.push_back(r.scheduled_ns);
             sent_at.push_back(r.dispatched_ns);
         }
-    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once || p.arrivals.max_in_flight > 0 || sent_at.size() < 2) return;
+    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
+        p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+        return;
     const auto span = [](const std::vector<long long>& at) {
         const auto [first, last] = std::minmax_element(at.begin(), at.end());
         return static_cast<double>(*last - *first) * 1e-9;
@@ -5181,7 +5795,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
 }
 
 /// One repeat of one arm.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat, int gate_number) {
+inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
+                              int gate_number) {
     repeat_data d;
     d.arm = arm;
     d.index = repeat;
@@ -5190,7 +5805,8 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     order.target = &target.load();
     order.arm = arm;
     order.repeat = repeat;
-    order.id_prefix = printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    order.id_prefix =
+        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
     d.startup_s = target.take_startup_s();
 
     load_state state;
@@ -5214,7 +5830,8 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         d.window_from_ns = state.start_ns;
         d.window_to_ns = last_end + 1;
     } else if (p.is_open_loop()) {
-        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests, p.duration_s, p.seed);
+        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
+                                              p.duration_s, p.seed);
         order.last = s.at.size();
         order.warmup = s.warmup;
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
@@ -5225,10 +5842,13 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         order.measured_by_time = p.warmup_s > 0;
         order.measured_from_ns = ns_of(p.warmup_s);
         order.warmup = static_cast<std::size_t>(p.warmup_requests);
-        order.last = p.requests > 0 ? order.warmup + static_cast<std::size_t>(p.requests) : static_cast<std::size_t>(-1) / 2;
-        if (p.warmup_s > 0 && p.requests > 0) order.last = static_cast<std::size_t>(p.requests) + 1000000;
+        order.last = p.requests > 0 ? order.warmup + static_cast<std::size_t>(p.requests)
+                                    : static_cast<std::size_t>(-1) / 2;
+        if (p.warmup_s > 0 && p.requests > 0)
+            order.last = static_cast<std::size_t>(p.requests) + 1000000;
         gather();
-        d.window_from_ns = std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
+        d.window_from_ns =
+            std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
         d.window_to_ns = state.exhausted_at.load();
     }
     for (finished_request& f : all) {
@@ -5249,9 +5869,11 @@ inline int exit_class_of(const std::vector<slo_verdict>& verdicts, inconclusive_
     bool fail = false, invalid = false, skip = false;
     for (const slo_verdict& v : verdicts) {
         if (v.what.is_advisory) continue;
-        fail |= v.outcome == verdict::fail || (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
+        fail |= v.outcome == verdict::fail ||
+                (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
         invalid |= v.outcome == verdict::invalid;
-        skip |= v.outcome == verdict::skipped || (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
+        skip |= v.outcome == verdict::skipped ||
+                (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
     }
     return fail ? 1 : invalid ? 3 : skip ? 77 : 0;
 }
@@ -5261,7 +5883,7 @@ inline int worse_exit(int a, int b) {
     return rank(a) <= rank(b) ? a : b;
 }
 
-// ===== [E7] session and doctest =====================================================================
+// ===== [E7] session and doctest ==================================================================
 
 /// All gates of this program, and the files they leave.
 class session {
@@ -5332,7 +5954,8 @@ private:
         std::filesystem::create_directories(dir);
         records_.open(dir / "records.jsonl", std::ios::binary | std::ios::trunc);
         events_.open(dir / "events.bin", std::ios::binary | std::ios::trunc);
-        if (!records_ || !events_) throw std::runtime_error("cannot write into the report directory " + dir.string());
+        if (!records_ || !events_)
+            throw std::runtime_error("cannot write into the report directory " + dir.string());
     }
     std::vector<std::shared_ptr<gate_report>> gates_{};
     environment_facts environment_;
@@ -5368,7 +5991,8 @@ inline std::string test_case_name() {
     return options && options->currentTest ? options->currentTest->m_name : "";
 }
 /// One assertion with our own text. REQUIRE throws where it fails.
-inline void assertion(doctest::assertType::Enum severity, const char* file, int line, const std::string& expression, bool failed, const std::string& text) {
+inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
+                      const std::string& expression, bool failed, const std::string& text) {
     doctest::detail::ResultBuilder builder(severity, file, line, expression.c_str());
     builder.m_failed = failed;
     builder.m_decomp = text.c_str();
@@ -5376,9 +6000,12 @@ inline void assertion(doctest::assertType::Enum severity, const char* file, int 
     builder.react();
 }
 /// A verdict under a severity, by the table of outcomes.
-inline void assert_verdict(doctest::assertType::Enum severity, const char* file, int line, const std::string& expression, const slo_verdict& v) {
-    const bool undecided_fails = v.outcome == verdict::inconclusive && inconclusive_policy() == inconclusive_means::fail;
-    const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid || undecided_fails;
+inline void assert_verdict(doctest::assertType::Enum severity, const char* file, int line,
+                           const std::string& expression, const slo_verdict& v) {
+    const bool undecided_fails =
+        v.outcome == verdict::inconclusive && inconclusive_policy() == inconclusive_means::fail;
+    const bool failed =
+        v.outcome == verdict::fail || v.outcome == verdict::invalid || undecided_fails;
     assertion(severity, file, line, expression, failed, verdict_line(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
@@ -5387,7 +6014,9 @@ inline void refuse_in_test(const char* file, int line, const char* verb, const s
 /// Only to learn whether doctest was asked a question instead of being run.
 struct question_listener : doctest::IReporter {
     explicit question_listener(const doctest::ContextOptions&) {}
-    void report_query(const doctest::QueryData&) override { session::of_this_program().only_asked = true; }
+    void report_query(const doctest::QueryData&) override {
+        session::of_this_program().only_asked = true;
+    }
     void test_run_start() override {}
     void test_run_end(const doctest::TestRunStats&) override {}
     void test_case_start(const doctest::TestCaseData&) override {}
@@ -5400,7 +6029,8 @@ struct question_listener : doctest::IReporter {
     void log_message(const doctest::MessageData&) override {}
     void test_case_skipped(const doctest::TestCaseData&) override {}
 };
-inline const int question_listener_registered = doctest::registerReporter<question_listener>("llmbench", 0, false);
+inline const int question_listener_registered =
+    doctest::registerReporter<question_listener>("llmbench", 0, false);
 #else
 inline bool inside_test_case() { return false; }
 inline std::string test_case_name() { return {}; }
@@ -5413,13 +6043,16 @@ inline void say(const std::string& s) { std::cout << s << std::flush; }
 inline std::string announcement(const gate_report& g) {
     const double seconds = expected_seconds(g.what);
     const double arms = g.what.has_baseline ? 2 : 1;
-    std::string t = "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
+    std::string t =
+        "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
     if (g.what.has_baseline) t += "; baseline " + target_text(g.baseline);
     t += "; " + repeats_text(g.what);
     if (seconds > 0) {
-        const double least = arms * seconds * (g.what.slos.empty() ? g.what.most_repeats : g.what.first_repeats);
+        const double least =
+            arms * seconds * (g.what.slos.empty() ? g.what.most_repeats : g.what.first_repeats);
         const double most = arms * seconds * g.what.most_repeats;
-        t += least < most ? printed(", about %.0f to %.0f s", least, most) : printed(", about %.0f s", most);
+        t += least < most ? printed(", about %.0f to %.0f s", least, most)
+                          : printed(", about %.0f s", most);
     }
     return t + "\n";
 }
@@ -5433,16 +6066,20 @@ inline void measure(gate_report& g, const scenario& s) {
     p.file = g.what.file;
     p.line = g.what.line;
     using shape = length_distribution::shape;
-    if (p.prompt_tokens.kind == shape::empirical) p.prompt_values = read_numbers(str(p.prompt_tokens.file), "workload.prompt_tokens");
-    if (p.output_tokens.kind == shape::empirical) p.output_values = read_numbers(str(p.output_tokens.file), "workload.output_tokens");
+    if (p.prompt_tokens.kind == shape::empirical)
+        p.prompt_values = read_numbers(str(p.prompt_tokens.file), "workload.prompt_tokens");
+    if (p.output_tokens.kind == shape::empirical)
+        p.output_values = read_numbers(str(p.output_tokens.file), "workload.output_tokens");
     inconclusive_policy();  // a bad value is refused before the load, not after it
     g.what = p;
     g.measured.slos = p.slos;
-    g.measured.short_outputs_expected = p.forces_length && p.output_tokens.kind == shape::fixed && p.output_tokens.a <= 1;
+    g.measured.short_outputs_expected =
+        p.forces_length && p.output_tokens.kind == shape::fixed && p.output_tokens.a <= 1;
 
     live_target candidate(s.target, run_arm::candidate);
     std::unique_ptr<live_target> baseline;
-    if (p.has_baseline) baseline = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+    if (p.has_baseline)
+        baseline = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
     const interrupt_guard signals;
     candidate.bring_up();
     g.target = candidate.facts();
@@ -5453,7 +6090,9 @@ inline void measure(gate_report& g, const scenario& s) {
     const auto repeat_on = [&](live_target& target, run_arm arm, int repeat) {
         if (repeat > 0) {
             if (target.restarts()) target.restart();
-            else std::this_thread::sleep_for(std::chrono::milliseconds(200));  // queues drain, caches settle
+            else
+                std::this_thread::sleep_for(
+                    std::chrono::milliseconds(200));  // queues drain, caches settle
         }
         auto& arm_data = arm == run_arm::baseline ? g.measured.baseline : g.measured.candidate;
         arm_data.push_back(run_repeat(p, target, arm, repeat, number));
@@ -5466,7 +6105,8 @@ inline void measure(gate_report& g, const scenario& s) {
         repeat_on(candidate, run_arm::candidate, repeat);
         if (baseline && !baseline_first) repeat_on(*baseline, run_arm::baseline, repeat);
         if (!gate_invalid_reason(g.measured).empty()) break;
-        if (repeat + 1 >= p.first_repeats && !p.slos.empty() && all_decided(judge_all(g.measured))) break;
+        if (repeat + 1 >= p.first_repeats && !p.slos.empty() && all_decided(judge_all(g.measured)))
+            break;
     }
     if (!p.slos.empty()) g.verdicts = judge_all(g.measured);
     g.self_check = self_check_of(g.measured);
@@ -5474,7 +6114,8 @@ inline void measure(gate_report& g, const scenario& s) {
 }
 
 /// Marks every SLO of a gate that never ran.
-inline void mark_unmeasured(gate_report& g, const scenario& s, verdict outcome, int exit_class, const std::string& why) {
+inline void mark_unmeasured(gate_report& g, const scenario& s, verdict outcome, int exit_class,
+                            const std::string& why) {
     g.refusal = why;
     g.exit_class = exit_class;
     g.verdicts.clear();
@@ -5519,7 +6160,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     return result_access::make(g);
 }
 
-// ===== [E8] public functions and main ===============================================================
+// ===== [E8] public functions and main ============================================================
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
 text::text(const char* s, size_type n) {
@@ -5557,7 +6198,8 @@ statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
     case statistic_kind::min: s.name = "min(" + of + ")"; break;
     case statistic_kind::percentile:
         if (q == 0.999) s.name = "p999(" + of + ")";
-        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99) s.name = printed("p%.0f(%s)", percent, of.c_str());
+        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
+            s.name = printed("p%.0f(%s)", percent, of.c_str());
         else s.name = printed("percentile(%s, %g)", of.c_str(), q);
         break;
     }
@@ -5575,7 +6217,8 @@ statistic_data make_gauge(statistic_kind kind, const text& gauge) {
     s.kind = kind;
     s.metric = metric_id::server_metric;
     s.gauge = gauge;
-    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" + str(gauge) + "\"))";
+    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" +
+             str(gauge) + "\"))";
     return s;
 }
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
@@ -5583,7 +6226,8 @@ list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
     steps.push_back({predicate_step::op_kind::compare, metric, at_most, bound});
     return steps;
 }
-list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b, bool both) {
+list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
+                             bool both) {
     list<predicate_step> steps = a;
     for (const predicate_step& s : b) steps.push_back(s);
     predicate_step op;
@@ -5592,7 +6236,8 @@ list<predicate_step> combine(const list<predicate_step>& a, const list<predicate
     return steps;
 }
 text comparison_text(metric_id metric, bool at_most, double bound) {
-    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") + limit_text(metric, bound);
+    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") +
+           limit_text(metric, bound);
 }
 
 estimate_t estimate(const box& data, const statistic_data& what) {
@@ -5602,17 +6247,20 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     slo s;
     s.what = what;
     s.bound = 0.5;  // any limit: the estimate and its interval do not depend on it
-    const slo_verdict v = is_share(what.metric) ? judge_share((*held)->measured, s) : judge_values((*held)->measured, s);
+    const slo_verdict v = is_share(what.metric) ? judge_share((*held)->measured, s)
+                                                : judge_values((*held)->measured, s);
     return v.estimate;
 }
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
-void assert_slo(doctest::assertType::Enum severity, const char* file, int line, const char* expression, const result& r, const slo& s) {
+void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
+                const char* expression, const result& r, const slo& s) {
     const std::shared_ptr<gate_report> g = result_access::report_of(r);
     const auto real = s.is_advisory ? doctest::assertType::DT_WARN : severity;
     if (!g || !g->refusal.empty()) {
         if (g && g->exit_class == 77) return;
-        return assertion(real, file, line, expression, true, "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
+        return assertion(real, file, line, expression, true,
+                         "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
     }
     slo judged_slo = s;
     judged_slo.is_advisory = real == doctest::assertType::DT_WARN;
@@ -5637,7 +6285,8 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line, 
 
 detail::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
-    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor) : detail::limit_text(what.metric, bound);
+    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
+                                         : detail::limit_text(what.metric, bound);
     const std::string whole = detail::str(what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
@@ -5655,16 +6304,22 @@ inline open_loop open_loop_of(arrival_kind kind, double rate) {
     return open_loop(d);
 }
 }  // namespace detail
-open_loop constant(request_rate rate) { return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second); }
-open_loop poisson(request_rate rate) { return detail::open_loop_of(detail::arrival_kind::poisson, rate.per_second); }
+open_loop constant(request_rate rate) {
+    return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second);
+}
+open_loop poisson(request_rate rate) {
+    return detail::open_loop_of(detail::arrival_kind::poisson, rate.per_second);
+}
 open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, 0); }
 open_loop gamma(request_rate rate, double burstiness) {
-    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
+    detail::arrival_data d =
+        detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
     d.burstiness = burstiness;
     return open_loop(d);
 }
 open_loop ramp(request_rate from, request_rate to, time_span over) {
-    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::ramp, from.per_second).data();
+    detail::arrival_data d =
+        detail::open_loop_of(detail::arrival_kind::ramp, from.per_second).data();
     d.rate_to = to.per_second;
     d.over_s = over.seconds();
     return open_loop(d);
@@ -5712,7 +6367,8 @@ const char* to_string(verdict v) {
 
 detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
 detail::text slo_verdict::explain() const {
-    return detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " + detail::str(arithmetic);
+    return detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
+           detail::str(arithmetic);
 }
 
 slo_verdict judge(const result& r, const slo& s) {
@@ -5735,7 +6391,8 @@ int serve_simulated(const engine& e, int port) {
     try {
         const detail::simulated_host host(e, port);
         detail::say("listening on " + host.url() + "\n");
-        while (!detail::interrupted.load()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        while (!detail::interrupted.load())
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } catch (const std::exception& error) {
         std::cerr << "llmbench: cannot serve on port " << port << ": " << error.what() << "\n";
         return 1;
@@ -5743,14 +6400,18 @@ int serve_simulated(const engine& e, int port) {
     return 0;
 }
 int exit_code() { return detail::session::of_this_program().exit_code(); }
-result run(const scenario& s, const char* file, int line) { return detail::measured_result(s, file, line, "run"); }
+result run(const scenario& s, const char* file, int line) {
+    return detail::measured_result(s, file, line, "run");
+}
 result gate(const scenario& s, const char* file, int line) {
     const result r = detail::measured_result(s, file, line, "gate");
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
     const auto g = detail::result_access::report_of(r);
     if (detail::inside_test_case() && g->refusal.empty())
         for (const slo_verdict& v : g->verdicts)
-            detail::assert_verdict(v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK, file, line, detail::str(v.what.text()), v);
+            detail::assert_verdict(
+                v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
+                file, line, detail::str(v.what.text()), v);
 #endif
     return r;
 }

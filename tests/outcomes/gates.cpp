@@ -63,10 +63,12 @@ TEST_CASE("process never ready") {
     gate(quick(process{.command = "echo still loading; exec sleep 60", .ready_within = 1_s}, within_reach()));
 }
 
-// $SERVER PORT starts a simulated server, with a grandchild that a plain kill would leave behind.
-TEST_CASE("process with a child") {
-    gate(quick(process{.command = "sleep 613 & \"$SERVER\" serve {port}"}, within_reach()));
-}
+// `$SERVER serve PORT` is a simulated server. The shell and the sleeper beside it are what a kill of
+// the server alone would leave behind; the sleeper's process id goes to $CHILD.
+static const process server_with_child = {
+    .command = "sleep 600 & echo $! > \"$CHILD\"; \"$SERVER\" serve {port}"};
+
+TEST_CASE("process with a child") { gate(quick(server_with_child, within_reach())); }
 
 TEST_CASE("process crashes") {
     scenario s = quick(process{.command = "\"$SERVER\" serve {port} & sleep 0.7; kill -9 $!"}, within_reach());
@@ -76,12 +78,16 @@ TEST_CASE("process crashes") {
 
 // ---- long enough to be interrupted
 
-TEST_CASE("long") {
-    scenario s = quick(process{.command = "sleep 617 & \"$SERVER\" serve {port}"}, within_reach());
+static scenario one_minute(const process& target) {
+    scenario s = quick(target, within_reach());
     s.requests = 0;
     s.duration = 60_s;
-    gate(s);
+    return s;
 }
+
+TEST_CASE("long with a child") { gate(one_minute(server_with_child)); }
+
+TEST_CASE("long") { gate(one_minute({.command = "\"$SERVER\" serve {port}"})); }
 
 // ---- assertions of one's own on a run
 

@@ -1,0 +1,216 @@
+#!/usr/bin/env bash
+# How gates end: exit codes, what is said, what is left behind.
+#   tests/outcomes/run.sh GATES OWN_MAIN NO_DOCTEST        the programs built from this folder
+set -euo pipefail
+gates=$(realpath "${1:?usage: run.sh GATES OWN_MAIN NO_DOCTEST}")
+own_main=$(realpath "$2")
+no_doctest=$(realpath "$3")
+source=$(cd "$(dirname "$0")" && pwd)/gates.cpp
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset "${!LLMBENCH_@}"
+export LLMBENCH_REPORT_DIR=$work/report
+export SERVER=$no_doctest CHILD=$work/child
+closed=http://127.0.0.1:1  # nothing listens there
+log=$work/log
+passed=0 failed=0 what=
+
+ok() { passed=$((passed + 1)); }
+wrong() {
+    failed=$((failed + 1))
+    echo "WRONG: $what: $1"
+    sed 's/^/    | /' "$log"
+}
+
+# ends STATUS COMMAND...: it exits so; what it said is in $log
+ends() {
+    local wanted=$1 status=0
+    shift
+    what="${*/#$work/...}"
+    rm -rf "$LLMBENCH_REPORT_DIR" "$CHILD"
+    "$@" > "$log" 2>&1 || status=$?
+    if ((status == wanted)); then ok; else wrong "exit code $status instead of $wanted"; fi
+}
+# cases STATUS NAMES [VARIABLE=VALUE...]: so does the program with these test cases
+cases() { ends "$1" env "${@:3}" "$gates" --test-case="$2"; }
+
+says() {
+    local text
+    for text in "$@"; do
+        if grep -qF -- "$text" "$log"; then ok; else wrong "it does not say: $text"; fi
+    done
+}
+says_not() { if grep -qF -- "$1" "$log"; then wrong "it says: $1"; else ok; fi; }
+says_like() { if grep -qE -- "$1" "$log"; then ok; else wrong "nothing it says matches: $1"; fi; }
+reported() {
+    local file
+    for file in result.json records.jsonl events.bin junit.xml summary.md report.html; do
+        if [[ -s $LLMBENCH_REPORT_DIR/$file ]]; then ok; else wrong "the report has no $file"; fi
+    done
+}
+# summary_says TEXT: the file that a pull request would show
+summary_says() {
+    if grep -qF -- "$1" "$LLMBENCH_REPORT_DIR/summary.md"; then ok
+    else wrong "summary.md does not say: $1"; fi
+}
+line_of() { grep -nF "$1" "$source" | cut -d: -f1; }
+
+# alive PID: it runs, and is not merely waiting to be reaped
+alive() { [[ -r /proc/$1/stat && $(sed 's/.*) //' "/proc/$1/stat") != Z* ]]; }
+child_is_gone() {
+    local pid
+    pid=$(< "$CHILD")
+    if alive "$pid"; then wrong "the grandchild $pid is still there"; kill "$pid"; else ok; fi
+}
+
+# ---- one gate, one outcome
+
+cases 0 "pass"
+says "PASS" "mean(tpot) <= 1 s" "SUCCESS!"
+reported
+cases 1 "miss"
+says "gates.cpp:$(line_of 'TEST_CASE("miss")'): ERROR: CHECK( mean(tpot) <= 0.5 ms )"
+says_like 'FAIL +mean\(tpot\) <= 0\.5 ms +[0-9.]+ ms \[[0-9.]+ ms, [0-9.]+ ms\], [0-9.]+ % outside the limit'
+reported
+cases 0 "advisory miss"
+says "WARNING: WARN( advisory(mean(tpot) <= 0.5 ms) )"
+
+cases 0 "inconclusive"
+says "INCONCLUSIVE" "error_rate <= 0.5 %" "would pass"
+summary_says "green does not mean shown"
+cases 0 "inconclusive" LLMBENCH_INCONCLUSIVE=warn
+cases 1 "inconclusive" LLMBENCH_INCONCLUSIVE=fail
+says "gates.cpp:" "ERROR: CHECK( error_rate <= 0.5 % )"
+cases 77 "inconclusive" LLMBENCH_INCONCLUSIVE=skip
+
+# ---- refused: the question is at fault
+
+cases 2 "refused"
+says "below saturation a throughput only measures the arrival rate" "output_throughput >= 400 tok/s"
+says "gates.cpp:$(($(line_of 'TEST_CASE("refused")') + 3)): ERROR"
+cases 2 "default target"
+says "LLMBENCH_URL" "endpoint{" "simulated()"
+cases 2 "default target" LLMBENCH_URL=nonsense
+says 'LLMBENCH_URL is "nonsense"'
+cases 2 "refused CHECK_SLO"
+says "p99(ttft) needs at least 300 measured requests"
+cases 2 "pass" LLMBENCH_SEED=many
+says 'LLMBENCH_SEED is "many": it must be a whole number above 0'
+cases 2 "pass" LLMBENCH_SEED=0
+cases 2 "pass" LLMBENCH_INCONCLUSIVE=green
+says 'LLMBENCH_INCONCLUSIVE is "green": it must be warn, fail or skip'
+
+# ---- invalid: the server is not there, or ends
+
+cases 3 "default target" LLMBENCH_URL=$closed
+says "$closed" "Connection refused"
+cases 77 "default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+says "skipped"
+cases 3 "server gone"
+says "INVALID" "it went away"
+reported
+cases 3 "server fails always"
+says "none of 40 requests succeeded" "HTTP 500: an error that was asked for"
+cases 1 "server sheds load"
+says_like 'PASS +mean\(tpot\)'
+says_like 'FAIL +error_rate <= 1 %'
+cases 3 "process ends at once"
+says "exited with status 4 before it was ready" "the model file is broken"
+cases 3 "process never ready"
+says "was not ready within 1 s" "still loading"
+cases 3 "process crashes"
+says "INVALID" "the server process exited"
+
+# ---- several gates: 1 before 2 before 3 before 77 before 0
+
+cases 1 "pass,miss"
+cases 1 "miss,server gone"
+cases 1 "miss,refused"
+cases 2 "refused,server gone"
+cases 3 "server gone,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+cases 77 "pass,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+cases 1 "miss,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+
+# ---- assertions of one's own
+
+cases 0 "assertions hold"
+cases 1 "CHECK_SLO misses"
+says "gates.cpp:$(($(line_of 'TEST_CASE("CHECK_SLO misses")') + 2)): ERROR: CHECK(" "mean(tpot) <= 0.5_ms"
+says "after the check"
+cases 1 "REQUIRE_SLO misses"
+says "FATAL ERROR: REQUIRE("
+says_not "after the requirement"
+cases 0 "WARN_SLO misses"
+says "WARNING: WARN(" "after the warning"
+cases 1 "a plain CHECK fails"
+cases 0 "run does not assert"
+says_like 'FAIL +mean\(tpot\) <= 0\.5 ms'
+
+# ---- doctest's own questions; a run without a gate is not green
+
+for option in --help --version --count --list-test-cases --list-test-suites --list-reporters; do
+    ends 0 "$gates" "$option"
+done
+cases 2 "a name that no test case has"
+says "no gate was run"
+ends 2 "$gates" --test-suite=typo
+cases 2 "no gate in it"
+
+# ---- processes and signals
+
+cases 0 "process with a child"
+child_is_gone
+
+# start NAME: a long gate in the background, $pid, that has begun to measure
+start() {
+    rm -rf "$LLMBENCH_REPORT_DIR" "$CHILD"
+    "$gates" --test-case="$1" > "$log" 2>&1 &
+    pid=$!
+    for ((i = 0; i < 200; i++)); do
+        if grep -q "^  process at " "$log"; then break; fi
+        sleep 0.05
+    done
+    sleep 0.5
+}
+for signal in INT TERM; do
+    what="SIG$signal during a run"
+    start "long with a child"
+    kill "-$signal" "$pid"
+    status=0
+    wait "$pid" || status=$?
+    if ((status == 3 || status == 1)); then ok; else wrong "exit code $status"; fi
+    says "interrupted"
+    reported
+    child_is_gone
+done
+
+what="SIGKILL during a run"
+start "long"
+port=$(sed -n 's|^  process at http://127.0.0.1:\([0-9]*\),.*|\1|p' "$log")
+if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then ok; else wrong "no server to begin with"; fi
+kill -KILL "$pid"
+wait "$pid" 2> /dev/null || true
+sleep 0.2
+if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then wrong "the server lives on"; else ok; fi
+
+# ---- other mains
+
+ends 0 "$own_main" --test-case=pass
+for name in miss "server gone" refused; do
+    ends 1 "$own_main" --test-case="$name"
+    says "own_main.cpp:" "ERROR: CHECK("
+done
+reported_by_no_doctest() { says "verdict: $1" "judged afterwards: pass, fail"; }
+ends 0 "$no_doctest" pass
+reported_by_no_doctest pass
+ends 1 "$no_doctest" miss
+reported_by_no_doctest fail
+ends 0 "$no_doctest" judged
+says "judged afterwards: pass, fail"
+ends 2 "$no_doctest" refused
+says "exception: neither requests nor duration is set"
+ends 3 "$no_doctest" gone
+says "exception: no server answers at $closed"
+
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,584 @@
+// [E3] load generator and [E6] gates run: when requests go out, and what a run leaves on the disk.
+// Against the simulated server, with an engine that answers within milliseconds.
+#include "llmbench.hpp"
+
+#include "support/scripted_server.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace std::chrono_literals;
+namespace lb = llmbench::detail;
+
+namespace {
+
+/// A token takes 2 ms; nothing is left to chance.
+const engine quick = {.slots = 64, .decode_step = 2_ms, .step_per_sequence = 0_ms,
+                      .prefill_per_token = 0_ms, .jitter = 0};
+
+/// 40 short requests, once.
+scenario short_requests(const arrival_pattern& arrivals) {
+    return {.target = simulated(quick),
+            .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(3)},
+            .arrivals = arrivals,
+            .warmup = 0,
+            .requests = 40,
+            .repeats = 1,
+            .limits = {.first_event = 20_s, .between_events = 20_s, .total = 40_s, .drain = 20_s}};
+}
+
+using records = std::vector<record>;
+records all_ok(const result& r) {
+    records out(r.requests().begin(), r.requests().end());
+    for (const record& x : out) {
+        CAPTURE(x.id);
+        CAPTURE(x.error);
+        CHECK(x.status == request_status::ok);
+    }
+    return out;
+}
+records phase_of(const records& all, run_phase phase) {
+    records out;
+    for (const record& r : all)
+        if (r.phase == phase) out.push_back(r);
+    return out;
+}
+records repeat_of(const records& all, int repeat) {
+    records out;
+    for (const record& r : all)
+        if (r.repeat == repeat) out.push_back(r);
+    return out;
+}
+
+long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+double seconds(long long ns) { return static_cast<double>(ns) * 1e-9; }
+
+template <class F>
+long long most(const records& all, F of) {
+    long long x = of(all.at(0));
+    for (const record& r : all) x = std::max(x, of(r));
+    return x;
+}
+template <class F>
+long long least(const records& all, F of) {
+    return -most(all, [&](const record& r) { return -of(r); });
+}
+long long scheduled(const record& r) { return r.scheduled_ns; }
+long long dispatched(const record& r) { return r.dispatched_ns; }
+long long ended(const record& r) { return r.end_ns; }
+
+template <class F>
+long long median(const records& all, F of) {
+    std::vector<long long> x;
+    for (const record& r : all) x.push_back(of(r));
+    std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
+    return x.at(x.size() / 2);
+}
+
+/// The most requests that were dispatched and not yet answered at one time.
+int most_in_flight(const records& all) {
+    std::vector<std::pair<long long, int>> changes;
+    for (const record& r : all) {
+        changes.emplace_back(r.dispatched_ns, 1);
+        changes.emplace_back(r.end_ns, -1);
+    }
+    std::sort(changes.begin(), changes.end());  // at the same time an end comes first
+    int now = 0, highest = 0;
+    for (const auto& [at, change] : changes) highest = std::max(highest, now += change);
+    return highest;
+}
+
+std::set<std::size_t> indices(const records& all) {
+    std::set<std::size_t> out;
+    for (const record& r : all) {
+        const std::string id = r.id;
+        CHECK(out.insert(std::stoul(id.substr(id.rfind('-') + 1))).second);
+    }
+    return out;
+}
+std::set<std::size_t> from_0_to(std::size_t n) {
+    std::set<std::size_t> out;
+    for (std::size_t i = 0; i < n; ++i) out.insert(i);
+    return out;
+}
+
+/// The load goes out as planned: nothing early, and the rate that was asked for. The lateness of a
+/// single send is the machine's affair; that it does not grow is ours.
+void check_follows(const records& all, const lb::schedule& plan) {
+    REQUIRE(all.size() == plan.at.size());
+    const long long start = all[0].scheduled_ns - ns_of(plan.at[0]);
+    bool as_planned = true, none_early = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        as_planned &= all[i].scheduled_ns == start + ns_of(plan.at[i]);
+        none_early &= all[i].dispatched_ns >= all[i].scheduled_ns;
+    }
+    CHECK(as_planned);
+    CHECK(none_early);
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    const auto lateness = [](const record& r) { return r.dispatched_ns - r.scheduled_ns; };
+    const long long growth = median({middle, all.end()}, lateness) - median({all.begin(), middle}, lateness);
+    const long long length = all.back().scheduled_ns - all.front().scheduled_ns;
+    CHECK(std::abs(seconds(growth)) <= 0.005 * seconds(length));
+}
+lb::schedule schedule_of(const open_loop& o, long long n) {
+    return lb::open_loop_schedule(o.data(), 0, 0, n, 0, 1);
+}
+
+}  // namespace
+
+// ---- open loops
+
+TEST_CASE("Poisson requests leave when they are due, at the rate asked for") {
+    scenario s = short_requests(poisson(50_rps));
+    s.requests = 120;
+    const result r = run(s);
+    const records all = all_ok(r);
+    check_follows(all, schedule_of(poisson(50_rps), 120));
+    CHECK(r.self_check().asked_rate == doctest::Approx(50));
+    // 120 requests at 50 a second take 2.4 s, however they are spread.
+    CHECK(seconds(all.back().scheduled_ns - all.front().scheduled_ns) < 2.4);
+    CHECK(seconds(all.back().scheduled_ns - all.front().scheduled_ns) > 2.2);
+}
+
+TEST_CASE("constant and gamma requests leave when they are due") {
+    for (const open_loop& o : {constant(100_rps), gamma(100_rps, 0.25)}) {
+        CAPTURE(static_cast<int>(o.data().kind));
+        scenario s = short_requests(o);
+        s.requests = 100;
+        check_follows(all_ok(run(s)), schedule_of(o, 100));
+    }
+}
+
+TEST_CASE("a ramp and stages leave when they are due") {
+    const open_loop rising = ramp(50_rps, 150_rps, 1_s);
+    scenario s = short_requests(rising);
+    s.requests = 60;
+    check_follows(all_ok(run(s)), schedule_of(rising, 60));
+
+    const open_loop staged = steps({{100_rps, 300_ms}, {50_rps, 400_ms}});
+    s = short_requests(staged);
+    s.requests = 0;
+    check_follows(all_ok(run(s)), schedule_of(staged, 0));
+}
+
+TEST_CASE("sends that are spun for are not early either") {
+    scenario s = short_requests(constant(100_rps));
+    s.client = {.spin = true};
+    for (const record& r : all_ok(run(s))) CHECK(r.dispatched_ns >= r.scheduled_ns);
+}
+
+TEST_CASE("all_at_once sends everything at the start, after the warm-up was answered") {
+    scenario s = short_requests(all_at_once());
+    s.warmup = 5;
+    const records all = all_ok(run(s));
+    const records warm = phase_of(all, run_phase::warmup), measured = phase_of(all, run_phase::measure);
+    REQUIRE(warm.size() == 5);
+    REQUIRE(measured.size() == 40);
+    CHECK(most(warm, ended) < least(measured, dispatched));
+    CHECK(most(warm, ended) < least(measured, scheduled));
+    CHECK(most(measured, scheduled) == least(measured, scheduled));
+    CHECK(most_in_flight(measured) == 40);
+}
+
+TEST_CASE("a duration ends an open loop") {
+    scenario s = short_requests(constant(100_rps));
+    s.requests = 0;
+    s.duration = 300_ms;
+    CHECK(all_ok(run(s)).size() == 30);
+    s.requests = 20;  // whichever comes first
+    CHECK(all_ok(run(s)).size() == 20);
+    s.requests = 40;
+    CHECK(all_ok(run(s)).size() == 30);
+}
+
+TEST_CASE("the warm-up of an open loop comes first and is extra") {
+    scenario s = short_requests(constant(200_rps));
+    s.warmup = 7;
+    records all = all_ok(run(s));
+    REQUIRE(all.size() == 47);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        CHECK(all[i].phase == (i < 7 ? run_phase::warmup : run_phase::measure));
+
+    s.warmup = 100_ms;
+    all = all_ok(run(s));
+    CHECK(phase_of(all, run_phase::warmup).size() == 20);
+    CHECK(phase_of(all, run_phase::measure).size() == 40);
+}
+
+// ---- a cap on requests in flight
+
+TEST_CASE("max_in_flight holds, and the waiting counts as latency") {
+    // Two at a time, at least 6 ms each: 60 requests take 180 ms, and are all due within 60 ms.
+    scenario s = short_requests(constant(1000_rps).max_in_flight(2));
+    s.requests = 60;
+    const result r = run(s);
+    const records all = all_ok(r);
+    REQUIRE(all.size() == 60);
+    CHECK(most_in_flight(all) == 2);
+    const auto waiting = [](const record& x) { return x.dispatched_ns - x.scheduled_ns; };
+    CHECK(seconds(waiting(all.back())) > 0.05);
+    CHECK(seconds(median(all, waiting)) > 0.02);
+    for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i].dispatched_ns >= all[i - 1].dispatched_ns);
+    const auto waited = [](const record& x) { return x.first_token_ns - x.scheduled_ns; };
+    CHECK(r.estimate(p50(ttft)).value >= 0.9 * seconds(median(all, waiting)));
+    CHECK(r.estimate(max(ttft)).value == doctest::Approx(seconds(most(all, waited))));
+    // Deliberate waiting is not the client's lateness.
+    CHECK(r.self_check().lateness_p50 < seconds(median(all, waiting)));
+}
+
+TEST_CASE("max_in_flight holds where answers and due requests come at the same moment") {
+    scenario s = short_requests(constant(2000_rps).max_in_flight(3));
+    s.workload = synthetic{.prompt_tokens = fixed(4), .output_tokens = fixed(1)};
+    s.requests = 1500;
+    const records all = all_ok(run(s));
+    REQUIRE(all.size() == 1500);
+    CHECK(most_in_flight(all) <= 3);
+    bool in_order = true;
+    for (std::size_t i = 1; i < all.size(); ++i) in_order &= all[i].dispatched_ns >= all[i - 1].dispatched_ns;
+    CHECK(in_order);
+}
+
+TEST_CASE("max_in_flight is shared between threads") {
+    for (const int cap : {5, 2, 1}) {
+        CAPTURE(cap);
+        scenario s = short_requests(constant(1000_rps).max_in_flight(cap));
+        s.client = {.threads = 2};
+        CHECK(most_in_flight(all_ok(run(s))) <= cap);
+    }
+}
+
+// ---- users
+
+TEST_CASE("users are never more than there are, and never fewer without a reason") {
+    const records all = all_ok(run(short_requests(closed_loop(4))));
+    REQUIRE(all.size() == 40);
+    CHECK(most_in_flight(all) == 4);
+    CHECK(indices(all) == from_0_to(40));
+}
+
+TEST_CASE("a user is ready when the answer came, or a pause later") {
+    for (const double think : {0.0, 0.015}) {
+        CAPTURE(think);
+        scenario s = short_requests(closed_loop(1).think(lb::time_span::from_seconds(think)));
+        s.requests = 10;
+        const records all = all_ok(run(s));
+        REQUIRE(all.size() == 10);
+        for (std::size_t i = 1; i < all.size(); ++i) {
+            CHECK(all[i].scheduled_ns == all[i - 1].end_ns + ns_of(think));
+            CHECK(all[i].dispatched_ns >= all[i].scheduled_ns);
+        }
+    }
+}
+
+TEST_CASE("users start one after the other over their ramp") {
+    // Who was answered thinks so long that nobody comes twice.
+    scenario s = short_requests(closed_loop(4).ramp(200_ms).think(500_ms));
+    s.requests = 4;
+    const records all = all_ok(run(s));
+    REQUIRE(all.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(all[i].scheduled_ns == all[0].scheduled_ns + ns_of(0.05 * static_cast<double>(i)));
+        CHECK(all[i].dispatched_ns >= all[i].scheduled_ns);
+    }
+}
+
+TEST_CASE("the warm-up of users is a number of requests or a time") {
+    scenario s = short_requests(closed_loop(3));
+    s.warmup = 6;
+    records all = all_ok(run(s));
+    CHECK(phase_of(all, run_phase::warmup).size() == 6);
+    CHECK(phase_of(all, run_phase::measure).size() == 40);
+
+    s.warmup = 100_ms;
+    s.requests = 0;
+    s.duration = 100_ms;
+    all = all_ok(run(s));
+    const records warm = phase_of(all, run_phase::warmup), measured = phase_of(all, run_phase::measure);
+    REQUIRE(!warm.empty());
+    REQUIRE(!measured.empty());
+    CHECK(most(warm, scheduled) < least(measured, scheduled));
+    CHECK(least(measured, scheduled) - least(warm, scheduled) >= ns_of(0.1));
+}
+
+TEST_CASE("users who warm up for a time send as many measured requests as asked for") {
+    scenario s = short_requests(closed_loop(3));
+    s.warmup = 50_ms;
+    s.requests = 12;
+    s.duration = 3_s;  // ends the test should they send more
+    CHECK(phase_of(all_ok(run(s)), run_phase::measure).size() == 12);
+}
+
+TEST_CASE("a duration ends users") {
+    scenario s = short_requests(closed_loop(2));
+    s.requests = 0;
+    s.duration = 300_ms;
+    const records all = all_ok(run(s));
+    REQUIRE(!all.empty());
+    CHECK(most(all, scheduled) - least(all, dispatched) < ns_of(0.3));
+}
+
+// ---- threads and repeats
+
+TEST_CASE("two threads send what one would send") {
+    for (const arrival_pattern& a : {arrival_pattern(poisson(200_rps)), arrival_pattern(closed_loop(5)),
+                                     arrival_pattern(all_at_once())}) {
+        CAPTURE(static_cast<int>(a.data().kind));
+        scenario s = short_requests(a);
+        s.warmup = 3;
+        s.client = {.threads = 2};
+        const records all = all_ok(run(s));
+        CHECK(indices(all) == from_0_to(43));
+        CHECK(phase_of(all, run_phase::warmup).size() == 3);
+        for (const record& r : all) CHECK(r.dispatched_ns >= r.scheduled_ns);
+    }
+    scenario s = short_requests(poisson(200_rps));
+    s.client = {.threads = 2};
+    check_follows(all_ok(run(s)), schedule_of(poisson(200_rps), 40));
+}
+
+TEST_CASE("repeats send the same lengths at the same times, in other words") {
+    scenario s = short_requests(poisson(100_rps));
+    s.workload = synthetic{.prompt_tokens = uniform(5, 50), .output_tokens = uniform(2, 6)};
+    s.repeats = 2;
+    const records all = all_ok(run(s));
+    const records a = repeat_of(all, 0), b = repeat_of(all, 1);
+    REQUIRE(a.size() == 40);
+    REQUIRE(b.size() == 40);
+    std::set<int> lengths;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        CHECK(a[i].scheduled_ns - a[0].scheduled_ns == b[i].scheduled_ns - b[0].scheduled_ns);
+        CHECK(a[i].prompt_tokens == b[i].prompt_tokens);
+        CHECK(a[i].output_tokens == b[i].output_tokens);
+        CHECK(a[i].prompt_tokens >= 5);
+        CHECK(a[i].prompt_tokens <= 50);
+        CHECK(a[i].output_tokens >= 2);
+        CHECK(a[i].output_tokens <= 6);
+        lengths.insert(a[i].prompt_tokens);
+    }
+    CHECK(lengths.size() > 10);
+
+    const scripted::server server;
+    s.target = endpoint{.url = server.url()};
+    s.arrivals = closed_loop(1);
+    s.requests = 10;
+    run(s);
+    const std::vector<scripted::request> log = server.log();
+    REQUIRE(log.size() == 20);
+    for (std::size_t i = 0; i < 10; ++i) {
+        CHECK(log[i].body != log[i + 10].body);
+        CHECK(std::count(log[i].body.begin(), log[i].body.end(), ' ') ==
+              std::count(log[i + 10].body.begin(), log[i + 10].body.end(), ' '));
+    }
+}
+
+// ---- what a run leaves
+
+namespace {
+
+std::filesystem::path report_file(const char* name) {
+    const char* set = std::getenv("LLMBENCH_REPORT_DIR");
+    return std::filesystem::path(set && *set ? set : "llmbench-report") / name;
+}
+std::string content_of(const char* name) {
+    std::ifstream in(report_file(name), std::ios::binary);
+    REQUIRE(in.good());
+    std::stringstream all;
+    all << in.rdbuf();
+    return all.str();
+}
+picojson::value parsed(const std::string& json) {
+    picojson::value v;
+    const std::string wrong = picojson::parse(v, json);
+    REQUIRE(wrong == "");
+    return v;
+}
+struct line_of_records {
+    picojson::value what;
+    std::size_t number = 0;  // in the file
+};
+std::vector<line_of_records> lines_of(const std::string& gate) {
+    std::vector<line_of_records> out;
+    std::istringstream in(content_of("records.jsonl"));
+    std::string line;
+    for (std::size_t n = 0; std::getline(in, line); ++n) {
+        const picojson::value v = parsed(line);
+        if (v.get("gate").to_str() == gate) out.push_back({v, n});
+    }
+    return out;
+}
+picojson::value gate_named(const std::string& name) {
+    const picojson::value all = parsed(content_of("result.json"));
+    for (const picojson::value& g : all.get("gates").get<picojson::array>())
+        if (g.get("name").to_str() == name) return g;
+    return {};
+}
+int count_of(const std::string& text, const std::string& part) {
+    int n = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+    return n;
+}
+
+}  // namespace
+
+TEST_CASE("every request of a run is a line of records.jsonl") {
+    const scripted::server server({scripted::healthy(), {scripted::close()}, scripted::healthy(2)});
+    scenario s = short_requests(closed_loop(1));
+    s.name = "records \"on\" disk";
+    s.target = endpoint{.url = server.url()};
+    s.warmup = 1;
+    s.requests = 4;
+    s.repeats = 2;
+    const result r = run(s);
+    CHECK(r.name() == s.name);
+    const std::vector<line_of_records> lines = lines_of("records \"on\" disk");
+    REQUIRE(lines.size() == 10);
+    REQUIRE(r.requests().size() == 10);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const picojson::value& line = lines[i].what;
+        const record& x = r.requests()[i];
+        CAPTURE(line.serialize());
+        const auto same = [&](const char* field, const detail::text& v) {
+            if (v.empty()) return line.get(field).is<picojson::null>();
+            return line.get(field).to_str() == std::string(v);
+        };
+        const auto is = [&](const char* field, long long v) {
+            return line.get(field).get<double>() == static_cast<double>(v);
+        };
+        const auto when = [&](const char* field, long long v) {
+            return v == 0 ? line.get(field).is<picojson::null>() : is(field, v);
+        };
+        CHECK(line.get<picojson::object>().size() == 21);
+        CHECK(same("id", x.id));
+        CHECK(same("arm", "candidate"));
+        CHECK(is("repeat", x.repeat));
+        CHECK(same("phase", to_string(x.phase)));
+        CHECK(when("scheduled_ns", x.scheduled_ns));
+        CHECK(when("dispatched_ns", x.dispatched_ns));
+        CHECK(when("connected_ns", x.connected_ns));
+        CHECK(when("sent_ns", x.sent_ns));
+        CHECK(when("first_token_ns", x.first_token_ns));
+        CHECK(when("last_token_ns", x.last_token_ns));
+        CHECK(when("end_ns", x.end_ns));
+        CHECK(is("prompt_tokens", x.prompt_tokens));
+        CHECK(is("output_tokens", x.output_tokens));
+        CHECK(same("token_source", to_string(x.token_source)));
+        CHECK(is("events", x.events));
+        CHECK(is("first_event_tokens", x.first_event_tokens));
+        CHECK(same("status", to_string(x.status)));
+        CHECK(when("http_status", x.http_status));
+        CHECK(same("finish_reason", x.finish_reason));
+        CHECK(same("error", x.error));
+    }
+}
+
+TEST_CASE("events.bin holds the gaps of every record, and result.json where they lie") {
+    scenario s = short_requests(constant(100_rps));
+    s.name = "gaps on disk";
+    s.requests = 20;
+    const records all = all_ok(run(s));
+    const picojson::value result = parsed(content_of("result.json"));
+    const std::string bytes = content_of("events.bin");
+    const picojson::value& index = result.get("events");
+    CHECK(index.get("file").to_str() == "events.bin");
+    lb::fnv1a hash;
+    hash.add(bytes.data(), bytes.size());
+    CHECK(index.get("fnv1a_64").to_str() == hash.text());
+
+    const auto& offsets = index.get("offsets").get<picojson::array>();
+    const std::string every_line = content_of("records.jsonl");
+    CHECK(offsets.size() == static_cast<std::size_t>(count_of(every_line, "\n")));
+    std::istringstream in(every_line);
+    std::string line;
+    std::size_t expected = 0;
+    for (std::size_t i = 0; std::getline(in, line); ++i) {
+        CHECK(offsets.at(i).get<double>() == static_cast<double>(expected));
+        expected += 4 * static_cast<std::size_t>(std::max(0.0, parsed(line).get("events").get<double>() - 1));
+    }
+    CHECK(bytes.size() == expected);
+
+    const std::vector<line_of_records> lines = lines_of("gaps on disk");
+    REQUIRE(lines.size() == all.size());
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        CHECK(all[i].events == 3);
+        const auto at = static_cast<std::size_t>(offsets.at(lines[i].number).get<double>());
+        long long sum_us = 0;
+        for (std::size_t k = 0; k < 8; ++k)
+            sum_us += static_cast<long long>(static_cast<unsigned char>(bytes.at(at + k))) << (8 * (k % 4));
+        const double whole_us = static_cast<double>(all[i].last_token_ns - all[i].first_token_ns) / 1000;
+        CHECK(std::abs(static_cast<double>(sum_us) - whole_us) <= 1);
+    }
+}
+
+TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
+    scenario s = short_requests(closed_loop(4));
+    s.name = "verdicts <on> disk";
+    s.requests = 60;
+    s.warmup = 4;
+    s.repeats = 2;
+    s.seed = 7;
+    s.slos = {p50(ttft) <= 60_s, mean(tpot) <= 60_s, advisory(output_throughput >= 1_tps)};
+    const result r = run(s);
+    REQUIRE(r.verdicts().size() == 4);  // the guard on errors is the last one
+
+    const picojson::value g = gate_named("verdicts <on> disk");
+    REQUIRE(g.is<picojson::object>());
+    CHECK(g.get("refusal").to_str() == "");
+    CHECK(g.get("target").get("kind").to_str() == "simulated");
+    CHECK(g.get("target").get("model").to_str() == "simulated");
+    CHECK(g.get("scenario").get("users").get<double>() == 4);
+    CHECK(g.get("scenario").get("requests").get<double>() == 60);
+    CHECK(g.get("scenario").get("warmup_requests").get<double>() == 4);
+    CHECK(g.get("scenario").get("seed").get<double>() == 7);
+    CHECK(g.get("candidate").get("statuses").get("ok").get<double>() == 120);
+    CHECK(g.get("candidate").get("repeats").get<picojson::array>().size() == 2);
+    CHECK(g.get("candidate").get("ttft").get("mean").get<double>() > 0.002);
+    CHECK(g.get("self_check").get("connections_opened").get<double>() ==
+          static_cast<double>(r.self_check().connections_opened));
+    const auto& slos = g.get("slos").get<picojson::array>();
+    REQUIRE(slos.size() == 4);
+
+    const std::string junit = content_of("junit.xml");
+    const std::size_t from = junit.find("<testsuite name=\"verdicts &lt;on&gt; disk\"");
+    REQUIRE(from != std::string::npos);
+    const std::string suite = junit.substr(from, junit.find("</testsuite>", from) - from);
+    CHECK(suite.find("tests=\"4\"") != std::string::npos);
+    CHECK(count_of(suite, "<testcase ") == 4);
+    CHECK(count_of(junit, "<testsuite ") == count_of(junit, "</testsuite>"));
+    CHECK(count_of(junit, "<testcase ") == count_of(junit, "</testcase>"));
+
+    for (std::size_t i = 0; i < 4; ++i) {
+        const slo_verdict& v = r.verdicts()[i];
+        CHECK(slos[i].get("slo").to_str() == std::string(v.what.text()));
+        CHECK(slos[i].get("verdict").to_str() == to_string(v.outcome));
+        CHECK(slos[i].get("advisory").get<bool>() == (i == 2));
+        CHECK(slos[i].get("repeats").get<double>() == 2);
+        CHECK(suite.find("name=\"" + lb::xml_escaped(lb::str(v.what.text())) + "\"") != std::string::npos);
+    }
+    for (const char* name : {"summary.md", "report.html"}) {
+        CAPTURE(name);
+        CHECK(content_of(name).find("verdicts ") != std::string::npos);
+    }
+    for (const auto& file : std::filesystem::directory_iterator(report_file("")))
+        CHECK(file.path().extension() != ".tmp");
+}
+
+TEST_CASE("the report of a run is that of all runs of the program so far") {
+    const auto gates = [] {
+        return parsed(content_of("result.json")).get("gates").get<picojson::array>().size();
+    };
+    scenario s = short_requests(closed_loop(4));
+    s.requests = 4;
+    run(s);
+    const std::size_t before = gates();
+    run(s);
+    CHECK(gates() == before + 1);
+}
