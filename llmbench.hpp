@@ -161,8 +161,13 @@ public:
     ~list() { delete[] data_; }
 
     void push_back(const T& x) {
-        if (size_ == room_) grow();
-        data_[size_++] = x;
+        if (size_ == room_) {
+            T copy = x;  // it may be an element of ours, which growing moves away
+            grow();
+            data_[size_++] = static_cast<T&&>(copy);
+        } else {
+            data_[size_++] = x;
+        }
     }
     const T* begin() const { return data_; }
     const T* end() const { return data_ + size_; }
@@ -1231,7 +1236,8 @@ inline std::string json_number(double v) {
     return {buffer, end};
 }
 
-/// Bytes that are not well-formed UTF-8 become U+FFFD; control characters become spaces.
+/// Bytes that are not well-formed UTF-8 become U+FFFD, as do those of U+FFFE and U+FFFF, which no
+/// XML may hold; control characters become spaces.
 inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     std::string out;
     std::size_t i = 0;
@@ -1246,7 +1252,9 @@ inline std::string printable(std::string_view s, std::size_t at_most = 300) {
             const auto next = i + 1 < s.size() ? static_cast<unsigned char>(s[i + 1]) : 0;
             const bool overlong = (c == 0xE0 && next < 0xA0) || (c == 0xF0 && next < 0x90);
             const bool outside = (c == 0xED && next > 0x9F) || (c == 0xF4 && next > 0x8F);
-            if (overlong || outside) length = 0;
+            const bool no_character = length == 3 && c == 0xEF && next == 0xBF &&
+                                      static_cast<unsigned char>(s[i + 2]) > 0xBD;
+            if (overlong || outside || no_character) length = 0;
         }
         if (length == 0) { out += "\xEF\xBF\xBD"; ++i; continue; }
         if (c < 0x20 || c == 0x7F) out += ' ';
@@ -1316,7 +1324,8 @@ inline std::string value_text(metric_id m, double v) {
     case metric_id::prefill_speed: case metric_id::decode_speed:
     case metric_id::output_throughput: case metric_id::total_throughput:
         return v < 999.5 ? printed("%.3g tok/s", v) : printed("%.0f tok/s", v);
-    case metric_id::request_throughput: return printed("%.3g req/s", v);
+    case metric_id::request_throughput:
+        return v < 999.5 ? printed("%.3g req/s", v) : printed("%.0f req/s", v);
     case metric_id::error_rate: case metric_id::goodput: return printed("%.4g %%", v * 100);
     case metric_id::server_metric: return printed("%.4g", v);
     default: return time_text(v);
@@ -1399,7 +1408,8 @@ public:
         return result;
     }
     /// Uniform, strictly between 0 and 1.
-    double uniform() { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; }
+    // 52 bits and a half: with 53 the largest would round to 1.
+    double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
     /// Uniform on 0 .. n-1.
     std::uint64_t below(std::uint64_t n) {
         return static_cast<std::uint64_t>(uniform() * static_cast<double>(n));
@@ -1519,7 +1529,7 @@ inline double clopper_pearson_lower(double k, double n, double alpha) {
 /// below it. `sorted` must not be empty.
 inline double nearest_rank(const std::vector<double>& sorted, double q) {
     const double n = static_cast<double>(sorted.size());
-    // 0.9 * 10 is a hair over 9 in binary; a rank must not jump for that.
+    // 0.07 * 100 is a hair over 7 in binary; a rank must not jump for that.
     const double rank = std::ceil(q * n - 1e-9 * n);
     const double index = std::min(std::max(rank, 1.0), n) - 1;
     return sorted[static_cast<std::size_t>(index)];
@@ -1606,10 +1616,10 @@ struct schedule {
 /// Gap lengths of mean 1 for `n` arrivals.
 inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
     std::vector<double> gaps(n, 1);
-    if (a.kind == arrival_kind::poisson)
-        for (double& g : gaps) g = random.exponential();
     if (a.kind == arrival_kind::gamma)
         for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    else if (a.kind != arrival_kind::constant)  // ramps and steps are Poisson arrivals, too
+        for (double& g : gaps) g = random.exponential();
     return gaps;
 }
 
@@ -2603,6 +2613,7 @@ inline double tightest_time_limit(const measurement& m) {
             tightest = std::min(tightest, bound);
     };
     for (const slo& s : m.slos) {
+        if (s.is_advisory) continue;  // it never changes the outcome of the others
         double bound = s.bound;
         if (s.factor > 0) {
             std::vector<double> values;
@@ -3171,24 +3182,24 @@ inline std::string arrival_text(const arrival_data& a) {
     std::string t = arrival_name(a.kind);
     switch (a.kind) {
         case arrival_kind::constant:
-        case arrival_kind::poisson: t += printed("(%g req/s)", a.rate); break;
+        case arrival_kind::poisson: t += printed("(%.9g req/s)", a.rate); break;
         case arrival_kind::gamma:
-            t += printed("(%g req/s, burstiness %g)", a.rate, a.burstiness);
+            t += printed("(%.9g req/s, burstiness %.9g)", a.rate, a.burstiness);
             break;
         case arrival_kind::ramp:
-            t += printed("(%g to %g req/s over %g s)", a.rate, a.rate_to, a.over_s);
+            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
             break;
         case arrival_kind::steps:
             t += "(";
             for (std::size_t i = 0; i < a.stages.size(); ++i)
-                t += printed("%s%g req/s for %g s", i ? ", " : "", a.stages[i].rate.per_second,
+                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
                              a.stages[i].lasts.seconds());
             t += ")";
             break;
         case arrival_kind::closed_loop:
             t += printed("(%lld users", a.users) +
-                 (a.think_s > 0 ? printed(", think %g s", a.think_s) : "") +
-                 (a.users_ramp_s > 0 ? printed(", ramp %g s", a.users_ramp_s) : "") + ")";
+                 (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
+                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
             break;
         default: break;
     }
@@ -3198,10 +3209,10 @@ inline std::string arrival_text(const arrival_data& a) {
 inline std::string length_text(const length_distribution& d) {
     using shape = length_distribution::shape;
     switch (d.kind) {
-    case shape::fixed: return printed("%g", d.a);
-    case shape::uniform: return printed("uniform(%g, %g)", d.a, d.b);
-    case shape::normal: return printed("normal(%g, %g)", d.a, d.b);
-    case shape::lognormal: return printed("lognormal(%g, %g)", d.a, d.b);
+    case shape::fixed: return printed("%.9g", d.a);
+    case shape::uniform: return printed("uniform(%.9g, %.9g)", d.a, d.b);
+    case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
+    case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
     case shape::empirical: return "empirical(" + str(d.file) + ")";
     }
     return "";
@@ -3238,13 +3249,15 @@ inline void check_arrivals(const arrival_data& a) {
                 given + "think time and ramp cannot be negative");
         return;
     }
-    require(a.max_in_flight >= 0, given + "max_in_flight must be at least 1");
+    require(a.max_in_flight >= 0,
+            given + printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight));
     if (a.kind == arrival_kind::all_at_once) return;
     if (a.kind == arrival_kind::steps) {
         require(a.stages.size() > 0, given + "it needs at least one stage");
         for (const load_step& s : a.stages)
             require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0,
                     given + "every stage needs a rate and a time above zero");
+        require(planned_length(a) <= 86400, given + "all stages together last at most 86400 s");
         return;
     }
     require(rate_ok(a.rate), given + "the rate must be above 0 and at most 1000000 requests/s");
@@ -3344,6 +3357,9 @@ inline std::string shared_fields(const request_options& o) {
         for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options"})
             require(name != ours,
                     "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
+        for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
+            require(name != option, "options.extra_body sets \"" + name + "\": use options." +
+                                        name + ", a field must not stand twice");
         out += "," + json_quoted(name) + ":" + value.serialize();
     }
     return out;
@@ -3367,8 +3383,12 @@ inline void plan_workload(plan& p, const scenario& s) {
     check_length(made.prompt_tokens, "workload.prompt_tokens", 1);
     check_length(made.output_tokens, "workload.output_tokens", 1);
     check_length(made.shared_prefix, "workload.shared_prefix", 0);
+    require(made.shared_prefix.kind != length_distribution::shape::empirical,
+            "workload.shared_prefix is " + length_text(made.shared_prefix) +
+                ": files are read for prompt_tokens and output_tokens only");
     require(p.common.max_tokens == 0,
-            "options.max_tokens is set: a synthetic workload says its own output_tokens");
+            printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
+                    p.common.max_tokens));
     p.prompt_tokens = made.prompt_tokens;
     p.output_tokens = made.output_tokens;
     p.shared_prefix = made.shared_prefix;
@@ -3409,6 +3429,22 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
             "arrivals is all_at_once: it needs requests, and no duration");
     require(p.arrivals.kind != arrival_kind::all_at_once || p.warmup_s == 0,
             "arrivals is all_at_once: its warm-up is a number of requests");
+    const double by_time = p.duration_s > 0 ? p.duration_s
+                           : has_own_length ? planned_length(p.arrivals) : 0;
+    if (p.is_open_loop() && by_time > 0) {
+        const bool varying = has_own_length || p.arrivals.kind == arrival_kind::ramp;
+        const double n =
+            varying ? expected_arrivals(p.arrivals, by_time) : p.arrivals.rate * by_time;
+        const std::string sends = printed("in %.9g s ", by_time) + arrival_text(p.arrivals) +
+                                  printed(" sends about %.0f requests: ", n);
+        require(n >= 0.5, sends + "that is none, let it run longer");
+        require(n <= 1e8 || p.requests > 0, sends + "at most 100000000 can be planned");
+    }
+    const double start_rate =
+        has_own_length ? p.arrivals.stages[0].rate.per_second : p.arrivals.rate;
+    require(!p.is_open_loop() || p.warmup_s * start_rate <= 1e6,
+            printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests", p.warmup_s,
+                    start_rate));
     require(s.repeats >= 0 && s.repeats <= 100,
             printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
                     static_cast<long long>(s.repeats)));
@@ -3422,9 +3458,9 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
                                            "\"): stored results are not read by this version");
     require(s.options.stream, "options.stream is false: this version measures streams only");
     require(!s.options.max_tokens || *s.options.max_tokens >= 1,
-            "options.max_tokens must be at least 1");
+            printed("options.max_tokens is %d: it must be at least 1", *s.options.max_tokens));
     require(!s.options.temperature || (*s.options.temperature >= 0 && *s.options.temperature <= 10),
-            "options.temperature runs from 0 to 10");
+            printed("options.temperature is %g: it runs from 0 to 10", *s.options.temperature));
     const std::pair<const char*, time_span> waits[] = {{"connect", s.limits.connect},
                                                        {"first_event", s.limits.first_event},
                                                        {"between_events", s.limits.between_events},
@@ -3534,10 +3570,15 @@ inline std::string trace_hash(const plan& p) {
     } else {
         h.add(p.arrivals.users);
         h.add(std::llround(p.arrivals.think_s * 1e6));
+        if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
     }
+    generator prefix(p.seed, 3);
+    const int common = drawn_length(p.shared_prefix, prefix, 0);  // 0 for given prompts
+    if (common > 0) h.add(common);
     for (std::size_t i = 0; i < std::min<std::size_t>(n, 100000); ++i) {
         if (!p.prompts.empty()) {
             const std::string& prompt = p.prompts[i % p.prompts.size()];
+            h.add(static_cast<long long>(prompt.size()));  // "ab", "c" is not "a", "bc"
             h.add(prompt.data(), prompt.size());
             continue;
         }
@@ -3636,8 +3677,9 @@ inline std::vector<status_count> status_counts(const std::vector<repeat_data>& a
             if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
             ++at->count;
         }
-    std::stable_sort(counts.begin() + 1, counts.end(),
-                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
+        return a.count != b.count ? a.count > b.count : a.status < b.status;
+    });
     return counts;
 }
 inline std::string status_text(const std::vector<repeat_data>& arm) {
@@ -5761,8 +5803,8 @@ inline std::string gone_reason(const std::vector<record>& records) {
     std::vector<const record*> measured;
     for (const record& r : records)
         if (is_measured(r)) measured.push_back(&r);
-    std::stable_sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
-        return a->scheduled_ns < b->scheduled_ns;
+    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
+        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
     });
     std::size_t trailing = 0;
     while (trailing < measured.size() &&

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Shows llmbench at work: builds the examples and runs two gates, of which one fails on purpose.
+# Shows llmbench at work: builds a few gates and runs them; one of them fails on purpose.
 #   ci/demo.sh            against the built-in simulated server
-#   ci/demo.sh --real     against a real inference engine on this machine (needs npm, downloads it)
+#   ci/demo.sh --real     against a real inference engine on this machine (npm downloads it)
 # Exits 0 when exactly the one gate failed that is meant to.
 set -euo pipefail
 # shellcheck source=ci/common.sh
@@ -14,52 +14,39 @@ case ${1:-} in
     *) die "usage: ci/demo.sh [--real]" ;;
 esac
 
-real_examples=(server)  # those that take any server
-
-# answers URL: its /health says 200
-answers() {
-    local status host=${1#http://}
-    { exec 3<> "/dev/tcp/${host%:*}/${host##*:}"; } 2> /dev/null || return 1
-    printf 'GET /health HTTP/1.0\r\n\r\n' >&3
-    read -r _ status _ <&3
-    exec 3>&-
-    [[ $status == 200 ]]
-}
-
 need_compiler
 if [[ $real ]]; then need_node; fi
 
-say "building the examples into build/demo"
-configure demo -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_BENCH=OFF
-cmake --build build/demo --parallel "$(cores)"
+if [[ $real ]]; then
+    say "building the gates into build/demo"
+    configure demo -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_TESTS=ON -DLLMBENCH_BUILD_BENCH=OFF
+    cmake --build build/demo --target real_engine_gates
+else
+    say "building the examples into build/demo"
+    configure demo -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_BENCH=OFF
+    cmake --build build/demo --parallel "$(cores)"
+fi
 
 report=$PWD/build/demo/llmbench-report
 rm -rf "$report"
 export LLMBENCH_REPORT_DIR=$report
 unset LLMBENCH_URL
 
-# The same gates as against any server: LLMBENCH_URL says where it is.
 if [[ $real ]]; then
-    say "bringing up the real engine"
-    bash tests/real_engine/setup.sh "$PWD/build/real_engine"
-    log=build/real_engine/server.log
-    build/real_engine/start.sh --port 0 > "$log" 2>&1 &
-    server=$!
-    trap 'kill "$server" 2> /dev/null || true' EXIT
-    for ((wait = 0; wait < 120; wait++)); do
-        url=$(sed -n 's/^listening on //p' "$log")
-        if [[ $url ]] && answers "$url"; then break; fi
-        kill -0 "$server" 2> /dev/null || { cat "$log" >&2; die "the engine ended"; }
-        sleep 0.5
-    done
-    answers "$url" || die "the engine at $url did not become ready; see $log"
-    export LLMBENCH_URL=$url
-    for name in "${real_examples[@]}"; do
-        say "running build/demo/examples/$name against the engine at $url"
-        "build/demo/examples/$name"
-    done
-    echo
-    echo "The report: $report/report.html"
+    say "running build/demo/tests/real_engine_gates"
+    bash tests/real_engine/run.sh build/demo/tests/real_engine_gates build/real_engine \
+        healthy crippled
+    cat <<END
+
+== what you have seen
+llama.cpp, with a small model of random weights, behind an OpenAI-compatible server. The gates named
+"healthy" passed. The one named "crippled" failed, on purpose: it compared a server that has one
+slot with one that has sixteen, and the time to first token is far more than three times as long.
+
+  the gates        tests/real_engine/gates.cpp
+  the reports      $report/engine-healthy/report.html
+                   $report/engine-crippled/report.html
+END
     exit
 fi
 
@@ -84,5 +71,5 @@ the program exited with 1, which is what stops a pull request in CI.
   the report       $report/report.html    (open it in a browser)
   for a machine    $report/result.json, records.jsonl, junit.xml
 
-Against your own server:  LLMBENCH_URL=http://HOST:PORT build/demo/examples/...
+Against your own server:  LLMBENCH_URL=http://HOST:PORT build/demo/examples/server
 END

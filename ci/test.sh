@@ -30,6 +30,7 @@ leg() {
 }
 
 need_compiler
+need_node
 
 # What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
 # or compile although they must not, a header out of shape, consumers that cannot use it.
@@ -39,8 +40,8 @@ if [[ $quick ]]; then exit; fi
 need_clang
 
 # A second front end. Finds what only g++ accepts, and asio's coroutines under clang with libstdc++,
-# which need a configuration of their own.
-leg clang -- -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang" \
+# which need a configuration of their own. The real engine has had its turn by then.
+leg clang -LE real -- -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang" \
     -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF
 
 sanitized=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"

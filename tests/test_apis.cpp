@@ -6,12 +6,15 @@ using namespace llmbench::detail;
 
 namespace {
 
-stream_event read(const std::string& data, const char* type = "") { return read_openai_event(type, data); }
+stream_event read(const std::string& data, const char* type = "") {
+    return read_openai_event(type, data);
+}
 
 /// A chat event with this delta in its only choice.
 stream_event delta(const std::string& d) {
-    return read(R"({"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":)" + d +
-                R"(,"logprobs":null,"finish_reason":null}]})");
+    return read(
+        R"({"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":)" +
+        d + R"(,"logprobs":null,"finish_reason":null}]})");
 }
 
 picojson::value parsed(const std::string& s) {
@@ -25,15 +28,18 @@ std::string message(const picojson::value& body, std::size_t i, const char* fiel
 
 }  // namespace
 
-// ---- content --------------------------------------------------------------------------------------
+// ---- content -----------------------------------------------------------------------------------
 
 TEST_CASE("every kind of generated output is content") {
-    for (const std::string d : {R"({"content":"Hello"})", R"({"content":" "})", R"({"content":"\n"})", R"({"role":"assistant","content":"Hi"})",
-                          R"({"reasoning_content":"Let me think"})", R"({"reasoning":"Let me think","content":null})",
-                          R"({"content":null,"refusal":"I cannot"})",
-                          R"({"tool_calls":[{"index":0,"id":"t1","type":"function","function":{"name":"find","arguments":""}}]})",
-                          R"({"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]})",
-                          R"({"function_call":{"name":"find","arguments":""}})"}) {
+    for (
+        const std::string d :
+        {R"({"content":"Hello"})", R"({"content":" "})", R"({"content":"\n"})",
+         R"({"role":"assistant","content":"Hi"})", R"({"reasoning_content":"Let me think"})",
+         R"({"reasoning":"Let me think","content":null})",
+         R"({"content":null,"refusal":"I cannot"})",
+         R"({"tool_calls":[{"index":0,"id":"t1","type":"function","function":{"name":"find","arguments":""}}]})",
+         R"({"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]})",
+         R"({"function_call":{"name":"find","arguments":""}})"}) {
         CAPTURE(d);
         const stream_event e = delta(d);
         CHECK(e.content);
@@ -42,14 +48,18 @@ TEST_CASE("every kind of generated output is content") {
         CHECK(e.error.empty());
         CHECK(e.first_tokens == 1);
     }
-    const stream_event completions = read(R"({"object":"text_completion","choices":[{"index":0,"text":" word","finish_reason":null}]})");
+    const stream_event completions = read(
+        R"({"object":"text_completion","choices":[{"index":0,"text":" word","finish_reason":null}]})");
     CHECK(completions.content);
 }
 
 TEST_CASE("events that carry no generated output are not content") {
-    for (const std::string d : {R"({"role":"assistant"})", R"({"role":"assistant","content":""})", R"({"role":"assistant","content":null})", "{}", "null",
-                          R"({"content":"","reasoning_content":null})", R"({"tool_calls":[]})", R"({"tool_calls":null})", R"({"function_call":{}})",
-                          R"({"function_call":null})", R"({"content":5})", R"({"content":["a"]})", R"({"refusal":null,"content":""})"}) {
+    for (const std::string d :
+         {R"({"role":"assistant"})", R"({"role":"assistant","content":""})",
+          R"({"role":"assistant","content":null})", "{}", "null",
+          R"({"content":"","reasoning_content":null})", R"({"tool_calls":[]})",
+          R"({"tool_calls":null})", R"({"function_call":{}})", R"({"function_call":null})",
+          R"({"content":5})", R"({"content":["a"]})", R"({"refusal":null,"content":""})"}) {
         CAPTURE(d);
         const stream_event e = delta(d);
         CHECK_FALSE(e.content);
@@ -64,8 +74,9 @@ TEST_CASE("events that carry no generated output are not content") {
 }
 
 TEST_CASE("a chunk of prompt filter results is neither content nor an error") {
-    const stream_event e = read(R"({"id":"","object":"","created":0,"model":"","choices":[],)"
-                                R"("prompt_filter_results":[{"prompt_index":0,"content_filter_results":{"hate":{"filtered":false}}}]})");
+    const stream_event e = read(
+        R"({"id":"","object":"","created":0,"model":"","choices":[],)"
+        R"("prompt_filter_results":[{"prompt_index":0,"content_filter_results":{"hate":{"filtered":false}}}]})");
     CHECK_FALSE(e.content);
     CHECK_FALSE(e.malformed);
     CHECK(e.error.empty());
@@ -73,14 +84,20 @@ TEST_CASE("a chunk of prompt filter results is neither content nor an error") {
 }
 
 TEST_CASE("content in any choice counts") {
-    CHECK(read(R"({"choices":[{"index":0,"delta":{}},{"index":1,"delta":{"content":"x"}}]})").content);
-    CHECK(read(R"({"choices":[{"index":1,"delta":{"content":"x"}},{"index":0,"delta":{},"finish_reason":"stop"}]})").content);
-    CHECK_FALSE(read(R"({"choices":[{"index":0,"delta":{}},{"index":1,"delta":{"content":""}}]})").content);
+    CHECK(read(R"({"choices":[{"index":0,"delta":{}},{"index":1,"delta":{"content":"x"}}]})")
+              .content);
+    CHECK(
+        read(
+            R"({"choices":[{"index":1,"delta":{"content":"x"}},{"index":0,"delta":{},"finish_reason":"stop"}]})")
+            .content);
+    CHECK_FALSE(
+        read(R"({"choices":[{"index":0,"delta":{}},{"index":1,"delta":{"content":""}}]})").content);
 }
 
 TEST_CASE("the finish reason may come with content or alone") {
     CHECK(read(R"({"choices":[{"delta":{},"finish_reason":"length"}]})").finish_reason == "length");
-    const stream_event last = read(R"({"choices":[{"delta":{"content":"."},"finish_reason":"stop"}]})");
+    const stream_event last =
+        read(R"({"choices":[{"delta":{"content":"."},"finish_reason":"stop"}]})");
     CHECK(last.finish_reason == "stop");
     CHECK(last.content);
     CHECK(read(R"({"choices":[{"delta":{},"finish_reason":null}]})").finish_reason.empty());
@@ -95,11 +112,12 @@ TEST_CASE("the terminal event is the word itself") {
     CHECK_FALSE(read(R"({"choices":[{"delta":{"content":"[DONE]"}}]})").done);
 }
 
-// ---- tokens ---------------------------------------------------------------------------------------
+// ---- tokens ------------------------------------------------------------------------------------
 
 TEST_CASE("usage comes with empty choices at the end") {
-    const stream_event e = read(R"({"choices":[],"usage":{"prompt_tokens":17,"completion_tokens":9,"total_tokens":26,)"
-                                R"("prompt_tokens_details":{"cached_tokens":16}}})");
+    const stream_event e =
+        read(R"({"choices":[],"usage":{"prompt_tokens":17,"completion_tokens":9,"total_tokens":26,)"
+             R"("prompt_tokens_details":{"cached_tokens":16}}})");
     CHECK(e.prompt_tokens == 17);
     CHECK(e.completion_tokens == 9);
     CHECK(e.cached_tokens == 16);
@@ -107,8 +125,10 @@ TEST_CASE("usage comes with empty choices at the end") {
 }
 
 TEST_CASE("usage that is null, empty or not a count is none") {
-    for (const std::string usage : {"null", "{}", "7", "[]", R"({"completion_tokens":null})", R"({"completion_tokens":"9"})",
-                              R"({"completion_tokens":-9})", R"({"completion_tokens":1e300})", R"({"prompt_tokens_details":null})"}) {
+    for (const std::string usage :
+         {"null", "{}", "7", "[]", R"({"completion_tokens":null})", R"({"completion_tokens":"9"})",
+          R"({"completion_tokens":-9})", R"({"completion_tokens":1e300})",
+          R"({"prompt_tokens_details":null})"}) {
         CAPTURE(usage);
         const stream_event e = read(R"({"choices":[],"usage":)" + usage + "}");
         CHECK_FALSE(e.malformed);
@@ -116,25 +136,36 @@ TEST_CASE("usage that is null, empty or not a count is none") {
         CHECK(e.completion_tokens == -1);
         CHECK(e.cached_tokens == -1);
     }
-    CHECK(read(R"({"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}})").completion_tokens == 0);
+    CHECK(read(R"({"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}})")
+              .completion_tokens == 0);
 }
 
 TEST_CASE("an event says how many tokens it carries by running usage or by a list of them") {
-    CHECK(read(R"({"choices":[{"delta":{"content":"a b c"}}],"usage":{"prompt_tokens":5,"completion_tokens":3}})").first_tokens == 3);
-    CHECK(read(R"({"choices":[{"delta":{"content":"a b"},"logprobs":{"content":[{"token":"a"},{"token":" b"}]}}]})").first_tokens == 2);
+    CHECK(
+        read(
+            R"({"choices":[{"delta":{"content":"a b c"}}],"usage":{"prompt_tokens":5,"completion_tokens":3}})")
+            .first_tokens == 3);
+    CHECK(
+        read(
+            R"({"choices":[{"delta":{"content":"a b"},"logprobs":{"content":[{"token":"a"},{"token":" b"}]}}]})")
+            .first_tokens == 2);
     CHECK(read(R"({"choices":[{"text":"a b c d","token_ids":[1,2,3,4]}]})").first_tokens == 4);
-    CHECK(read(R"({"choices":[{"delta":{"content":"a"},"logprobs":{"content":[]}}]})").first_tokens == 1);
+    CHECK(
+        read(R"({"choices":[{"delta":{"content":"a"},"logprobs":{"content":[]}}]})").first_tokens ==
+        1);
     CHECK(read(R"({"choices":[{"delta":{"content":"a"},"logprobs":null}]})").first_tokens == 1);
     // Tokens held back so far count with the first event that is seen.
-    const stream_event role = read(R"({"choices":[{"delta":{"role":"assistant"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}})");
+    const stream_event role = read(
+        R"({"choices":[{"delta":{"role":"assistant"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}})");
     CHECK_FALSE(role.content);
     CHECK(role.completion_tokens == 0);
 }
 
-// ---- errors ---------------------------------------------------------------------------------------
+// ---- errors ------------------------------------------------------------------------------------
 
 TEST_CASE("an error is told in one of many shapes") {
-    CHECK(read(R"({"error":{"message":"out of memory","type":"server_error","code":500}})").error == "out of memory");
+    CHECK(read(R"({"error":{"message":"out of memory","type":"server_error","code":500}})").error ==
+          "out of memory");
     CHECK(read(R"({"error":"overloaded"})").error == "overloaded");
     CHECK(read(R"({"error":"overloaded","error_type":"overloaded"})").error == "overloaded");
     CHECK(read(R"({"object":"error","message":"too long","code":400})").error == "too long");
@@ -155,21 +186,25 @@ TEST_CASE("an event of type error is an error, of any other type it is not") {
     CHECK(read(R"({"message":"all is well"})").error.empty());
 }
 
-// ---- hostile JSON ---------------------------------------------------------------------------------
+// ---- hostile JSON ------------------------------------------------------------------------------
 
 TEST_CASE("what is not one JSON object is malformed") {
-    for (const std::string data : {"", " ", "x", "[1,2]", "\"text\"", "5", "null", "true", "{", "{\"choices\":[", "{\"a\":1} x", "{\"a\":1}{\"a\":1}",
-                             "{'a':1}", "{\"a\":}", "[DONE", "[DONE]]", "{\"a\":\"\x01\"}"}) {
+    for (const std::string data : {"", " ", "x", "[1,2]", "\"text\"", "5", "null", "true", "{",
+                                   "{\"choices\":[", "{\"a\":1} x", "{\"a\":1}{\"a\":1}", "{'a':1}",
+                                   "{\"a\":}", "[DONE", "[DONE]]", "{\"a\":\"\x01\"}"}) {
         CAPTURE(data);
         CHECK(read(data).malformed);
         CHECK_FALSE(read(data).done);
     }
     CHECK_FALSE(read(" {\"choices\": []} \t").malformed);
-    CHECK(read(std::string("{\"choices\": []}\0", 15)).malformed);
+    CHECK(read(std::string("{\"choices\": []}\0", 16)).malformed);
 }
 
 TEST_CASE("deep nesting is refused before it can exhaust the stack") {
-    const auto nested = [](int depth) { return "{\"a\":" + std::string(static_cast<std::size_t>(depth - 1), '[') + std::string(static_cast<std::size_t>(depth - 1), ']') + "}"; };
+    const auto nested = [](int depth) {
+        return "{\"a\":" + std::string(static_cast<std::size_t>(depth - 1), '[') +
+               std::string(static_cast<std::size_t>(depth - 1), ']') + "}";
+    };
     CHECK_FALSE(read(nested(100)).malformed);
     CHECK(read(nested(101)).malformed);
     CHECK(read("{\"a\":" + std::string(1000000, '[')).malformed);
@@ -184,14 +219,18 @@ TEST_CASE("deep nesting is refused before it can exhaust the stack") {
 }
 
 TEST_CASE("huge numbers do no harm") {
-    for (const std::string number : {"1e308", "123456789012345678901234567890", "-1e308", "1e-400", "0.000000000000000000000001"}) {
+    for (const std::string number : {"1e308", "123456789012345678901234567890", "-1e308", "1e-400",
+                                     "0.000000000000000000000001"}) {
         CAPTURE(number);
-        const stream_event e = read(R"({"choices":[],"usage":{"completion_tokens":)" + number + "}}");
+        const stream_event e =
+            read(R"({"choices":[],"usage":{"completion_tokens":)" + number + "}}");
         CHECK_FALSE(e.malformed);
         CHECK(e.completion_tokens <= 0);
     }
-    CHECK(read(R"({"choices":[],"usage":{"completion_tokens":1000000000}})").completion_tokens == 1000000000);
-    CHECK(read(R"({"choices":[],"usage":{"completion_tokens":1000000001}})").completion_tokens == -1);
+    CHECK(read(R"({"choices":[],"usage":{"completion_tokens":1000000000}})").completion_tokens ==
+          1000000000);
+    CHECK(read(R"({"choices":[],"usage":{"completion_tokens":1000000001}})").completion_tokens ==
+          -1);
 }
 
 TEST_CASE("a number beyond all doubles is malformed and does not throw") {
@@ -203,7 +242,7 @@ TEST_CASE("a number beyond all doubles is malformed and does not throw") {
     }
 }
 
-// ---- requests -------------------------------------------------------------------------------------
+// ---- requests ----------------------------------------------------------------------------------
 
 TEST_CASE("a chat request has its messages and asks for a stream with usage") {
     request_spec r;
@@ -250,14 +289,17 @@ TEST_CASE("a system prompt is a message of its own, or the start of the prompt")
     CHECK(completions.get("prompt").get<std::string>() == "Be brief\nHello");
     CHECK_FALSE(completions.contains("messages"));
     r.system_prompt.clear();
-    CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").get<std::string>() == "Hello");
+    CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").get<std::string>() ==
+          "Hello");
 }
 
 TEST_CASE("any text arrives as it was written") {
     std::string all;
     for (int c = 1; c < 128; ++c) all += static_cast<char>(c);
-    for (const std::string& text : {std::string("line\none\r\n\ttabbed"), std::string(R"(a "quoted" \ backslash \n \u0041)"), all,
-                                    std::string("caf\xC3\xA9 \xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80"), std::string("\",\"stream\":false,\"x\":\"")}) {
+    for (const std::string& text :
+         {std::string("line\none\r\n\ttabbed"), std::string(R"(a "quoted" \ backslash \n \u0041)"),
+          all, std::string("caf\xC3\xA9 \xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80"),
+          std::string("\",\"stream\":false,\"x\":\"")}) {
         CAPTURE(text);
         request_spec r;
         r.prompt = text;
@@ -267,7 +309,8 @@ TEST_CASE("any text arrives as it was written") {
         CHECK(message(chat, 0, "content") == text);
         CHECK(message(chat, 1, "content") == text);
         CHECK(chat.get("stream").get<bool>());
-        CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").get<std::string>() == text + "\n" + text);
+        CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").get<std::string>() ==
+              text + "\n" + text);
     }
 }
 

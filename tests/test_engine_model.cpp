@@ -10,7 +10,7 @@ namespace {
 
 using admission = engine_model::admission;
 
-doctest::Approx close(double x) { return doctest::Approx(x).epsilon(1e-9).scale(0); }
+doctest::Approx about(double x) { return doctest::Approx(x).epsilon(1e-9).scale(0); }
 
 /// A step takes 10 ms, 1 ms more for each active sequence and 0.1 ms for each prompt token.
 engine plain() {
@@ -24,9 +24,14 @@ engine plain() {
 }
 /// A cache with room for this many tokens: 2 x 1 x 1 x 1 x 1 bytes each.
 kv_cache room_for(int tokens) {
-    return {.layers = 1, .kv_heads = 1, .head_size = 1, .bytes_per_value = 1, .memory_bytes = 2.0 * tokens};
+    return {.layers = 1,
+            .kv_heads = 1,
+            .head_size = 1,
+            .bytes_per_value = 1,
+            .memory_bytes = 2.0 * tokens};
 }
-engine_model::request ask(std::uint64_t id, int prompt, int output, std::vector<std::uint64_t> blocks = {}) {
+engine_model::request ask(std::uint64_t id, int prompt, int output,
+                          std::vector<std::uint64_t> blocks = {}) {
     return {id, prompt, output, std::move(blocks)};
 }
 
@@ -66,7 +71,7 @@ TEST_CASE("a step takes its base, its sequences and its prompt tokens") {
     engine_model m(plain());
     REQUIRE(m.submit(1.0, ask(1, 50, 3)) == admission::accepted);
     CHECK(m.running() == 1);
-    CHECK(m.step_end() == close(1.016));  // 10 + 1 + 50 x 0.1
+    CHECK(m.step_end() == about(1.016));  // 10 + 1 + 50 x 0.1
     const std::vector<token> t = run_dry(m);
     CHECK(times_of(t, 1) == times{1016, 1027, 1038});
     REQUIRE(t.size() == 3);
@@ -76,7 +81,7 @@ TEST_CASE("a step takes its base, its sequences and its prompt tokens") {
     CHECK(m.totals().prompt_tokens == 50);
     CHECK(m.totals().generated_tokens == 3);
     CHECK(m.totals().finished == 1);
-    CHECK(m.totals().busy_s == close(0.038));
+    CHECK(m.totals().busy_s == about(0.038));
     CHECK(m.running() == 0);
 }
 
@@ -118,16 +123,19 @@ TEST_CASE("running sequences take their token out of the prefill budget") {
     CHECK(times_of(t, 2) == times{55});
 }
 
-TEST_CASE("without chunks a prompt over the budget is refused and others wait for a step of their own") {
+TEST_CASE(
+    "without chunks a prompt over the budget is refused and others wait for a step of their own") {
     engine e = plain();
     e.chunked_prefill = false;
     engine_model m(e);
     CHECK(m.submit(0, ask(1, 101, 1)) == admission::too_long);
     CHECK(m.submit(0, ask(2, 100, 3)) == admission::accepted);
-    CHECK(m.submit(0.001, ask(3, 100, 1)) == admission::accepted);  // 99 are left beside the running one
+    CHECK(m.submit(0.001, ask(3, 100, 1)) ==
+          admission::accepted);  // 99 are left beside the running one
     CHECK(m.submit(0.001, ask(4, 99, 1)) == admission::accepted);
     const std::vector<token> t = run_dry(m);
-    // 21 ms for the first prompt; then 4's prompt fits beside it, and 3 goes when nothing else runs.
+    // 21 ms for the first prompt; then 4's prompt fits beside it, and 3 goes when nothing else
+    // runs.
     CHECK(times_of(t, 2) == times{21, 42.9, 53.9});
     CHECK(times_of(t, 4) == times{42.9});
     CHECK(times_of(t, 3) == times{74.9});
@@ -137,7 +145,8 @@ TEST_CASE("no more sequences run together than there are slots") {
     engine e = plain();
     e.slots = 2;
     engine_model m(e);
-    for (std::uint64_t id = 1; id <= 4; ++id) REQUIRE(m.submit(0, ask(id, 10, 2)) == admission::accepted);
+    for (std::uint64_t id = 1; id <= 4; ++id)
+        REQUIRE(m.submit(0, ask(id, 10, 2)) == admission::accepted);
     std::size_t most = 0;
     std::vector<std::uint64_t> order;
     while (m.step_end() < infinity) {
@@ -178,9 +187,21 @@ TEST_CASE("the queue is limited where it should be") {
 }
 
 TEST_CASE("a token takes 2 x layers x heads x size x bytes of the cache") {
-    CHECK(kv_capacity_tokens({.layers = 32, .kv_heads = 8, .head_size = 128, .bytes_per_value = 2, .memory_bytes = 16e9}) == 122070);
-    CHECK(kv_capacity_tokens({.layers = 3, .kv_heads = 5, .head_size = 7, .bytes_per_value = 1, .memory_bytes = 2099}) == 9);
-    CHECK(kv_capacity_tokens({.layers = 3, .kv_heads = 5, .head_size = 7, .bytes_per_value = 1, .memory_bytes = 2100}) == 10);
+    CHECK(kv_capacity_tokens({.layers = 32,
+                              .kv_heads = 8,
+                              .head_size = 128,
+                              .bytes_per_value = 2,
+                              .memory_bytes = 16e9}) == 122070);
+    CHECK(kv_capacity_tokens({.layers = 3,
+                              .kv_heads = 5,
+                              .head_size = 7,
+                              .bytes_per_value = 1,
+                              .memory_bytes = 2099}) == 9);
+    CHECK(kv_capacity_tokens({.layers = 3,
+                              .kv_heads = 5,
+                              .head_size = 7,
+                              .bytes_per_value = 1,
+                              .memory_bytes = 2100}) == 10);
     CHECK(kv_capacity_tokens(room_for(100)) == 100);
 }
 
@@ -190,13 +211,13 @@ TEST_CASE("a request waits until the cache has room for all of it") {
     engine_model m(e);
     CHECK(m.submit(0, ask(1, 90, 11)) == admission::too_long);
     CHECK(m.submit(0, ask(2, 40, 20)) == admission::accepted);
-    CHECK(m.cache_usage() == close(0.6));
+    CHECK(m.cache_usage() == about(0.6));
     CHECK(m.submit(0, ask(3, 21, 20)) == admission::accepted);  // 60 + 41 are too many
     CHECK(m.submit(0, ask(4, 5, 5)) == admission::accepted);    // has room, but does not overtake
     const std::vector<token> t = run_dry(m);
     const double ended = times_of(t, 2).back();
     CHECK(times_of(t, 2).size() == 20);
-    CHECK(times_of(t, 3).front() == close(ended + 10 + 2 + 2.1 + 0.5));
+    CHECK(times_of(t, 3).front() == about(ended + 10 + 2 + 2.1 + 0.5));
     CHECK(times_of(t, 4).front() == times_of(t, 3).front());
     CHECK(m.cache_usage() == 0);
 
@@ -205,7 +226,7 @@ TEST_CASE("a request waits until the cache has room for all of it") {
     both.submit(0, ask(3, 20, 20));  // 60 + 40: fits exactly
     both.finish_step();
     CHECK(both.running() == 2);
-    CHECK(both.cache_usage() == close(1));
+    CHECK(both.cache_usage() == about(1));
 }
 
 TEST_CASE("a request over the model's length is refused") {
@@ -222,7 +243,8 @@ TEST_CASE("a prompt start that was computed before is not computed again") {
     CHECK(times_of(run_dry(m), 1) == times{17.4});
     m.submit(1, ask(2, 70, 1, {11, 12, 13, 99}));  // 48 known tokens, 22 new ones
     CHECK(times_of(run_dry(m), 2) == times{1013.2});
-    m.submit(2, ask(3, 64, 1, {11, 12, 13, 14}));  // all known: the last one is computed all the same
+    m.submit(2,
+             ask(3, 64, 1, {11, 12, 13, 14}));  // all known: the last one is computed all the same
     CHECK(times_of(run_dry(m), 3) == times{2011.1});
     m.submit(3, ask(4, 64, 1, {77, 12, 13, 14}));  // known blocks count from the start only
     CHECK(times_of(run_dry(m), 4) == times{3017.4});
@@ -329,7 +351,7 @@ TEST_CASE("a cancelled request produces nothing more and frees what it held") {
     m.cancel(77);  // unknown: ignored
     CHECK(m.waiting() == 1);
     CHECK(m.finish_step().empty());  // the step that ran is lost
-    CHECK(m.cache_usage() == close(0.11));
+    CHECK(m.cache_usage() == about(0.11));
     const std::vector<token> t = run_dry(m);
     CHECK(times_of(t, 1).empty());
     CHECK(times_of(t, 2).empty());
@@ -372,9 +394,11 @@ load_result run_random_load(engine_model& m, std::uint64_t seed) {
     while (id < 200) {
         next += 0.05 * random.exponential();
         while (m.step_end() <= next) step();
-        const int prompt = 1 + static_cast<int>(random.below(300)), output = 1 + static_cast<int>(random.below(20));
+        const int prompt = 1 + static_cast<int>(random.below(300)),
+                  output = 1 + static_cast<int>(random.below(20));
         std::vector<std::uint64_t> blocks;
-        for (int b = 0; b < prompt / engine_model::block_tokens; ++b) blocks.push_back(mixed(random.below(2) + 10 * static_cast<std::uint64_t>(b)));
+        for (int b = 0; b < prompt / engine_model::block_tokens; ++b)
+            blocks.push_back(mixed(random.below(2) + 10 * static_cast<std::uint64_t>(b)));
         r.asked_tokens += output;
         r.prompt_tokens += prompt;
         r.got[++id] = -output;

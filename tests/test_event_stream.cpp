@@ -43,9 +43,11 @@ TEST_CASE("an event is what a blank line ends") {
 }
 
 TEST_CASE("lines end with LF, CR or both") {
-    CHECK(events_of("data: one\r\ndata: more\r\n\r\ndata: two\r\n\r\n") == events{"|one\nmore", "|two"});
+    CHECK(events_of("data: one\r\ndata: more\r\n\r\ndata: two\r\n\r\n") ==
+          events{"|one\nmore", "|two"});
     CHECK(events_of("data: one\rdata: more\r\rdata: two\r\r") == events{"|one\nmore", "|two"});
-    CHECK(events_of("data: one\r\n\ndata: two\n\r\ndata: three\r\r\n") == events{"|one", "|two", "|three"});
+    CHECK(events_of("data: one\r\n\ndata: two\n\r\ndata: three\r\r\n") ==
+          events{"|one", "|two", "|three"});
 }
 
 TEST_CASE("a CR and an LF in two reads are one line end") {
@@ -83,7 +85,8 @@ TEST_CASE("empty data is an event, no data is none") {
 }
 
 TEST_CASE("comments are skipped wherever they stand") {
-    CHECK(events_of(": keep-alive\n\n:\n\ndata: one\n: inside\ndata: two\n\n:end\n") == events{"|one\ntwo"});
+    CHECK(events_of(": keep-alive\n\n:\n\ndata: one\n: inside\ndata: two\n\n:end\n") ==
+          events{"|one\ntwo"});
 }
 
 TEST_CASE("an event may have a type, which the next one does not inherit") {
@@ -94,13 +97,18 @@ TEST_CASE("an event may have a type, which the next one does not inherit") {
 }
 
 TEST_CASE("unknown fields say nothing") {
-    CHECK(events_of("id: 7\nretry: 1000\ndata: one\nDATA: two\n data: three\ndatas: four\nhello\n\n") == events{"|one"});
+    CHECK(events_of(
+              "id: 7\nretry: 1000\ndata: one\nDATA: two\n data: three\ndatas: four\nhello\n\n") ==
+          events{"|one"});
 }
 
 TEST_CASE("a byte order mark is skipped once, at the start") {
-    CHECK(events_of("\xEF\xBB\xBF" "data: one\n\n") == events{"|one"});
-    CHECK(events_of("\xEF\xBB\xBF" "\ndata: one\n\n") == events{"|one"});
-    CHECK(events_of("data: one\n\n\xEF\xBB\xBF" "data: two\n\n") == events{"|one"});
+    CHECK(events_of("\xEF\xBB\xBF"
+                    "data: one\n\n") == events{"|one"});
+    CHECK(events_of("\xEF\xBB\xBF"
+                    "\ndata: one\n\n") == events{"|one"});
+    CHECK(events_of("data: one\n\n\xEF\xBB\xBF"
+                    "data: two\n\n") == events{"|one"});
     CHECK(events_of("data: \xEF\xBB\xBF\n\n") == events{"|\xEF\xBB\xBF"});
 }
 
@@ -120,10 +128,10 @@ TEST_CASE("an event that never ends breaks the stream") {
         return 0;
     };
     CHECK(event_stream_parser::max_event == 16 * 1024 * 1024);
-    CHECK(feeds_until_broken("data: ", piece) == 16);                     // one line
-    CHECK(feeds_until_broken("", "data: " + piece + "\n") == 16);         // many lines of one event
-    CHECK(feeds_until_broken(": ", piece) == 16);                         // a comment
-    CHECK(feeds_until_broken("", "data: " + piece + "\n\n") == 0);        // many events
+    CHECK(feeds_until_broken("data: ", piece) == 16);               // one line
+    CHECK(feeds_until_broken("", "data: " + piece + "\n") == 16);   // many lines of one event
+    CHECK(feeds_until_broken(": ", piece) == 16);                   // a comment
+    CHECK(feeds_until_broken("", "data: " + piece + "\n\n") == 0);  // many events
 }
 
 TEST_CASE("a broken stream stays broken until it is reset") {

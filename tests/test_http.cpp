@@ -1,4 +1,5 @@
-// [P5] HTTP/1.1: URLs, the response parser of the client, the request parser of the simulated server.
+// [P5] HTTP/1.1: URLs, the response parser of the client, the request parser of the simulated
+// server.
 #include "llmbench.hpp"
 
 #include <tuple>
@@ -18,12 +19,14 @@ struct outcome {
 };
 
 /// Feeds the answer in pieces that end at the given places, then closes the connection.
-outcome parsed(const std::string& bytes, const std::vector<std::size_t>& cuts = {}, bool close = true) {
+outcome parsed(const std::string& bytes, const std::vector<std::size_t>& cuts = {},
+               bool close = true) {
     response_parser p;
     outcome o;
     std::size_t from = 0;
     const auto feed = [&](std::size_t to) {
-        const std::string piece = bytes.substr(from, to - from);  // a copy: the parser may not look past it
+        const std::string piece =
+            bytes.substr(from, to - from);  // a copy: the parser may not look past it
         o.taken += p.feed(piece, [&](std::string_view b) { o.body.append(b); });
         from = to;
     };
@@ -55,7 +58,9 @@ outcome parsed_every_way(const std::string& bytes) {
 const std::string ok = "HTTP/1.1 200 OK\r\n";
 
 /// The error of an answer with these header lines.
-std::string head_error(const std::string& lines) { return parsed_every_way(ok + lines + "\r\n").error; }
+std::string head_error(const std::string& lines) {
+    return parsed_every_way(ok + lines + "\r\n").error;
+}
 /// The error of a chunked answer with this body.
 std::string chunk_error(const std::string& body) {
     return parsed_every_way(ok + "Transfer-Encoding: chunked\r\n\r\n" + body).error;
@@ -64,15 +69,13 @@ std::string chunk_error(const std::string& body) {
 std::string refusal(const std::string& url) {
     try {
         parsed_url(url, "target.url");
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
+    } catch (const std::invalid_argument& e) { return e.what(); }
     return "";
 }
 
 }  // namespace
 
-// ---- URLs ---------------------------------------------------------------------------------------
+// ---- URLs --------------------------------------------------------------------------------------
 
 TEST_CASE("a URL has a host, a port and a path") {
     const auto parts = [](const char* s) {
@@ -92,27 +95,38 @@ TEST_CASE("a URL has a host, a port and a path") {
 }
 
 TEST_CASE("a URL that is refused is told with its field, its value and the reason") {
-    CHECK(refusal("https://h") == "target.url is \"https://h\": https is not supported by this version, use http://");
-    CHECK(refusal("localhost:8000") == "target.url is \"localhost:8000\": it must start with http://");
+    CHECK(refusal("https://h") ==
+          "target.url is \"https://h\": https is not supported by this version, use http://");
+    CHECK(refusal("localhost:8000") ==
+          "target.url is \"localhost:8000\": it must start with http://");
     CHECK(refusal("") == "target.url is \"\": it must start with http://");
     CHECK(refusal("http://") == "target.url is \"http://\": the host is missing");
     CHECK(refusal("http://:8000") == "target.url is \"http://:8000\": the host is missing");
     CHECK(refusal("http:///v1") == "target.url is \"http:///v1\": the host is missing");
     CHECK(refusal("http://[]:80") == "target.url is \"http://[]:80\": the host is missing");
-    CHECK(refusal("http://[::1") == "target.url is \"http://[::1\": the IPv6 address has no closing bracket");
-    CHECK(refusal("http://[::1]80") == "target.url is \"http://[::1]80\": the port must follow a colon");
-    CHECK(refusal("http://::1:8000") == "target.url is \"http://::1:8000\": an IPv6 address stands in brackets, http://[::1]:8000");
-    CHECK(refusal("http://h/a?b") == "target.url is \"http://h/a?b\": a query or fragment is not allowed");
-    CHECK(refusal("http://h/a#b") == "target.url is \"http://h/a#b\": a query or fragment is not allowed");
-    CHECK(refusal("http://me:pass@h") == "target.url is \"http://me:pass@h\": credentials belong in api_key_env");
+    CHECK(refusal("http://[::1") ==
+          "target.url is \"http://[::1\": the IPv6 address has no closing bracket");
+    CHECK(refusal("http://[::1]80") ==
+          "target.url is \"http://[::1]80\": the port must follow a colon");
+    CHECK(
+        refusal("http://::1:8000") ==
+        "target.url is \"http://::1:8000\": an IPv6 address stands in brackets, http://[::1]:8000");
+    CHECK(refusal("http://h/a?b") ==
+          "target.url is \"http://h/a?b\": a query or fragment is not allowed");
+    CHECK(refusal("http://h/a#b") ==
+          "target.url is \"http://h/a#b\": a query or fragment is not allowed");
+    CHECK(refusal("http://me:pass@h") ==
+          "target.url is \"http://me:pass@h\": credentials belong in api_key_env");
     for (const std::string port : {"0", "65536", "-1", "+1", "80x", "x", "", "4294967376"}) {
         const std::string url = "http://h:" + port;
-        CHECK(refusal(url) == "target.url is \"" + url + "\": the port must be a number from 1 to 65535");
+        CHECK(refusal(url) ==
+              "target.url is \"" + url + "\": the port must be a number from 1 to 65535");
     }
 }
 
 TEST_CASE("no URL smuggles a line into a request or a terminal") {
-    for (const std::string url : {"http://h\r\nX: 1", "http://h/a b", "http://h\t", " http://h", "http://h\x7f", "http://h/\x1b[1m"}) {
+    for (const std::string url : {"http://h\r\nX: 1", "http://h/a b", "http://h\t", " http://h",
+                                  "http://h\x7f", "http://h/\x1b[1m"}) {
         CAPTURE(url);
         const std::string why = refusal(url);
         CHECK(why.find("a URL holds no spaces or control characters") != std::string::npos);
@@ -128,10 +142,11 @@ TEST_CASE("a header is safe without line ends and zero bytes") {
     CHECK_FALSE(is_header_safe(std::string_view("a\0b", 3)));
 }
 
-// ---- answers --------------------------------------------------------------------------------------
+// ---- answers -----------------------------------------------------------------------------------
 
 TEST_CASE("a body of known length") {
-    const outcome o = parsed_every_way(ok + "Content-Length: 5\r\nContent-Type:  text/plain \r\n\r\nhello");
+    const outcome o =
+        parsed_every_way(ok + "Content-Length: 5\r\nContent-Type:  text/plain \r\n\r\nhello");
     CHECK(o.complete);
     CHECK(o.status == 200);
     CHECK(o.body == "hello");
@@ -148,30 +163,34 @@ TEST_CASE("a body of length zero is complete with its head") {
 }
 
 TEST_CASE("header names and codings are read in any case") {
-    const outcome o = parsed_every_way(ok + "TRANSFER-encoding: CHUNKED\r\n\r\n1\r\nx\r\n0\r\n\r\n");
+    const outcome o =
+        parsed_every_way(ok + "TRANSFER-encoding: CHUNKED\r\n\r\n1\r\nx\r\n0\r\n\r\n");
     CHECK(o.complete);
     CHECK(o.body == "x");
 }
 
 TEST_CASE("a chunked body with extensions and trailers") {
-    const outcome o = parsed_every_way(ok + "Transfer-Encoding: chunked\r\n\r\n"
-                                            "5;name=value\r\nhello\r\n"
-                                            "A ; x=\"y\"\r\n0123456789\r\n"
-                                            "00001\r\n!\r\n"
-                                            "0\r\nX-Trailer: 1\r\nX-Other: 2\r\n\r\n");
+    const outcome o = parsed_every_way(ok +
+                                       "Transfer-Encoding: chunked\r\n\r\n"
+                                       "5;name=value\r\nhello\r\n"
+                                       "A ; x=\"y\"\r\n0123456789\r\n"
+                                       "00001\r\n!\r\n"
+                                       "0\r\nX-Trailer: 1\r\nX-Other: 2\r\n\r\n");
     CHECK(o.complete);
     CHECK(o.body == "hello0123456789!");
     CHECK(o.keep_alive);
 }
 
 TEST_CASE("chunks may hold line ends and things that look like chunks") {
-    const outcome o = parsed_every_way(ok + "Transfer-Encoding: chunked\r\n\r\n9\r\n\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n");
+    const outcome o = parsed_every_way(
+        ok + "Transfer-Encoding: chunked\r\n\r\n9\r\n\r\n0\r\n\r\n\r\n\r\n0\r\n\r\n");
     CHECK(o.complete);
     CHECK(o.body == "\r\n0\r\n\r\n\r\n");
 }
 
 TEST_CASE("a body without a length ends with the connection") {
-    const outcome o = parsed_every_way(ok + "Content-Type: text/event-stream\r\n\r\ndata: 1\r\n\r\n");
+    const outcome o =
+        parsed_every_way(ok + "Content-Type: text/event-stream\r\n\r\ndata: 1\r\n\r\n");
     CHECK(o.complete);
     CHECK(o.body == "data: 1\r\n\r\n");
     CHECK_FALSE(o.keep_alive);
@@ -185,8 +204,10 @@ TEST_CASE("a connection is kept as the answer says") {
     CHECK_FALSE(parsed_every_way("HTTP/1.1 200 OK\r\nConnection: Close\r\n" + end).keep_alive);
     CHECK_FALSE(parsed_every_way("HTTP/1.0 200 OK\r\n" + end).keep_alive);
     CHECK(parsed_every_way("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n" + end).keep_alive);
-    CHECK_FALSE(parsed_every_way("HTTP/1.1 200 OK\r\nConnection: close, x-internal\r\n" + end).keep_alive);
-    CHECK_FALSE(parsed_every_way("HTTP/1.1 200 OK\r\nConnection: keep-alive ,close\r\n" + end).keep_alive);
+    CHECK_FALSE(
+        parsed_every_way("HTTP/1.1 200 OK\r\nConnection: close, x-internal\r\n" + end).keep_alive);
+    CHECK_FALSE(
+        parsed_every_way("HTTP/1.1 200 OK\r\nConnection: keep-alive ,close\r\n" + end).keep_alive);
     // Not before the answer is complete.
     CHECK_FALSE(parsed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx", {}, false).keep_alive);
 }
@@ -199,8 +220,9 @@ TEST_CASE("answers of HTTP/1.0 end with their connection") {
 }
 
 TEST_CASE("interim answers come before the real one") {
-    const outcome o = parsed_every_way("HTTP/1.1 100 Continue\r\nContent-Type: interim\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + ok +
-                                       "Content-Length: 2\r\n\r\nhi");
+    const outcome o = parsed_every_way(
+        "HTTP/1.1 100 Continue\r\nContent-Type: interim\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" +
+        ok + "Content-Length: 2\r\n\r\nhi");
     CHECK(o.complete);
     CHECK(o.status == 200);
     CHECK(o.body == "hi");
@@ -278,9 +300,12 @@ TEST_CASE("the head is done before the body begins") {
 TEST_CASE("a connection that closes inside an answer breaks it") {
     const std::string closed = "the connection was closed inside the answer";
     for (const std::string& bytes :
-         {std::string(), std::string("HTTP/1.1 2"), ok, ok + "Content-Length: 3\r\n\r\nhi", ok + "Transfer-Encoding: chunked\r\n\r\n",
-          ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nhi", ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n",
-          ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n", std::string("HTTP/1.1 100 Continue\r\n\r\n")}) {
+         {std::string(), std::string("HTTP/1.1 2"), ok, ok + "Content-Length: 3\r\n\r\nhi",
+          ok + "Transfer-Encoding: chunked\r\n\r\n",
+          ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nhi",
+          ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n",
+          ok + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n",
+          std::string("HTTP/1.1 100 Continue\r\n\r\n")}) {
         CAPTURE(bytes);
         const outcome o = parsed_every_way(bytes);
         CHECK(o.broken);
@@ -289,30 +314,42 @@ TEST_CASE("a connection that closes inside an answer breaks it") {
     }
 }
 
-// ---- answers that are refused -----------------------------------------------------------------------
+// ---- answers that are refused ------------------------------------------------------------------
 
 TEST_CASE("what is not an HTTP/1.x answer is refused") {
-    for (const std::string line : {"HTTP/2 200 OK", "HTTP/1.2 200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 099 Low", "HTTP/1.1 600 High",
-                             "HTTP/1.1  200 OK", "HTTP/1.1 -20 OK", "HTTP/1.1 2x0 OK", "ICY 200 OK", "SSH-2.0-OpenSSH", "{\"error\":1}", ""}) {
+    for (const std::string line :
+         {"HTTP/2 200 OK", "HTTP/1.2 200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK",
+          "HTTP/1.1 099 Low", "HTTP/1.1 600 High", "HTTP/1.1  200 OK", "HTTP/1.1 -20 OK",
+          "HTTP/1.1 2x0 OK", "ICY 200 OK", "SSH-2.0-OpenSSH", "{\"error\":1}", ""}) {
         CAPTURE(line);
-        CHECK(parsed_every_way(line + "\r\nContent-Length: 0\r\n\r\n").error == "not an HTTP/1.x answer: \"" + line + "\"");
+        CHECK(parsed_every_way(line + "\r\nContent-Length: 0\r\n\r\n").error ==
+              "not an HTTP/1.x answer: \"" + line + "\"");
     }
-    CHECK(parsed_every_way("HTTP/1.1 101 Switching Protocols\r\n\r\n").error == "the server switched protocols unasked");
+    CHECK(parsed_every_way("HTTP/1.1 101 Switching Protocols\r\n\r\n").error ==
+          "the server switched protocols unasked");
 }
 
 TEST_CASE("headers that two readers may read in two ways are refused") {
     CHECK(head_error("X: 1\r\n folded\r\nContent-Length: 0\r\n") == "a folded header line");
     CHECK(head_error("X: 1\r\n\tfolded\r\n") == "a folded header line");
-    CHECK(head_error("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") == "both a content length and a chunked body");
-    CHECK(head_error("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n") == "both a content length and a chunked body");
-    CHECK(head_error("Content-Length: 5\r\nContent-Length: 6\r\n") == "two different content lengths");
-    for (const std::string length : {"5, 5", "5, 6", "-1", "+5", "0x5", "5a", "", "99999999999999999999"}) {
+    CHECK(head_error("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") ==
+          "both a content length and a chunked body");
+    CHECK(head_error("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n") ==
+          "both a content length and a chunked body");
+    CHECK(head_error("Content-Length: 5\r\nContent-Length: 6\r\n") ==
+          "two different content lengths");
+    for (const std::string length :
+         {"5, 5", "5, 6", "-1", "+5", "0x5", "5a", "", "99999999999999999999"}) {
         CAPTURE(length);
-        CHECK(head_error("Content-Length: " + length + "\r\n") == "content length \"" + length + "\" is not a number");
+        CHECK(head_error("Content-Length: " + length + "\r\n") ==
+              "content length \"" + length + "\" is not a number");
     }
-    CHECK(head_error("Transfer-Encoding: gzip, chunked\r\n") == "transfer encoding \"gzip, chunked\" is not supported");
-    CHECK(head_error("Transfer-Encoding: identity\r\n") == "transfer encoding \"identity\" is not supported");
-    CHECK(head_error("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") == "transfer encoding \"chunked\" is not supported");
+    CHECK(head_error("Transfer-Encoding: gzip, chunked\r\n") ==
+          "transfer encoding \"gzip, chunked\" is not supported");
+    CHECK(head_error("Transfer-Encoding: identity\r\n") ==
+          "transfer encoding \"identity\" is not supported");
+    CHECK(head_error("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") ==
+          "transfer encoding \"chunked\" is not supported");
     CHECK(head_error("No colon\r\n") == "a header line without a name");
     CHECK(head_error(": no name\r\n") == "a header line without a name");
     CHECK(head_error("Content-Length : 5\r\n") == "a space in a header name");
@@ -322,14 +359,17 @@ TEST_CASE("headers that two readers may read in two ways are refused") {
 }
 
 TEST_CASE("a content coding nobody asked for is refused") {
-    CHECK(head_error("Content-Encoding: gzip\r\nContent-Length: 0\r\n") == "content coding \"gzip\" came unasked");
+    CHECK(head_error("Content-Encoding: gzip\r\nContent-Length: 0\r\n") ==
+          "content coding \"gzip\" came unasked");
     CHECK(head_error("Content-Encoding: Identity\r\nContent-Length: 0\r\n").empty());
 }
 
 TEST_CASE("a chunk size is a plain hexadecimal number") {
-    for (const std::string size : {"", "g", "-1", "+1", " 1", "0x1", "1 2", "1,2", "10000000000000000", "FFFFFFFFFFFFFFFFF"}) {
+    for (const std::string size : {"", "g", "-1", "+1", " 1", "0x1", "1 2", "1,2",
+                                   "10000000000000000", "FFFFFFFFFFFFFFFFF"}) {
         CAPTURE(size);
-        CHECK(chunk_error(size + "\r\nx\r\n0\r\n\r\n") == "chunk size \"" + size + "\" is not a hexadecimal number");
+        CHECK(chunk_error(size + "\r\nx\r\n0\r\n\r\n") ==
+              "chunk size \"" + size + "\" is not a hexadecimal number");
     }
     CHECK(chunk_error("40000001\r\n") == "a chunk is over 1 GiB");
     CHECK(chunk_error("FFFFFFFFFFFFFFFF\r\n") == "a chunk is over 1 GiB");
@@ -346,7 +386,8 @@ TEST_CASE("heads and chunk lines have a greatest size") {
     const std::size_t longest = response_parser::max_line;
     const auto line_of = [](std::size_t n) { return "X: " + std::string(n - 5, 'a') + "\r\n"; };
     CHECK(parsed(ok + line_of(longest) + "Content-Length: 0\r\n\r\n").complete);
-    CHECK(parsed(ok + line_of(longest + 1) + "Content-Length: 0\r\n\r\n").error == "a header or chunk line is over 16 KiB");
+    CHECK(parsed(ok + line_of(longest + 1) + "Content-Length: 0\r\n\r\n").error ==
+          "a header or chunk line is over 16 KiB");
     // Refused before its end is seen, so that no memory is spent on it.
     CHECK(parsed(ok + "X: " + std::string(longest, 'a'), {}, false).broken);
     CHECK(parsed(std::string(longest + 1, 'a'), {}, false).broken);
@@ -357,7 +398,8 @@ TEST_CASE("heads and chunk lines have a greatest size") {
     std::string trailers = ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n";
     for (int i = 0; i < 66; ++i) trailers += line_of(1000);
     CHECK(parsed(trailers, {}, false).error == "the headers are over 64 KiB");
-    CHECK(parsed(ok + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(longest, 'e'), {}, false).error == "a header or chunk line is over 16 KiB");
+    CHECK(parsed(ok + "Transfer-Encoding: chunked\r\n\r\n1;" + std::string(longest, 'e'), {}, false)
+              .error == "a header or chunk line is over 16 KiB");
     // The lines of a long stream are not held against its head.
     std::string stream = ok + "Transfer-Encoding: chunked\r\n\r\n";
     for (int i = 0; i < 20000; ++i) stream += "1\r\nx\r\n";
@@ -379,11 +421,13 @@ TEST_CASE("a broken answer takes no more bytes") {
     CHECK_FALSE(p.head_done());
 }
 
-// ---- requests -----------------------------------------------------------------------------------
+// ---- requests ----------------------------------------------------------------------------------
 
 namespace {
 
-const std::string post = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nX-Request-Id:  abc \r\n\r\nbody";
+const std::string post =
+    "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nX-Request-Id:  abc "
+    "\r\n\r\nbody";
 
 bool is_refused(const std::string& bytes) {
     request_parser p;
@@ -414,7 +458,8 @@ TEST_CASE("a request may come in any pieces") {
         CHECK(p.fields.size() == 3);
     }
     request_parser p;
-    for (std::size_t i = 0; i < post.size(); ++i) CHECK(p.feed(post.substr(i, 1)) == (i + 1 == post.size()));
+    for (std::size_t i = 0; i < post.size(); ++i)
+        CHECK(p.feed(post.substr(i, 1)) == (i + 1 == post.size()));
     CHECK(p.body == "body");
 }
 

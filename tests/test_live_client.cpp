@@ -31,7 +31,10 @@ scenario asking(const scripted::server& s, int requests = 1) {
             .warmup = 0,
             .requests = requests,
             .repeats = 1,
-            .limits = {.connect = 10_s, .first_event = 10_s, .between_events = 10_s, .total = 20_s,
+            .limits = {.connect = 10_s,
+                       .first_event = 10_s,
+                       .between_events = 10_s,
+                       .total = 20_s,
                        .drain = 10_s}};
 }
 
@@ -80,9 +83,7 @@ std::string refusal_of(const scenario& s) {
     } const guard;
     try {
         run(s);
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
+    } catch (const std::invalid_argument& e) { return e.what(); }
     return "";
 }
 
@@ -102,7 +103,8 @@ std::string all_reports() {
     const char* set = std::getenv("LLMBENCH_REPORT_DIR");
     std::stringstream all;
     int files = 0;
-    for (const auto& file : std::filesystem::directory_iterator(set && *set ? set : "llmbench-report")) {
+    for (const auto& file :
+         std::filesystem::directory_iterator(set && *set ? set : "llmbench-report")) {
         all << std::ifstream(file.path(), std::ios::binary).rdbuf();
         all.clear();
         ++files;
@@ -116,7 +118,8 @@ std::string all_reports() {
 // ---- answers that are whole
 
 TEST_CASE("a healthy answer is ok, however its length is told") {
-    for (const auto how : {scripted::framing::chunked, scripted::framing::sized, scripted::framing::until_close}) {
+    for (const auto how :
+         {scripted::framing::chunked, scripted::framing::sized, scripted::framing::until_close}) {
         CAPTURE(static_cast<int>(how));
         const record r = answered_with(scripted::healthy(4, how));
         CHECK(status(r) == "ok");
@@ -132,17 +135,23 @@ TEST_CASE("a healthy answer is ok, however its length is told") {
 }
 
 TEST_CASE("the times of a request come in the order in which things happen") {
-    const record r = answered_with({scripted::send(scripted::chunked_head() + chunk(chat_chunk("a"))),
-                                    scripted::wait(30ms), scripted::send(chunk(chat_chunk("b"))),
-                                    scripted::wait(30ms), scripted::send(chunk(finish() + done()))});
+    const scripted::server server(
+        {{scripted::wait(30ms), scripted::send(scripted::chunked_head() + chunk(chat_chunk("a"))),
+          scripted::wait(30ms), scripted::send(chunk(chat_chunk("b"))), scripted::wait(30ms),
+          scripted::send(chunk(finish() + done()))}});
+    const record r = only_record(asking(server));
+    const long long received_ns = server.log().at(0).received_ns;
     CHECK(status(r) == "ok");
     CHECK(r.scheduled_ns > 0);
     CHECK(r.scheduled_ns <= r.dispatched_ns);
     CHECK(r.dispatched_ns <= r.connected_ns);
     CHECK(r.connected_ns <= r.sent_ns);
-    CHECK(r.sent_ns < r.first_token_ns);
-    CHECK(seconds(r.last_token_ns - r.first_token_ns) > 0.005);
-    CHECK(seconds(r.end_ns - r.last_token_ns) > 0.005);
+    CHECK(r.sent_ns <= received_ns);
+    CHECK(seconds(r.first_token_ns - received_ns) >= 0.03);
+    CHECK(seconds(r.last_token_ns - received_ns) >= 0.06);
+    CHECK(seconds(r.end_ns - received_ns) >= 0.09);
+    CHECK(r.first_token_ns <= r.last_token_ns);
+    CHECK(r.last_token_ns <= r.end_ns);
 }
 
 TEST_CASE("an answer that comes in tiny pieces is read as one that comes whole") {
@@ -161,18 +170,19 @@ TEST_CASE("an answer that comes in tiny pieces is read as one that comes whole")
 TEST_CASE("an answer without [DONE] is ok where it gave a finish reason") {
     CHECK(status(answered_with(sized_stream(chat_chunk("a") + finish()))) == "ok");
     CHECK(status(answered_with(scripted::until_close_head() + chat_chunk("a") + finish())) == "ok");
-    CHECK(status(answered_with(scripted::chunked_head() + chunk(chat_chunk("a") + finish()))) == "ok");
+    CHECK(status(answered_with(scripted::chunked_head() + chunk(chat_chunk("a") + finish()))) ==
+          "ok");
 }
 
 TEST_CASE("[DONE] ends a request, whatever follows and whenever the body ends") {
     const std::string whole = chat_chunk("a") + done();
-    const record early = answered_with({scripted::send(scripted::chunked_head() + chunk(whole)),
-                                        scripted::stall()});
+    const record early =
+        answered_with({scripted::send(scripted::chunked_head() + chunk(whole)), scripted::stall()});
     CHECK(status(early) == "ok");
     CHECK(seconds(early.end_ns - early.sent_ns) < 9);
 
-    const record more = answered_with(sized_stream(whole + chat_chunk("b") +
-                                                   scripted::sse_event(R"({"error":"late"})")));
+    const record more = answered_with(
+        sized_stream(whole + chat_chunk("b") + scripted::sse_event(R"({"error":"late"})")));
     CHECK(status(more) == "ok");
     CHECK(more.events == 1);
     CHECK(more.output_tokens == 1);
@@ -190,7 +200,8 @@ TEST_CASE("events that are read together share a stamp") {
 
 TEST_CASE("output tokens are the server's usage, else the events with content") {
     const std::string four = chat_chunk("a") + chat_chunk("b") + chat_chunk("c") + chat_chunk("d");
-    const record told = answered_with(sized_stream(four + finish() + scripted::usage(11, 9) + done()));
+    const record told =
+        answered_with(sized_stream(four + finish() + scripted::usage(11, 9) + done()));
     CHECK(told.token_source == token_origin::usage);
     CHECK(told.output_tokens == 9);
     CHECK(told.prompt_tokens == 11);
@@ -201,13 +212,14 @@ TEST_CASE("output tokens are the server's usage, else the events with content") 
     CHECK(counted.output_tokens == 4);
     CHECK(counted.prompt_tokens == 0);
 
-    const record growing = answered_with(sized_stream(
-        four + scripted::usage(11, 2) + scripted::usage(11, 4) + finish() + done()));
+    const record growing = answered_with(
+        sized_stream(four + scripted::usage(11, 2) + scripted::usage(11, 4) + finish() + done()));
     CHECK(growing.output_tokens == 4);
 }
 
 TEST_CASE("an interim answer comes before the real one") {
-    const std::string interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    const std::string interim =
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     const record r = answered_with(interim + sized_stream(scripted::healthy_events(2)));
     CHECK(status(r) == "ok");
     CHECK(r.http_status == 200);
@@ -239,7 +251,8 @@ TEST_CASE("limits.connect ends the wait for a connection") {
 }
 
 TEST_CASE("limits.first_event ends the wait for content, not for headers or roles") {
-    const std::string quiet = scripted::chunked_head() + chunk(scripted::role()) + chunk(": alive\n\n");
+    const std::string quiet =
+        scripted::chunked_head() + chunk(scripted::role()) + chunk(": alive\n\n");
     for (const std::string& bytes : {std::string(), quiet}) {
         CAPTURE(bytes);
         const scripted::server server({{scripted::send(bytes), scripted::stall()}});
@@ -256,8 +269,8 @@ TEST_CASE("limits.first_event ends the wait for content, not for headers or role
 }
 
 TEST_CASE("limits.between_events ends the wait for the next content") {
-    const scripted::server server({{scripted::send(scripted::chunked_head() + chunk(chat_chunk("a"))),
-                                    scripted::stall()}});
+    const scripted::server server(
+        {{scripted::send(scripted::chunked_head() + chunk(chat_chunk("a"))), scripted::stall()}});
     scenario s = asking(server);
     s.limits.between_events = 200_ms;
     const record r = only_record(s);
@@ -293,11 +306,14 @@ TEST_CASE("limits.drain cancels what is unanswered so long after the last send")
     s.limits.drain = 200_ms;
     const std::vector<record> r = records_of(s);
     REQUIRE(r.size() == 2);
-    CHECK(status(r[0]) == "ok");
-    CHECK(status(r[1]) == "cancelled");
-    CHECK(holds(error(r[1]), "limits.drain"));
-    CHECK(seconds(r[1].end_ns - r[1].sent_ns) >= 0.2);
-    CHECK(seconds(r[1].end_ns - r[1].sent_ns) < 9);
+    // Which of the two the server hears first is not for us to say.
+    const record& cut = r[0].status == request_status::ok ? r[1] : r[0];
+    const record& whole = r[0].status == request_status::ok ? r[0] : r[1];
+    CHECK(status(whole) == "ok");
+    CHECK(status(cut) == "cancelled");
+    CHECK(holds(error(cut), "limits.drain"));
+    CHECK(cut.end_ns - std::max(r[0].sent_ns, r[1].sent_ns) >= 200000000);
+    CHECK(seconds(cut.end_ns - cut.sent_ns) < 9);
 }
 
 TEST_CASE("a timed out request does not stop the next one") {
@@ -312,8 +328,9 @@ TEST_CASE("a timed out request does not stop the next one") {
 }
 
 TEST_CASE("an HTTP error is told with its code and the server's message") {
-    const record busy = answered_with(scripted::json(
-        "429 Too Many Requests", R"({"error":{"message":"the queue is full","type":"rate_limit"}})"));
+    const record busy = answered_with(
+        scripted::json("429 Too Many Requests",
+                       R"({"error":{"message":"the queue is full","type":"rate_limit"}})"));
     CHECK(status(busy) == "http");
     CHECK(busy.http_status == 429);
     CHECK(error(busy) == "HTTP 429: the queue is full");
@@ -326,8 +343,8 @@ TEST_CASE("an HTTP error is told with its code and the server's message") {
     CHECK(broken.http_status == 500);
     CHECK(error(broken) == "HTTP 500: out of memory");
 
-    const record lost = answered_with(
-        scripted::sized("404 Not Found", "text/html", "<html>no such page</html>"));
+    const record lost =
+        answered_with(scripted::sized("404 Not Found", "text/html", "<html>no such page</html>"));
     CHECK(status(lost) == "http");
     CHECK(lost.http_status == 404);
     CHECK(error(lost) == "HTTP 404: <html>no such page</html>");
@@ -346,8 +363,9 @@ TEST_CASE("an error status decides even where the answer is called an event stre
 }
 
 TEST_CASE("a redirect is not followed, and says where it would lead") {
-    const record r = answered_with(scripted::head(
-        "301 Moved Permanently", "Location: https://elsewhere.example/v1\r\nContent-Length: 0\r\n"));
+    const record r = answered_with(
+        scripted::head("301 Moved Permanently",
+                       "Location: https://elsewhere.example/v1\r\nContent-Length: 0\r\n"));
     CHECK(status(r) == "http");
     CHECK(r.http_status == 301);
     CHECK(holds(error(r), "redirect"));
@@ -362,7 +380,8 @@ TEST_CASE("what is not HTTP is a protocol error") {
 }
 
 TEST_CASE("a malformed chunk is a protocol error") {
-    const record r = answered_with(scripted::chunked_head() + chunk(chat_chunk("a")) + "xyz\r\n" + done());
+    const record r =
+        answered_with(scripted::chunked_head() + chunk(chat_chunk("a")) + "xyz\r\n" + done());
     CHECK(status(r) == "protocol");
     CHECK(holds(error(r), "chunk size \"xyz\""));
     CHECK(r.http_status == 200);
@@ -387,9 +406,8 @@ TEST_CASE("an answer that is no event stream is a protocol error") {
 }
 
 TEST_CASE("an error told inside a stream, or in its place, is the server's") {
-    const record inside = answered_with(
-        sized_stream(chat_chunk("a") + scripted::sse_event(R"({"error":{"message":"worker died"}})") +
-                     done()));
+    const record inside = answered_with(sized_stream(
+        chat_chunk("a") + scripted::sse_event(R"({"error":{"message":"worker died"}})") + done()));
     CHECK(status(inside) == "server");
     CHECK(error(inside) == "worker died");
     CHECK(inside.http_status == 200);
@@ -400,8 +418,8 @@ TEST_CASE("an error told inside a stream, or in its place, is the server's") {
     CHECK(status(typed) == "server");
     CHECK(holds(error(typed), "worker died"));
 
-    const record instead = answered_with(
-        scripted::json("200 OK", R"({"error":{"message":"no such model"}})"));
+    const record instead =
+        answered_with(scripted::json("200 OK", R"({"error":{"message":"no such model"}})"));
     CHECK(status(instead) == "server");
     CHECK(error(instead) == "no such model");
     CHECK(instead.http_status == 200);
@@ -417,19 +435,20 @@ TEST_CASE("an answer that ends too early is truncated") {
     const scripted::step close = scripted::close(), reset = scripted::reset();
     for (const scripted::step& end : {close, reset}) {
         CAPTURE(static_cast<int>(end.what));
+        const auto pause = end.what == scripted::step::kind::reset ? 250ms : 0ms;
         const record nothing = answered_with({end});
         CHECK(status(nothing) == "truncated");
         CHECK(nothing.http_status == 0);
         CHECK(holds(error(nothing), "before an answer"));
 
-        const record before = answered_with({scripted::send(begun), scripted::wait(50ms), end});
+        const record before = answered_with({scripted::send(begun), scripted::wait(pause), end});
         CHECK(status(before) == "truncated");
         CHECK(before.http_status == 200);
         CHECK(before.events == 0);
         CHECK(holds(error(before), "before any content"));
 
         const record after = answered_with(
-            {scripted::send(begun + chunk(chat_chunk("a"))), scripted::wait(50ms), end});
+            {scripted::send(begun + chunk(chat_chunk("a"))), scripted::wait(pause), end});
         CHECK(status(after) == "truncated");
         CHECK(after.http_status == 200);
         CHECK(after.events == 1);
@@ -441,16 +460,16 @@ TEST_CASE("an answer that ends too early is truncated") {
 TEST_CASE("an answer is truncated too where its framing is whole and its content is not") {
     CHECK(status(answered_with(sized_stream(chat_chunk("a")))) == "truncated");
     CHECK(status(answered_with(scripted::until_close_head() + chat_chunk("a"))) == "truncated");
-    CHECK(status(answered_with(scripted::chunked_head() + chunk(chat_chunk("a")) + scripted::last_chunk())) ==
-          "truncated");
+    CHECK(status(answered_with(scripted::chunked_head() + chunk(chat_chunk("a")) +
+                               scripted::last_chunk())) == "truncated");
     // The blank line that would end the last event is missing, so the event does not count.
     const std::string cut = done().substr(0, done().size() - 1);
     CHECK(status(answered_with(sized_stream(chat_chunk("a") + cut))) == "truncated");
 }
 
 TEST_CASE("a complete answer without one generated piece is empty") {
-    const record r = answered_with(
-        sized_stream(scripted::role() + finish() + scripted::usage(5, 0) + done()));
+    const record r =
+        answered_with(sized_stream(scripted::role() + finish() + scripted::usage(5, 0) + done()));
     CHECK(status(r) == "empty");
     CHECK(r.http_status == 200);
     CHECK(r.finish_reason == "stop");
@@ -459,7 +478,8 @@ TEST_CASE("a complete answer without one generated piece is empty") {
 }
 
 TEST_CASE("a failed request leaves no connection to the next one") {
-    const scripted::server server({{scripted::send("what?\r\n"), scripted::stall()}, scripted::healthy()});
+    const scripted::server server(
+        {{scripted::send("what?\r\n"), scripted::stall()}, scripted::healthy()});
     const std::vector<record> r = records_from(server, 2);
     REQUIRE(r.size() == 2);
     CHECK(status(r[0]) == "protocol");
@@ -468,7 +488,8 @@ TEST_CASE("a failed request leaves no connection to the next one") {
 }
 
 TEST_CASE("an HTTP error whose answer is whole keeps its connection") {
-    const scripted::server server({{scripted::send(scripted::json("503 Busy", "{}"))}, scripted::healthy()});
+    const scripted::server server(
+        {{scripted::send(scripted::json("503 Busy", "{}"))}, scripted::healthy()});
     const std::vector<record> r = records_from(server, 2);
     REQUIRE(r.size() == 2);
     CHECK(status(r[0]) == "http");
@@ -491,7 +512,8 @@ TEST_CASE("a connection is used again and again") {
     }
 }
 
-TEST_CASE("a reused connection that was closed before the answer costs one more try, not the request") {
+TEST_CASE(
+    "a reused connection that was closed before the answer costs one more try, not the request") {
     const scripted::step close = scripted::close(), reset = scripted::reset();
     for (const scripted::step& end : {close, reset}) {
         CAPTURE(static_cast<int>(end.what));
@@ -530,7 +552,7 @@ TEST_CASE("nothing is tried again once a byte of the answer came") {
     for (const char* first : {"H", "HTTP/1.1 100 Continue\r\n\r\n"}) {
         CAPTURE(first);
         const scripted::server server(
-            {scripted::healthy(), {scripted::send(first), scripted::wait(50ms), scripted::close()}});
+            {scripted::healthy(), {scripted::send(first), scripted::close()}});
         const std::vector<record> r = records_from(server, 2);
         REQUIRE(r.size() == 2);
         CHECK(r[1].status != request_status::ok);
@@ -549,8 +571,9 @@ TEST_CASE("a server that closes after every answer costs no request") {
 
 TEST_CASE("an answer that announces the end of its connection is the last one there") {
     const std::string events = scripted::healthy_events(2);
-    const std::string old = "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: " +
-                            std::to_string(events.size()) + "\r\n\r\n" + events;
+    const std::string old =
+        "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: " +
+        std::to_string(events.size()) + "\r\n\r\n" + events;
     for (const std::string& bytes : {sized_stream(events, "Connection: close\r\n"), old}) {
         CAPTURE(bytes);
         const scripted::server server({{scripted::send(bytes)}});
@@ -564,8 +587,9 @@ TEST_CASE("an answer that announces the end of its connection is the last one th
 }
 
 TEST_CASE("a connection on which more came than was asked for is not used again") {
-    const scripted::server server({{scripted::send(sized_stream(scripted::healthy_events(1)) + "HTTP/1.1 200 OK\r\n")},
-                                   scripted::healthy()});
+    const scripted::server server(
+        {{scripted::send(sized_stream(scripted::healthy_events(1)) + "HTTP/1.1 200 OK\r\n")},
+         scripted::healthy()});
     const std::vector<record> r = records_from(server, 2);
     REQUIRE(r.size() == 2);
     CHECK(status(r[0]) == "ok");
@@ -626,7 +650,8 @@ TEST_CASE("the body of a chat request is the expected JSON") {
     const scripted::server server;
     scenario s = asking(server);
     s.workload = prompts({"say \"hi\"\nto \xC3\xA4 \\ and \x01"});
-    s.options = {.max_tokens = 7, .temperature = 0.5, .system_prompt = "be brief", .ignore_eos = true};
+    s.options = {
+        .max_tokens = 7, .temperature = 0.5, .system_prompt = "be brief", .ignore_eos = true};
     only_record(s);
     const picojson::value expected = parsed(R"({
         "model": "scripted",
@@ -704,14 +729,19 @@ TEST_CASE("fields of extra_body and headers of the endpoint arrive") {
     CHECK(server.model_lists().at(0).header("X-Team") == "search: a");
 }
 
-TEST_CASE("a field of extra_body takes the place of the option of the same name") {
+TEST_CASE("a field that llmbench writes itself is refused in extra_body") {
     const scripted::server server;
-    scenario s = asking(server);
-    s.options = {.max_tokens = 7, .extra_body = R"({"max_tokens": 9})"};
-    only_record(s);
-    const std::string body = server.log().at(0).body;
-    CHECK(parsed(body).get("max_tokens").get<double>() == 9);
-    CHECK(body.find("max_tokens") == body.rfind("max_tokens"));
+    for (const char* name : {"model", "messages", "prompt", "stream", "stream_options",
+                             "max_tokens", "temperature", "ignore_eos"}) {
+        CAPTURE(name);
+        scenario s = asking(server);
+        s.options = {.max_tokens = 7, .temperature = 0, .ignore_eos = true};
+        s.options.extra_body = "{\"" + std::string(name) + "\": 1}";
+        const std::string why = refusal_of(s);
+        CHECK(holds(why, "options.extra_body"));
+        CHECK(holds(why, name));
+    }
+    CHECK(server.log().empty());
 }
 
 TEST_CASE("a header that would smuggle in a line of its own is refused") {
@@ -742,16 +772,19 @@ TEST_CASE("a header that would smuggle in a line of its own is refused") {
 TEST_CASE("the key is sent with every request and written nowhere") {
     const std::string secret = "sk-4f1d-not-for-files";
     const variable key("SCRIPTED_KEY", secret.c_str());
-    const scripted::server server({scripted::healthy(), {scripted::send(scripted::json(
-                                      "401 Unauthorized", R"({"error":{"message":"no access"}})"))}});
+    const scripted::server server(
+        {scripted::healthy(),
+         {scripted::send(
+             scripted::json("401 Unauthorized", R"({"error":{"message":"no access"}})"))}});
     scenario s = asking(server, 2);
     s.target = endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"};
     const std::vector<record> r = records_of(s);
     REQUIRE(r.size() == 2);
     CHECK(status(r[1]) == "http");
-    for (const scripted::request& q : server.log()) CHECK(q.header("Authorization") == "Bearer " + secret);
+    for (const scripted::request& q : server.log())
+        CHECK(q.header("Authorization") == "Bearer " + secret);
     CHECK(server.model_lists().at(0).header("Authorization") == "Bearer " + secret);
-    CHECK(!holds(all_reports(), secret));
+    CHECK(!holds(all_reports(), secret.substr(0, 8)));
 }
 
 TEST_CASE("LLMBENCH_API_KEY is the key where the endpoint names no other") {
@@ -771,19 +804,25 @@ TEST_CASE("a named key that is not set is refused") {
 TEST_CASE("a server that repeats the key in its error does not bring it into a file") {
     const std::string secret = "sk-9a77-told-back";
     const variable key("SCRIPTED_KEY", secret.c_str());
-    const std::string message = R"({"error":{"message":"the key )" + secret + R"( is not known"}})";
-    const scripted::server server({{scripted::send(scripted::json("401 Unauthorized", message))},
-                                   {scripted::send(sized_stream(chat_chunk("a") + scripted::sse_event(message)))},
-                                   {scripted::send(sized_stream(chat_chunk("a") + finish(secret)))},
-                                   {scripted::send(secret + "\r\n"), scripted::close()}});
-    scenario s = asking(server, 4);
+    const auto told = [](const std::string& words) {
+        return R"({"error":{"message":")" + words + R"("}})";
+    };
+    const std::string message = told("the key " + secret + " is not known");
+    const std::string shortened = told(std::string(285, 'x') + secret + secret);
+    const scripted::server server(
+        {{scripted::send(scripted::json("401 Unauthorized", message))},
+         {scripted::send(scripted::json("401 Unauthorized", shortened))},
+         {scripted::send(sized_stream(chat_chunk("a") + scripted::sse_event(message)))},
+         {scripted::send(sized_stream(chat_chunk("a") + finish(secret)))},
+         {scripted::send(secret + "\r\n"), scripted::close()}});
+    scenario s = asking(server, 5);
     s.target = endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"};
     const std::vector<record> r = records_of(s);
-    REQUIRE(r.size() == 4);
+    REQUIRE(r.size() == 5);
     CHECK(holds(error(r[0]), "is not known"));
     for (const record& x : r) {
-        CHECK(!holds(error(x), secret));
+        CHECK(!holds(error(x), secret.substr(0, 8)));
         CHECK(!holds(std::string(x.finish_reason), secret));
     }
-    CHECK(!holds(all_reports(), secret));
+    CHECK(!holds(all_reports(), secret.substr(0, 8)));
 }

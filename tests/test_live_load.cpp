@@ -22,8 +22,11 @@ namespace lb = llmbench::detail;
 namespace {
 
 /// A token takes 2 ms; nothing is left to chance.
-const engine quick = {.slots = 64, .decode_step = 2_ms, .step_per_sequence = 0_ms,
-                      .prefill_per_token = 0_ms, .jitter = 0};
+const engine quick = {.slots = 64,
+                      .decode_step = 2_ms,
+                      .step_per_sequence = 0_ms,
+                      .prefill_per_token = 0_ms,
+                      .jitter = 0};
 
 /// 40 short requests, once.
 scenario short_requests(const arrival_pattern& arrivals) {
@@ -62,22 +65,19 @@ records repeat_of(const records& all, int repeat) {
 long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
 double seconds(long long ns) { return static_cast<double>(ns) * 1e-9; }
 
-template <class F>
-long long most(const records& all, F of) {
+template <class F> long long most(const records& all, F of) {
     long long x = of(all.at(0));
     for (const record& r : all) x = std::max(x, of(r));
     return x;
 }
-template <class F>
-long long least(const records& all, F of) {
+template <class F> long long least(const records& all, F of) {
     return -most(all, [&](const record& r) { return -of(r); });
 }
 long long scheduled(const record& r) { return r.scheduled_ns; }
 long long dispatched(const record& r) { return r.dispatched_ns; }
 long long ended(const record& r) { return r.end_ns; }
 
-template <class F>
-long long median(const records& all, F of) {
+template <class F> long long median(const records& all, F of) {
     std::vector<long long> x;
     for (const record& r : all) x.push_back(of(r));
     std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
@@ -111,8 +111,8 @@ std::set<std::size_t> from_0_to(std::size_t n) {
     return out;
 }
 
-/// The load goes out as planned: nothing early, and the rate that was asked for. The lateness of a
-/// single send is the machine's affair; that it does not grow is ours.
+/// The load goes out as planned: nothing early, and at the rate that was asked for. How late a single
+/// send is depends on the machine; that even the most punctual ones grow later would be our fault.
 void check_follows(const records& all, const lb::schedule& plan) {
     REQUIRE(all.size() == plan.at.size());
     const long long start = all[0].scheduled_ns - ns_of(plan.at[0]);
@@ -123,11 +123,12 @@ void check_follows(const records& all, const lb::schedule& plan) {
     }
     CHECK(as_planned);
     CHECK(none_early);
-    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    const auto quarter = static_cast<std::ptrdiff_t>(all.size() / 4);
     const auto lateness = [](const record& r) { return r.dispatched_ns - r.scheduled_ns; };
-    const long long growth = median({middle, all.end()}, lateness) - median({all.begin(), middle}, lateness);
-    const long long length = all.back().scheduled_ns - all.front().scheduled_ns;
-    CHECK(std::abs(seconds(growth)) <= 0.005 * seconds(length));
+    const double growth = seconds(least({all.end() - quarter, all.end()}, lateness) -
+                                  least({all.begin(), all.begin() + quarter}, lateness));
+    const double length = seconds(all.back().scheduled_ns - all.front().scheduled_ns);
+    CHECK(growth <= std::max(0.005 * length, 0.005));
 }
 lb::schedule schedule_of(const open_loop& o, long long n) {
     return lb::open_loop_schedule(o.data(), 0, 0, n, 0, 1);
@@ -180,7 +181,8 @@ TEST_CASE("all_at_once sends everything at the start, after the warm-up was answ
     scenario s = short_requests(all_at_once());
     s.warmup = 5;
     const records all = all_ok(run(s));
-    const records warm = phase_of(all, run_phase::warmup), measured = phase_of(all, run_phase::measure);
+    const records warm = phase_of(all, run_phase::warmup),
+                  measured = phase_of(all, run_phase::measure);
     REQUIRE(warm.size() == 5);
     REQUIRE(measured.size() == 40);
     CHECK(most(warm, ended) < least(measured, dispatched));
@@ -227,7 +229,8 @@ TEST_CASE("max_in_flight holds, and the waiting counts as latency") {
     const auto waiting = [](const record& x) { return x.dispatched_ns - x.scheduled_ns; };
     CHECK(seconds(waiting(all.back())) > 0.05);
     CHECK(seconds(median(all, waiting)) > 0.02);
-    for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i].dispatched_ns >= all[i - 1].dispatched_ns);
+    for (std::size_t i = 1; i < all.size(); ++i)
+        CHECK(all[i].dispatched_ns >= all[i - 1].dispatched_ns);
     const auto waited = [](const record& x) { return x.first_token_ns - x.scheduled_ns; };
     CHECK(r.estimate(p50(ttft)).value >= 0.9 * seconds(median(all, waiting)));
     CHECK(r.estimate(max(ttft)).value == doctest::Approx(seconds(most(all, waited))));
@@ -243,7 +246,8 @@ TEST_CASE("max_in_flight holds where answers and due requests come at the same m
     REQUIRE(all.size() == 1500);
     CHECK(most_in_flight(all) <= 3);
     bool in_order = true;
-    for (std::size_t i = 1; i < all.size(); ++i) in_order &= all[i].dispatched_ns >= all[i - 1].dispatched_ns;
+    for (std::size_t i = 1; i < all.size(); ++i)
+        in_order &= all[i].dispatched_ns >= all[i - 1].dispatched_ns;
     CHECK(in_order);
 }
 
@@ -268,7 +272,7 @@ TEST_CASE("users are never more than there are, and never fewer without a reason
 TEST_CASE("a user is ready when the answer came, or a pause later") {
     for (const double think : {0.0, 0.015}) {
         CAPTURE(think);
-        scenario s = short_requests(closed_loop(1).think(lb::time_span::from_seconds(think)));
+        scenario s = short_requests(closed_loop(1).think(time_span::from_seconds(think)));
         s.requests = 10;
         const records all = all_ok(run(s));
         REQUIRE(all.size() == 10);
@@ -302,7 +306,8 @@ TEST_CASE("the warm-up of users is a number of requests or a time") {
     s.requests = 0;
     s.duration = 100_ms;
     all = all_ok(run(s));
-    const records warm = phase_of(all, run_phase::warmup), measured = phase_of(all, run_phase::measure);
+    const records warm = phase_of(all, run_phase::warmup),
+                  measured = phase_of(all, run_phase::measure);
     REQUIRE(!warm.empty());
     REQUIRE(!measured.empty());
     CHECK(most(warm, scheduled) < least(measured, scheduled));
@@ -329,8 +334,9 @@ TEST_CASE("a duration ends users") {
 // ---- threads and repeats
 
 TEST_CASE("two threads send what one would send") {
-    for (const arrival_pattern& a : {arrival_pattern(poisson(200_rps)), arrival_pattern(closed_loop(5)),
-                                     arrival_pattern(all_at_once())}) {
+    for (const arrival_pattern& a :
+         {arrival_pattern(poisson(200_rps)), arrival_pattern(closed_loop(5)),
+          arrival_pattern(all_at_once())}) {
         CAPTURE(static_cast<int>(a.data().kind));
         scenario s = short_requests(a);
         s.warmup = 3;
@@ -423,7 +429,8 @@ picojson::value gate_named(const std::string& name) {
 }
 int count_of(const std::string& text, const std::string& part) {
     int n = 0;
-    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
+        ++n;
     return n;
 }
 
@@ -501,7 +508,8 @@ TEST_CASE("events.bin holds the gaps of every record, and result.json where they
     std::size_t expected = 0;
     for (std::size_t i = 0; std::getline(in, line); ++i) {
         CHECK(offsets.at(i).get<double>() == static_cast<double>(expected));
-        expected += 4 * static_cast<std::size_t>(std::max(0.0, parsed(line).get("events").get<double>() - 1));
+        expected += 4 * static_cast<std::size_t>(
+                            std::max(0.0, parsed(line).get("events").get<double>() - 1));
     }
     CHECK(bytes.size() == expected);
 
@@ -512,8 +520,10 @@ TEST_CASE("events.bin holds the gaps of every record, and result.json where they
         const auto at = static_cast<std::size_t>(offsets.at(lines[i].number).get<double>());
         long long sum_us = 0;
         for (std::size_t k = 0; k < 8; ++k)
-            sum_us += static_cast<long long>(static_cast<unsigned char>(bytes.at(at + k))) << (8 * (k % 4));
-        const double whole_us = static_cast<double>(all[i].last_token_ns - all[i].first_token_ns) / 1000;
+            sum_us += static_cast<long long>(static_cast<unsigned char>(bytes.at(at + k)))
+                      << (8 * (k % 4));
+        const double whole_us =
+            static_cast<double>(all[i].last_token_ns - all[i].first_token_ns) / 1000;
         CHECK(std::abs(static_cast<double>(sum_us) - whole_us) <= 1);
     }
 }
@@ -561,7 +571,8 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
         CHECK(slos[i].get("verdict").to_str() == to_string(v.outcome));
         CHECK(slos[i].get("advisory").get<bool>() == (i == 2));
         CHECK(slos[i].get("repeats").get<double>() == 2);
-        CHECK(suite.find("name=\"" + lb::xml_escaped(lb::str(v.what.text())) + "\"") != std::string::npos);
+        CHECK(suite.find("name=\"" + lb::xml_escaped(lb::str(v.what.text())) + "\"") !=
+              std::string::npos);
     }
     for (const char* name : {"summary.md", "report.html"}) {
         CAPTURE(name);

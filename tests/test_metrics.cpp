@@ -7,7 +7,8 @@ using namespace timelines;
 
 namespace {
 
-const char* const role_event = R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})";
+const char* const role_event =
+    R"({"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]})";
 const char* const finish_event = R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})";
 const char* const three_tokens = R"({"choices":[{"index":0,"delta":{"content":"one two three"}}]})";
 const char* const usage_event =
@@ -40,24 +41,24 @@ TEST_CASE("a stream of three tokens an event has the numbers worked out by hand"
     CHECK(r.last_token_ns == at_ms(1160));
     CHECK(r.end_ns == at_ms(1192));
 
-    CHECK(value_of(mean(ttft), d) == close(0.200));
-    CHECK(value_of(mean(tpot), d) == close(0.960 / 99));  // 9.697 ms
-    CHECK(value_of(p50(itl), d) == close(0.030));
-    CHECK(value_of(p99(itl), d) == close(0.030));
-    CHECK(value_of(mean(itl), d) == close(0.030));
-    CHECK(value_of(mean(e2e), d) == close(1.192));
-    CHECK(value_of(mean(normalized_latency), d) == close(1.192 / 100));
-    CHECK(value_of(mean(ttft_per_prompt_token), d) == close(0.200 / 50));
-    CHECK(value_of(mean(prefill_speed), d) == close(50 / 0.200));
-    CHECK(value_of(mean(decode_speed), d) == close(99 / 0.960));
+    CHECK(value_of(mean(ttft), d) == about(0.200));
+    CHECK(value_of(mean(tpot), d) == about(0.960 / 99));  // 9.697 ms
+    CHECK(value_of(p50(itl), d) == about(0.030));
+    CHECK(value_of(p99(itl), d) == about(0.030));
+    CHECK(value_of(mean(itl), d) == about(0.030));
+    CHECK(value_of(mean(e2e), d) == about(1.192));
+    CHECK(value_of(mean(normalized_latency), d) == about(1.192 / 100));
+    CHECK(value_of(mean(ttft_per_prompt_token), d) == about(0.200 / 50));
+    CHECK(value_of(mean(prefill_speed), d) == about(50 / 0.200));
+    CHECK(value_of(mean(decode_speed), d) == about(99 / 0.960));
 }
 
 TEST_CASE("latency counts from the planned time, not from the send") {
     // The client could not send for 150 ms; its user waited all the same.
     const repeat_data d = repeat_of({request(0).sent(150).content(200).finish(260).done(260)});
-    CHECK(value_of(mean(ttft), d) == close(0.200));
-    CHECK(value_of(mean(ttft_from_send), d) == close(0.050));
-    CHECK(value_of(mean(e2e), d) == close(0.260));
+    CHECK(value_of(mean(ttft), d) == about(0.200));
+    CHECK(value_of(mean(ttft_from_send), d) == about(0.050));
+    CHECK(value_of(mean(e2e), d) == about(0.260));
 }
 
 TEST_CASE("a stall of the server is paid by every request that was due during it") {
@@ -68,25 +69,27 @@ TEST_CASE("a stall of the server is paid by every request that was due during it
     for (int i = 0; i < 10; ++i) {
         const double sent = std::max(100.0 * i, free_at);
         free_at = sent + (i == 0 ? 1000 : 20);
-        requests.push_back(request(100.0 * i).sent(sent).content(free_at).finish(free_at).done(free_at));
+        requests.push_back(
+            request(100.0 * i).sent(sent).content(free_at).finish(free_at).done(free_at));
     }
     const repeat_data d = repeat_of(requests);
     // ttft: 1000, 920, 840, ... 280 ms; counted from the send only one request would look slow.
-    CHECK(value_of(max(ttft), d) == close(1.000));
-    CHECK(value_of(p50(ttft), d) == close(0.600));
-    CHECK(value_of(percentile(ttft, 0.1), d) == close(0.280));
-    CHECK(value_of(p90(ttft_from_send), d) == close(0.020));
+    CHECK(value_of(max(ttft), d) == about(1.000));
+    CHECK(value_of(p50(ttft), d) == about(0.600));
+    CHECK(value_of(percentile(ttft, 0.1), d) == about(0.280));
+    CHECK(value_of(p90(ttft_from_send), d) == about(0.020));
 }
 
 TEST_CASE("quantiles are values that were measured, by nearest rank") {
-    const repeat_data d = repeat_of({answered(0, 400), answered(1, 100), answered(2, 300), answered(3, 200)});
-    CHECK(value_of(percentile(ttft, 0.25), d) == close(0.100));
-    CHECK(value_of(percentile(ttft, 0.26), d) == close(0.200));
-    CHECK(value_of(p50(ttft), d) == close(0.200));
-    CHECK(value_of(p75(ttft), d) == close(0.300));
-    CHECK(value_of(p99(ttft), d) == close(0.400));
-    CHECK(value_of(max(ttft), d) == close(0.400));
-    CHECK(value_of(mean(ttft), d) == close(0.250));
+    const repeat_data d =
+        repeat_of({answered(0, 400), answered(1, 100), answered(2, 300), answered(3, 200)});
+    CHECK(value_of(percentile(ttft, 0.25), d) == about(0.100));
+    CHECK(value_of(percentile(ttft, 0.26), d) == about(0.200));
+    CHECK(value_of(p50(ttft), d) == about(0.200));
+    CHECK(value_of(p75(ttft), d) == about(0.300));
+    CHECK(value_of(p99(ttft), d) == about(0.400));
+    CHECK(value_of(max(ttft), d) == about(0.400));
+    CHECK(value_of(mean(ttft), d) == about(0.250));
 }
 
 TEST_CASE("failed requests are the worst value of every quantile") {
@@ -95,8 +98,8 @@ TEST_CASE("failed requests are the worst value of every quantile") {
     requests.push_back(failed(9));
     requests.push_back(failed(10, request_status::http));
     const repeat_data d = repeat_of(requests);
-    CHECK(value_of(p50(ttft), d) == close(0.050));
-    CHECK(value_of(percentile(ttft, 0.8), d) == close(0.080));
+    CHECK(value_of(p50(ttft), d) == about(0.050));
+    CHECK(value_of(percentile(ttft, 0.8), d) == about(0.080));
     CHECK(value_of(percentile(ttft, 0.81), d) == infinity);
     CHECK(value_of(p99(tpot), d) == infinity);
     CHECK(value_of(p90(e2e), d) == infinity);
@@ -104,49 +107,51 @@ TEST_CASE("failed requests are the worst value of every quantile") {
     // Of speeds the worst is 0: two failed, then 1000 / 8 tokens a second.
     CHECK(value_of(min(decode_speed), d) == 0);
     CHECK(value_of(percentile(decode_speed, 0.2), d) == 0);
-    CHECK(value_of(percentile(decode_speed, 0.3), d) == close(125));
+    CHECK(value_of(percentile(decode_speed, 0.3), d) == about(125));
     CHECK(value_of(p1(prefill_speed), d) == 0);
 }
 
 TEST_CASE("every status but ok is a failure") {
     for (const request_status s :
-         {request_status::connect, request_status::tls, request_status::timeout, request_status::http,
-          request_status::protocol, request_status::server, request_status::truncated,
-          request_status::empty, request_status::cancelled, request_status::unsent}) {
+         {request_status::connect, request_status::tls, request_status::timeout,
+          request_status::http, request_status::protocol, request_status::server,
+          request_status::truncated, request_status::empty, request_status::cancelled,
+          request_status::unsent}) {
         CAPTURE(to_string(s));
         const repeat_data d = repeat_of({answered(0, 100), failed(1, s)});
-        CHECK(value_of(error_rate, d) == close(0.5));
+        CHECK(value_of(error_rate, d) == about(0.5));
         CHECK(value_of(max(ttft), d) == infinity);
-        CHECK(value_of(goodput(ttft <= 1_s), d) == close(0.5));
+        CHECK(value_of(goodput(ttft <= 1_s), d) == about(0.5));
     }
 }
 
 TEST_CASE("means are over completed requests") {
     const repeat_data d = repeat_of({answered(0, 100, 10), answered(1, 300, 20), failed(2)});
-    CHECK(value_of(mean(ttft), d) == close(0.200));
-    CHECK(value_of(mean(tpot), d) == close(0.015));
-    CHECK(value_of(mean(decode_speed), d) == close((100 + 50) / 2.0));
+    CHECK(value_of(mean(ttft), d) == about(0.200));
+    CHECK(value_of(mean(tpot), d) == about(0.015));
+    CHECK(value_of(mean(decode_speed), d) == about((100 + 50) / 2.0));
     CHECK(std::isnan(value_of(mean(ttft), repeat_of({failed(0)}))));
 }
 
 TEST_CASE("gaps are pooled over completed requests, with one infinite gap for each failed one") {
     const repeat_data d = repeat_of({
-        answered(0, 100, 10, 4),                                                        // 10 10 10
-        answered(1, 100, 20, 3),                                                        // 20 20
-        request(2).content(50).content(51).content(52).fails(request_status::timeout),  // one infinite
+        answered(0, 100, 10, 4),  // 10 10 10
+        answered(1, 100, 20, 3),  // 20 20
+        request(2).content(50).content(51).content(52).fails(
+            request_status::timeout),  // one infinite
     });
-    CHECK(value_of(percentile(itl, 0.5), d) == close(0.010));   // rank 3 of 6
-    CHECK(value_of(percentile(itl, 0.51), d) == close(0.020));  // rank 4
-    CHECK(value_of(percentile(itl, 0.83), d) == close(0.020));  // rank 5
+    CHECK(value_of(percentile(itl, 0.5), d) == about(0.010));   // rank 3 of 6
+    CHECK(value_of(percentile(itl, 0.51), d) == about(0.020));  // rank 4
+    CHECK(value_of(percentile(itl, 0.83), d) == about(0.020));  // rank 5
     CHECK(value_of(percentile(itl, 0.84), d) == infinity);      // rank 6
-    CHECK(value_of(mean(itl), d) == close(0.014));
+    CHECK(value_of(mean(itl), d) == about(0.014));
 }
 
 TEST_CASE("an answer of one token has no time per output token and is skipped") {
     const repeat_data d = repeat_of({answered(0, 100, 10, 1), answered(1, 100, 20, 5)});
     CHECK(std::isnan(request_value(metric_id::tpot, d, 0)));
-    CHECK(value_of(mean(tpot), d) == close(0.020));
-    CHECK(value_of(min(decode_speed), d) == close(50));
+    CHECK(value_of(mean(tpot), d) == about(0.020));
+    CHECK(value_of(min(decode_speed), d) == about(50));
     CHECK(sample_of(metric_id::tpot, d).without_value == 1);
     CHECK(sample_of(metric_id::ttft, d).without_value == 0);
     CHECK(std::isnan(value_of(p50(tpot), repeat_of({answered(0, 100, 10, 1)}))));
@@ -156,13 +161,17 @@ TEST_CASE("the tokens of the first event are not counted as made after it") {
     // Running usage says that the first event carries 4 of the 10 tokens: 60 ms for the other 6.
     request q(0);
     for (int i = 0; i < 4; ++i)
-        q.says(100 + 20 * i, printed(R"({"choices":[{"delta":{"content":"x"}}],"usage":{"completion_tokens":%d}})", 4 + 2 * i));
+        q.says(
+            100 + 20 * i,
+            printed(R"({"choices":[{"delta":{"content":"x"}}],"usage":{"completion_tokens":%d}})",
+                    4 + 2 * i));
     const repeat_data d = repeat_of({q.says(170, finish_event).says(171, "[DONE]")});
     CHECK(d.records[0].first_event_tokens == 4);
     CHECK(d.records[0].output_tokens == 10);
-    CHECK(value_of(mean(tpot), d) == close(0.010));
+    CHECK(value_of(mean(tpot), d) == about(0.010));
     // All of them in the first event: nothing was made after it.
-    const repeat_data whole = repeat_of({request(0).content(100, 7).usage(101, 5, 7).finish(101).done(102)});
+    const repeat_data whole =
+        repeat_of({request(0).content(100, 7).usage(101, 5, 7).finish(101).done(102)});
     CHECK(std::isnan(request_value(metric_id::tpot, whole, 0)));
 }
 
@@ -195,7 +204,8 @@ TEST_CASE("predicates combine and include their limits") {
 }
 
 TEST_CASE("one long gap breaks a predicate on itl even where the mean is small") {
-    const repeat_data d = repeat_of({request(0).content(10).content(20).content(130).content(140).finish(140).done(140)});
+    const repeat_data d = repeat_of(
+        {request(0).content(10).content(20).content(130).content(140).finish(140).done(140)});
     CHECK(satisfies((itl <= 110_ms).steps, d, 0));
     CHECK_FALSE(satisfies((itl <= 109_ms).steps, d, 0));
 }
@@ -209,16 +219,18 @@ TEST_CASE("goodput is the share of all measured requests, failed ones included")
         answered(4, 100, 31),       // slow to go on
         failed(5),
     });
-    CHECK(value_of(goodput(is_fast()), d) == close(2 / 5.0));
-    CHECK(value_of(error_rate, d) == close(1 / 5.0));
-    CHECK(misses_of(goodput(is_fast()).data, d) == std::vector<bool>{false, false, true, true, true});
+    CHECK(value_of(goodput(is_fast()), d) == about(2 / 5.0));
+    CHECK(value_of(error_rate, d) == about(1 / 5.0));
+    CHECK(misses_of(goodput(is_fast()).data, d) ==
+          std::vector<bool>{false, false, true, true, true});
     CHECK(std::isnan(value_of(error_rate, repeat_of({answered(0, 100).warmup()}))));
 }
 
 TEST_CASE("the warm-up is in no statistic of requests") {
-    const repeat_data d = repeat_of({answered(0, 900, 90).warmup(), failed(1).warmup(), answered(2, 100, 10)});
-    CHECK(value_of(max(ttft), d) == close(0.100));
-    CHECK(value_of(max(itl), d) == close(0.010));
+    const repeat_data d =
+        repeat_of({answered(0, 900, 90).warmup(), failed(1).warmup(), answered(2, 100, 10)});
+    CHECK(value_of(max(ttft), d) == about(0.100));
+    CHECK(value_of(max(itl), d) == about(0.010));
     CHECK(value_of(error_rate, d) == 0);
 }
 
@@ -226,17 +238,21 @@ TEST_CASE("throughput counts what arrives inside the window, whoever asked for i
     repeat_data d = repeat_of({
         answered(0, 900, 100, 11).warmup(),  // tokens at 900, 1000, ... 1900
         answered(1500, 500, 250, 5),         // tokens at 2000, 2250, ... 3000
-        request(1600).content(1700).content(1800).usage(1800, 10, 50).fails(request_status::timeout),
+        request(1600)
+            .content(1700)
+            .content(1800)
+            .usage(1800, 10, 50)
+            .fails(request_status::timeout),
     });
     d.window_from_ns = at_ms(1000);
     d.window_to_ns = at_ms(3000);
-    // Of the warm-up request all but the first, of the other all but the last: the window's start is
-    // inside and its end is not. What failed brings nothing.
-    CHECK(value_of(output_throughput, d) == close((10 + 4) / 2.0));
+    // Of the warm-up request all but the first, of the other all but the last: the window's start
+    // is inside and its end is not. What failed brings nothing.
+    CHECK(value_of(output_throughput, d) == about((10 + 4) / 2.0));
     // Prompts count with the first token: the warm-up's came before the window.
-    CHECK(value_of(total_throughput, d) == close((10 + 4 + 10) / 2.0));
+    CHECK(value_of(total_throughput, d) == about((10 + 4 + 10) / 2.0));
     // One request ended inside (1900), the other at its very end.
-    CHECK(value_of(request_throughput, d) == close(1 / 2.0));
+    CHECK(value_of(request_throughput, d) == about(1 / 2.0));
     d.window_to_ns = d.window_from_ns;
     CHECK(std::isnan(value_of(output_throughput, d)));
 }
@@ -245,15 +261,17 @@ TEST_CASE("an event weighs its share of the request's tokens") {
     repeat_data d = repeat_of({three_tokens_an_event(0)});
     d.window_from_ns = at_ms(0);
     d.window_to_ns = at_ms(500);  // events at 200, 230, ... 470: 10 of 33
-    CHECK(value_of(output_throughput, d) == close(100 * 10 / 33.0 / 0.5));
+    CHECK(value_of(output_throughput, d) == about(100 * 10 / 33.0 / 0.5));
 }
 
 TEST_CASE("tokens are the server's usage where it says so, else content events") {
-    const record said = repeat_of({request(0).content(1).content(2).usage(3, 7, 9).finish(3).done(3)}).records[0];
+    const record said =
+        repeat_of({request(0).content(1).content(2).usage(3, 7, 9).finish(3).done(3)}).records[0];
     CHECK(said.token_source == token_origin::usage);
     CHECK(said.output_tokens == 9);
     CHECK(said.prompt_tokens == 7);
-    const record counted = repeat_of({request(0).content(1).content(2).finish(3).done(3)}).records[0];
+    const record counted =
+        repeat_of({request(0).content(1).content(2).finish(3).done(3)}).records[0];
     CHECK(counted.status == request_status::ok);
     CHECK(counted.token_source == token_origin::events);
     CHECK(counted.output_tokens == 2);
@@ -264,17 +282,26 @@ TEST_CASE("without usage a metric by prompt length has no value") {
     const repeat_data d = repeat_of({request(0).content(100).content(110).finish(110).done(110)});
     CHECK(std::isnan(value_of(mean(ttft_per_prompt_token), d)));
     CHECK(std::isnan(value_of(p50(prefill_speed), d)));
-    CHECK(value_of(mean(tpot), d) == close(0.010));
+    CHECK(value_of(mean(tpot), d) == about(0.010));
 }
 
 TEST_CASE("the last usage counts and is never added to earlier ones") {
-    const record r = repeat_of({request(0).content(1).usage(1, 5, 1).content(2).usage(2, 5, 2).finish(3).usage(3, 5, 3).done(4)}).records[0];
+    const record r = repeat_of({request(0)
+                                    .content(1)
+                                    .usage(1, 5, 1)
+                                    .content(2)
+                                    .usage(2, 5, 2)
+                                    .finish(3)
+                                    .usage(3, 5, 3)
+                                    .done(4)})
+                         .records[0];
     CHECK(r.output_tokens == 3);
     CHECK(r.prompt_tokens == 5);
 }
 
 TEST_CASE("what follows the terminal event does not count") {
-    const repeat_data d = repeat_of({request(0).content(1).finish(2).done(3).content(50).usage(60, 1, 99).body_end(70)});
+    const repeat_data d = repeat_of(
+        {request(0).content(1).finish(2).done(3).content(50).usage(60, 1, 99).body_end(70)});
     CHECK(d.records[0].end_ns == at_ms(3));
     CHECK(d.records[0].events == 1);
     CHECK(d.records[0].output_tokens == 1);
@@ -306,7 +333,8 @@ TEST_CASE("a body that ends with neither finish reason nor terminal event is tru
 TEST_CASE("complete without one generated piece is empty") {
     CHECK(repeat_of({request(0).done(5)}).records[0].status == request_status::empty);
     CHECK(repeat_of({request(0).finish(4).body_end(5)}).records[0].status == request_status::empty);
-    const record r = repeat_of({request(0).says(1, role_event).finish(2).usage(3, 10, 0).done(4)}).records[0];
+    const record r =
+        repeat_of({request(0).says(1, role_event).finish(2).usage(3, 10, 0).done(4)}).records[0];
     CHECK(r.status == request_status::empty);
     CHECK(r.first_token_ns == 0);
     CHECK(r.first_event_tokens == 0);
@@ -314,7 +342,10 @@ TEST_CASE("complete without one generated piece is empty") {
 }
 
 TEST_CASE("an error told inside the stream is the server's") {
-    const record r = repeat_of({request(0).content(1).says(2, R"({"error":{"message":"out of memory"}})").done(3)}).records[0];
+    const record r =
+        repeat_of(
+            {request(0).content(1).says(2, R"({"error":{"message":"out of memory"}})").done(3)})
+            .records[0];
     CHECK(r.status == request_status::server);
     CHECK(str(r.error) == "out of memory");
     CHECK(r.end_ns == at_ms(2));
@@ -323,22 +354,32 @@ TEST_CASE("an error told inside the stream is the server's") {
 TEST_CASE("a finish reason that says abort or error is the server's") {
     for (const std::string reason : {"abort", "aborted_by_scheduler", "error"}) {
         CAPTURE(reason);
-        CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status == request_status::server);
-        CHECK(repeat_of({request(0).content(1).finish(2, reason).body_end(3)}).records[0].status == request_status::server);
+        CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status ==
+              request_status::server);
+        CHECK(repeat_of({request(0).content(1).finish(2, reason).body_end(3)}).records[0].status ==
+              request_status::server);
     }
-    for (const std::string reason : {"stop", "length", "tool_calls", "content_filter", "eos_token"}) {
+    for (const std::string reason :
+         {"stop", "length", "tool_calls", "content_filter", "eos_token"}) {
         CAPTURE(reason);
-        CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status == request_status::ok);
+        CHECK(repeat_of({request(0).content(1).finish(2, reason).done(3)}).records[0].status ==
+              request_status::ok);
     }
 }
 
 TEST_CASE("an event that is not a JSON object breaks the protocol") {
-    const record r = repeat_of({request(0).content(1).says(2, "{\"choices\":[").done(3)}).records[0];
+    const record r =
+        repeat_of({request(0).content(1).says(2, "{\"choices\":[").done(3)}).records[0];
     CHECK(r.status == request_status::protocol);
 }
 
 TEST_CASE("the first failure is the one that is told") {
-    const record r = repeat_of({request(0).content(1).fails(request_status::timeout, "slow").fails(request_status::connect, "gone").done(3)}).records[0];
+    const record r = repeat_of({request(0)
+                                    .content(1)
+                                    .fails(request_status::timeout, "slow")
+                                    .fails(request_status::connect, "gone")
+                                    .done(3)})
+                         .records[0];
     CHECK(r.status == request_status::timeout);
     CHECK(str(r.error) == "slow");
 }
@@ -364,7 +405,8 @@ TEST_CASE("rounding gaps to microseconds never drifts") {
 }
 
 TEST_CASE("events of one read share their stamp and have a gap of zero") {
-    const repeat_data d = repeat_of({request(0).content(10).content(10).content(30).finish(30).done(30)});
+    const repeat_data d =
+        repeat_of({request(0).content(10).content(10).content(30).finish(30).done(30)});
     CHECK(d.gaps == std::vector<std::uint32_t>{0, 20000});
 }
 

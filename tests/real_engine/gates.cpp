@@ -15,7 +15,8 @@ static process engine_with(int slots, const std::string& more = "") {
             .ready = "/health"};
 }
 
-// ---- must pass: the limits are five to ten times what an idle machine of two cores shows
+// ---- must pass: the limits are thirty times what an idle machine of two cores shows, because a busy
+// one was seen to be five times slower, with repeats that differ by a factor of two
 
 TEST_CASE("healthy: chat stays interactive at 12 requests per second") {
     gate({
@@ -23,13 +24,13 @@ TEST_CASE("healthy: chat stays interactive at 12 requests per second") {
         .workload = synthetic{.prompt_tokens = lognormal(40, 0.4), .output_tokens = fixed(32)},
         .arrivals = poisson(12_rps),
         .warmup = 12,
-        .requests = 72,
+        .requests = 60,
         .slos = {
-            p90(ttft) <= 200_ms,
-            mean(tpot) <= 10_ms,
+            p90(ttft) <= 500_ms,
+            mean(tpot) <= 30_ms,
             error_rate <= 5_pct,
             startup_time <= 30_s,
-            advisory(goodput(ttft <= 200_ms && tpot <= 15_ms) >= 90_pct),
+            advisory(goodput(ttft <= 300_ms && tpot <= 20_ms) >= 80_pct),
         },
     });
 }
@@ -44,9 +45,9 @@ TEST_CASE("healthy: completions keep four users busy") {
         .warmup = 8,
         .requests = 80,
         .slos = {
-            p90(ttft) <= 200_ms,
-            p50(itl) <= 10_ms,
-            output_throughput >= 300_tps,
+            p90(ttft) <= 400_ms,
+            p50(itl) <= 30_ms,
+            output_throughput >= 70_tps,
             error_rate <= 5_pct,
         },
     });
@@ -68,20 +69,21 @@ TEST_CASE("crippled: one slot is not slower than sixteen") {
 
 // ---- answers that are not one event per token
 
-static scenario four_prompts(const process& target) {
+static scenario few_prompts(const process& target) {
     return {
         .target = target,
-        .workload = prompts({"the way home", "what is new", "search for it", "one more time"}),
+        .workload = prompts({"the way home", "what is new", "search for it", "one more time",
+                             "all of us", "no other page", "my news", "how do you do"}),
         .arrivals = closed_loop(4),
         .warmup = 0,
         .requests = 24,
         .repeats = 1,
-        .options = {.max_tokens = 48},
+        .options = {.max_tokens = 48, .temperature = 0},  // drawn ones may end with their first token
     };
 }
 
 TEST_CASE("tokens: an end token is counted and brings no event") {
-    const result r = run(four_prompts(engine_with(4, " --model \"$MODELS\"/tiny-eos.gguf")));
+    const result r = run(few_prompts(engine_with(4, " --model \"$MODELS\"/tiny-eos.gguf")));
     CHECK(r.requests().size() == 24);
     int stopped = 0;
     for (const record& x : r.requests()) {
@@ -100,7 +102,7 @@ TEST_CASE("tokens: an end token is counted and brings no event") {
 }
 
 TEST_CASE("tokens: letters of two tokens make fewer events") {
-    const result r = run(four_prompts(engine_with(4, " --model \"$MODELS\"/tiny-bytes.gguf")));
+    const result r = run(few_prompts(engine_with(4, " --model \"$MODELS\"/tiny-bytes.gguf")));
     CHECK(r.requests().size() == 24);
     int fewer = 0;
     for (const record& x : r.requests()) {

@@ -85,7 +85,8 @@ inline std::string head(const std::string& status, const std::string& fields) {
 }
 /// The head of a stream whose length is not said beforehand; `fields` are further header lines.
 inline std::string chunked_head(const std::string& fields = "") {
-    return head("200 OK", "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n" + fields);
+    return head("200 OK",
+                "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n" + fields);
 }
 inline std::string until_close_head(const std::string& fields = "") {
     return head("200 OK", "Content-Type: text/event-stream\r\n" + fields);
@@ -97,10 +98,11 @@ inline std::string chunk(const std::string& data) {
 }
 inline std::string last_chunk() { return "0\r\n\r\n"; }
 /// A whole answer with a content length.
-inline std::string sized(const std::string& status, const std::string& type, const std::string& body,
-                         const std::string& fields = "") {
+inline std::string sized(const std::string& status, const std::string& type,
+                         const std::string& body, const std::string& fields = "") {
     return head(status, "Content-Type: " + type + "\r\nContent-Length: " +
-                            std::to_string(body.size()) + "\r\n" + fields) + body;
+                            std::to_string(body.size()) + "\r\n" + fields) +
+           body;
 }
 inline std::string json(const std::string& status, const std::string& body) {
     return sized(status, "application/json", body);
@@ -114,9 +116,9 @@ enum class framing { chunked, sized, until_close };
 inline answer healthy(int n = 3, framing how = framing::sized) {
     const std::string events = healthy_events(n);
     switch (how) {
-    case framing::chunked: return {send(chunked_head() + chunk(events) + last_chunk())};
-    case framing::sized: return {send(sized_stream(events))};
-    case framing::until_close: return {send(until_close_head() + events), close()};
+        case framing::chunked: return {send(chunked_head() + chunk(events) + last_chunk())};
+        case framing::sized: return {send(sized_stream(events))};
+        case framing::until_close: return {send(until_close_head() + events), close()};
     }
     return {};
 }
@@ -289,7 +291,8 @@ private:
         const std::lock_guard lock(mutex_);
         if (r.method == "GET") {
             model_lists_.push_back(r);
-            return {send(json("200 OK", R"({"object":"list","data":[{"id":"scripted"}]})")), close()};
+            return {send(json("200 OK", R"({"object":"list","data":[{"id":"scripted"}]})")),
+                    close()};
         }
         log_.push_back(r);
         return script_[std::min(log_.size(), script_.size()) - 1];
@@ -301,23 +304,24 @@ private:
         milliseconds pause{0};
         for (const step& s : steps) {
             switch (s.what) {
-            case step::kind::send:
-                if (!send_all(fd, s.bytes, piece == 0 ? s.bytes.size() : piece, pause)) return false;
-                break;
-            case step::kind::wait:
-                if (!wait_for(-1, static_cast<int>(s.time.count()))) return false;
-                break;
-            case step::kind::cut:
-                piece = s.size;
-                pause = s.time;
-                break;
-            case step::kind::stall: wait_for(-1, -1); return false;
-            case step::kind::close: return false;
-            case step::kind::reset: {
-                const linger at_once{1, 0};
-                ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-                return false;
-            }
+                case step::kind::send:
+                    if (!send_all(fd, s.bytes, piece == 0 ? s.bytes.size() : piece, pause))
+                        return false;
+                    break;
+                case step::kind::wait:
+                    if (!wait_for(-1, static_cast<int>(s.time.count()))) return false;
+                    break;
+                case step::kind::cut:
+                    piece = s.size;
+                    pause = s.time;
+                    break;
+                case step::kind::stall: wait_for(-1, -1); return false;
+                case step::kind::close: return false;
+                case step::kind::reset: {
+                    const linger at_once{1, 0};
+                    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+                    return false;
+                }
             }
         }
         return true;

@@ -14,7 +14,7 @@ namespace timelines {
 namespace lb = llmbench::detail;
 
 /// Equal but for rounding; exact values such as 0 and infinity are compared with ==.
-inline doctest::Approx close(double x) { return doctest::Approx(x).epsilon(1e-9).scale(0); }
+inline doctest::Approx about(double x) { return doctest::Approx(x).epsilon(1e-9).scale(0); }
 
 // A steady clock does not start at 0, and 0 stands for "none" in a record.
 inline constexpr long long start_ns = 1'000'000'000'000;
@@ -27,7 +27,10 @@ public:
         r_.scheduled_ns = at_ms(scheduled_ms);
         sent(scheduled_ms);
     }
-    request& warmup() { r_.phase = llmbench::run_phase::warmup; return *this; }
+    request& warmup() {
+        r_.phase = llmbench::run_phase::warmup;
+        return *this;
+    }
     request& sent(double ms) {
         r_.dispatched_ns = r_.connected_ns = r_.sent_ns = at_ms(ms);
         return *this;
@@ -62,7 +65,10 @@ public:
         e.done = true;
         return event(ms, e);
     }
-    request& body_end(double ms) { stream_.on_body_end(at_ms(ms)); return *this; }
+    request& body_end(double ms) {
+        stream_.on_body_end(at_ms(ms));
+        return *this;
+    }
     request& fails(llmbench::request_status status, const std::string& why = "") {
         stream_.fail(status, why);
         return *this;
@@ -118,8 +124,7 @@ template <class U, lb::bound_side Side>
 double value_of(const llmbench::statistic<U, Side>& s, const lb::repeat_data& d) {
     return lb::evaluate(s.data, d);
 }
-template <lb::run_metric M>
-double value_of(M m, const lb::repeat_data& d) {
+template <lb::run_metric M> double value_of(M m, const lb::repeat_data& d) {
     return lb::evaluate(lb::make(lb::statistic_kind::value, m).data, d);
 }
 
