@@ -1820,9 +1820,8 @@ public:
 
     bool complete() const { return at_ == state::complete; }
     bool broken() const { return at_ == state::broken; }
-    bool head_done() const {
-        return at_ != state::status_line && at_ != state::header && at_ != state::broken;
-    }
+    /// The status is known, whatever the body turns out to be.
+    bool head_done() const { return head_done_; }
     /// No byte of the answer was seen yet.
     bool untouched() const { return at_ == state::status_line && line_.empty() && !interim_seen_; }
     bool body_may_be_cut() const { return at_ != state::until_close; }
@@ -1924,6 +1923,7 @@ private:
             at_ = state::status_line;
             return;
         }
+        head_done_ = true;
         bool chunked = false, sized = false;
         for (const header_field& f : fields_) {
             if (same_ignoring_case(f.name, "transfer-encoding")) {
@@ -1978,6 +1978,7 @@ private:
     bool keep_alive_ = true;
     bool ends_with_connection_ = false;
     bool interim_seen_ = false;
+    bool head_done_ = false;
 };
 
 /// Request parser of the simulated server: only what our own and curl-like clients send.
@@ -4609,9 +4610,23 @@ struct load_target {
     std::vector<address> addresses{};
     std::string path{};
     std::string fields{};  // header lines that all requests share, authorization included
+    std::string key{};     // part of them, and of nothing that we write
     std::string model{};
     api_format api = openai_chat;
 };
+
+/// A server's words may repeat our key, whole or cut off by printable(); ours never do.
+inline text without_key(const text& words, const std::string& key) {
+    std::string s = str(words);
+    if (key.empty()) return words;
+    for (std::size_t at = 0; (at = s.find(key, at)) != std::string::npos; at += 3)
+        s.replace(at, key.size(), "***");
+    if (s.size() > 3 && s.compare(s.size() - 3, 3, "...") == 0)
+        for (std::size_t n = std::min(key.size(), s.size() - 3); n >= 4; --n)
+            if (s.compare(s.size() - 3 - n, n, key, 0, n) == 0)
+                return s.replace(s.size() - 3 - n, n, "***");
+    return s;
+}
 
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
 struct load_order {
@@ -4625,6 +4640,7 @@ struct load_order {
     long long measured_from_ns = 0;    // offset; of a warm-up that is a time
     bool measured_by_time = false;
     std::size_t warmup = 0;            // requests of the trace that warm up, else
+    long long most_measured = 0;       // after a warm-up that is a time; 0: no limit
 };
 
 struct finished_request {
@@ -4638,6 +4654,7 @@ struct finished_request {
 struct load_state {
     std::atomic<std::size_t> next{0};              // closed loop: the next request of the trace
     std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
+    std::atomic<long long> measured{0};      // requests after a warm-up that is a time
     std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
     std::atomic<long long> sent{0}, done{0}, failed{0};
     long long start_ns = 0;
@@ -4923,6 +4940,9 @@ private:
             drain_from_ns_ = now_ns();
             timeline_.write_to(rec_);
             rec_.http_status = http_.head_done() ? http_.status() : 0;
+            const std::string& key = worker_.order_.target->key;
+            rec_.error = without_key(rec_.error, key);
+            rec_.finish_reason = without_key(rec_.finish_reason, key);
             if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
             worker_.on_delivered(request_, std::move(rec_), timeline_.gaps_us(), lateness_);
         }
@@ -4978,7 +4998,7 @@ private:
             if (!order_.send_at.empty()) {
                 const waiting_request w{order_.first + next_open_, due, -1};
                 next_open_ += count_;
-                if (cap_ > 0 && in_flight_ >= cap_) waiting_.push_back(w);
+                if (cap_ > 0 && in_flight_ + promised_ >= cap_) waiting_.push_back(w);
                 else dispatch(w, due);
             } else {
                 const ready_user u = users_.top();
@@ -4993,7 +5013,11 @@ private:
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
             plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
-        const std::size_t i = out_of_time ? order_.last : shared_.next.fetch_add(1);
+        const bool enough = order_.most_measured > 0 &&
+                            u.at_ns >= shared_.start_ns + order_.measured_from_ns &&
+                            shared_.measured.fetch_add(1) >= order_.most_measured;
+        const std::size_t i =
+            out_of_time || enough ? order_.last : shared_.next.fetch_add(1);
         if (i >= order_.last) {
             long long none = 0;
             shared_.exhausted_at.compare_exchange_strong(
@@ -5070,13 +5094,14 @@ private:
             const double pause = std::max(plan_.arrivals.think_s, failed ? 0.01 : 0.0);
             users_.push({end + ns_of(pause), w.user});
             asio::post(io_, [this] { if (!stopping_) on_due(); });
-        } else if (!waiting_.empty()) {
-            const waiting_request next = waiting_.front();
-            waiting_.pop_front();
+        } else if (static_cast<long long>(waiting_.size()) > promised_) {
             ++promised_;
-            asio::post(io_, [this, next, freed = now_ns()] {
+            asio::post(io_, [this, freed = now_ns()] {
                 --promised_;
-                if (!stopping_) dispatch(next, std::max(next.scheduled_ns, freed));
+                if (stopping_) return;  // cut_off() told of all that waited
+                const waiting_request next = waiting_.front();
+                waiting_.pop_front();
+                dispatch(next, std::max(next.scheduled_ns, freed));
             });
         } else {
             finish_if_done();
@@ -5118,8 +5143,9 @@ private:
             const std::vector<connection_ptr> busy = busy_;
             for (const connection_ptr& c : busy) c->check_limits(now);
             if (interrupted.load()) return cut_off("interrupted");
-            if (!sending_is_over()) last_due_ns_ = now;
-            else if (now - last_due_ns_ > ns_of(plan_.limits.drain.seconds()))
+            if (!sending_is_over()) over_since_ns_ = 0;
+            else if (over_since_ns_ == 0) over_since_ns_ = now;
+            else if (now - over_since_ns_ > ns_of(plan_.limits.drain.seconds()))
                 return cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
                                " after the last send (limits.drain)");
             if (!stopping_) arm_watch_timer();
@@ -5161,7 +5187,7 @@ private:
     std::vector<char> buffer_ = std::vector<char>(256 * 1024);
     long long in_flight_ = 0, cap_ = 0, promised_ = 0;
     long long connections_opened_ = 0, content_events_ = 0, coalesced_events_ = 0;
-    long long last_due_ns_ = now_ns();
+    long long over_since_ns_ = 0;  // when the last send was seen to be behind us
     double cpu_share_ = 0;
     bool stopping_ = false;
 };
@@ -5624,6 +5650,8 @@ public:
         load_.api = api_;
         load_.path = base + openai_path(api_);
         load_.fields = header_lines();
+        load_.key = api_key();
+        if (!load_.key.empty()) load_.fields += "Authorization: Bearer " + load_.key + "\r\n";
         try {
             load_.addresses = resolved(load_.url);
         } catch (const std::runtime_error& e) {
@@ -5682,13 +5710,16 @@ private:
                         "endpoint.headers sets " + name + ": that header belongs to llmbench");
             lines += name + ": " + value + "\r\n";
         }
+        return lines;
+    }
+    std::string api_key() const {
         const std::string variable =
             endpoint_.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(endpoint_.api_key_env);
         const std::string key = environment(variable.c_str());
         require(endpoint_.api_key_env.empty() || !key.empty(),
                 "endpoint.api_key_env is \"" + variable + "\": that variable is not set");
         require(is_header_safe(key), "the API key in " + variable + " holds a line break");
-        return key.empty() ? lines : lines + "Authorization: Bearer " + key + "\r\n";
+        return key;
     }
     void start_process() {
         const std::string directory = report_directory();
@@ -5774,8 +5805,11 @@ private:
 /// Runs one load on as many threads as asked for and gathers what they saw.
 inline std::vector<finished_request> run_load(const load_order& order, load_state& state,
                                               repeat_data& into) {
-    const auto threads =
+    auto threads =
         static_cast<std::size_t>(std::max(1ll, static_cast<long long>(order.what->client.threads)));
+    // A cap below the number of threads would give some of them nothing to send.
+    const long long cap = order.what->arrivals.max_in_flight;
+    if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
     state.next = order.first;
     state.start_ns = now_ns() + 10000000;  // every thread is up by then
     std::vector<std::unique_ptr<load_worker>> workers;
@@ -5884,10 +5918,10 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         order.measured_by_time = p.warmup_s > 0;
         order.measured_from_ns = ns_of(p.warmup_s);
         order.warmup = static_cast<std::size_t>(p.warmup_requests);
-        order.last = p.requests > 0 ? order.warmup + static_cast<std::size_t>(p.requests)
-                                    : static_cast<std::size_t>(-1) / 2;
-        if (p.warmup_s > 0 && p.requests > 0)
-            order.last = static_cast<std::size_t>(p.requests) + 1000000;
+        const bool counted = p.requests > 0 && !order.measured_by_time;
+        order.last = counted ? order.warmup + static_cast<std::size_t>(p.requests)
+                             : static_cast<std::size_t>(-1) / 2;
+        if (order.measured_by_time) order.most_measured = p.requests;
         gather();
         d.window_from_ns =
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));

@@ -528,7 +528,7 @@ TEST_CASE(
         CHECK(log[2].connection != log[0].connection);
         CHECK(log[2].body == log[1].body);
         CHECK(log[2].header("X-Request-Id") == log[1].header("X-Request-Id"));
-        // Latency counts from the intended time, the first try included; `sent` is the second one's.
+        // Latency counts from the intended time, the first try included; `sent` is the second's.
         CHECK(r[1].dispatched_ns < log[1].received_ns);
         CHECK(r[1].sent_ns > log[1].received_ns);
     }

@@ -111,8 +111,8 @@ std::set<std::size_t> from_0_to(std::size_t n) {
     return out;
 }
 
-/// The load goes out as planned: nothing early, and at the rate that was asked for. How late a single
-/// send is depends on the machine; that even the most punctual ones grow later would be our fault.
+/// The load goes out as planned: nothing early, and at the rate that was asked for. How late a send
+/// is depends on the machine; that even the most punctual ones grow later would be our fault.
 void check_follows(const records& all, const lb::schedule& plan) {
     REQUIRE(all.size() == plan.at.size());
     const long long start = all[0].scheduled_ns - ns_of(plan.at[0]);

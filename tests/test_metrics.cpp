@@ -404,6 +404,16 @@ TEST_CASE("rounding gaps to microseconds never drifts") {
     CHECK(longest == 2);
 }
 
+TEST_CASE("a gap is rounded to the nearest microsecond") {
+    stream_timeline t;
+    stream_event e;
+    e.content = true;
+    for (const long long offset_ns : {0, 1499, 3000}) t.on_event(e, start_ns + offset_ns);
+    CHECK(t.gaps_us() == std::vector<std::uint32_t>{1, 2});
+    t.on_event(e, start_ns + 4500);
+    CHECK(t.gaps_us().back() == 2);
+}
+
 TEST_CASE("events of one read share their stamp and have a gap of zero") {
     const repeat_data d =
         repeat_of({request(0).content(10).content(10).content(30).finish(30).done(30)});

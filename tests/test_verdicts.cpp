@@ -626,6 +626,14 @@ TEST_CASE("shares of a gate with a baseline are looked at as often as its pairs"
     CHECK(v.repeats == 4);
 }
 
+TEST_CASE("absolute limits of a gate with a baseline are looked at as often as its pairs") {
+    measurement m = pairs_with_ratio({0.5, 0.5, 0.5, 0.5, 2});
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
+    CHECK(judged(m, mean(ttft) <= 100_ms).repeats == 4);
+    m.candidate.resize(3);
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::inconclusive);
+}
+
 TEST_CASE("a candidate that fails half of its pairs is not saved by a good baseline") {
     measurement m = pairs_with_ratio({1, 1, 1, 1});
     for (repeat_data& d : m.candidate) d = repeat_with_failures(20, 4);
