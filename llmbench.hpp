@@ -1236,6 +1236,21 @@ inline std::string json_number(double v) {
     return {buffer, end};
 }
 
+/// Bytes of the UTF-8 character at s[i], 0 where there is none.
+inline std::size_t utf8_length(std::string_view s, std::size_t i) {
+    const auto c = static_cast<unsigned char>(s[i]);
+    if (c < 0x80) return 1;
+    const std::size_t length = c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3
+                             : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+    if (length == 0 || i + length > s.size()) return 0;
+    for (std::size_t k = 1; k < length; ++k)
+        if ((static_cast<unsigned char>(s[i + k]) & 0xC0) != 0x80) return 0;
+    const auto next = static_cast<unsigned char>(s[i + 1]);
+    const bool overlong = (c == 0xE0 && next < 0xA0) || (c == 0xF0 && next < 0x90);
+    const bool outside = (c == 0xED && next > 0x9F) || (c == 0xF4 && next > 0x8F);
+    return overlong || outside ? 0 : length;
+}
+
 /// Bytes that are not well-formed UTF-8 become U+FFFD, as do those of U+FFFE and U+FFFF, which no
 /// XML may hold; control characters become spaces.
 inline std::string printable(std::string_view s, std::size_t at_most = 300) {
@@ -1243,19 +1258,10 @@ inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     std::size_t i = 0;
     while (i < s.size() && out.size() < at_most) {
         const auto c = static_cast<unsigned char>(s[i]);
-        std::size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3
-                           : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-        if (length > 1) {
-            if (i + length > s.size()) length = 0;
-            for (std::size_t k = 1; k < length; ++k)
-                if ((static_cast<unsigned char>(s[i + k]) & 0xC0) != 0x80) { length = 0; break; }
-            const auto next = i + 1 < s.size() ? static_cast<unsigned char>(s[i + 1]) : 0;
-            const bool overlong = (c == 0xE0 && next < 0xA0) || (c == 0xF0 && next < 0x90);
-            const bool outside = (c == 0xED && next > 0x9F) || (c == 0xF4 && next > 0x8F);
-            const bool no_character = length == 3 && c == 0xEF && next == 0xBF &&
-                                      static_cast<unsigned char>(s[i + 2]) > 0xBD;
-            if (overlong || outside || no_character) length = 0;
-        }
+        std::size_t length = utf8_length(s, i);
+        const bool no_character = length == 3 && s.substr(i, 2) == "\xEF\xBF" &&
+                                  static_cast<unsigned char>(s[i + 2]) > 0xBD;
+        if (no_character) length = 0;
         if (length == 0) { out += "\xEF\xBF\xBD"; ++i; continue; }
         if (c < 0x20 || c == 0x7F) out += ' ';
         else out.append(s.substr(i, length));
@@ -1265,17 +1271,20 @@ inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     return out;
 }
 
+/// A JSON string. JSON is UTF-8: bytes that are not become U+FFFD.
 inline std::string json_quoted(std::string_view s) {
     std::string out = "\"";
-    for (const char ch : s) {
-        const auto c = static_cast<unsigned char>(ch);
+    for (std::size_t i = 0, length = 0; i < s.size(); i += std::max<std::size_t>(length, 1)) {
+        const auto c = static_cast<unsigned char>(s[i]);
+        length = utf8_length(s, i);
         if (c == '"') out += "\\\"";
         else if (c == '\\') out += "\\\\";
         else if (c == '\n') out += "\\n";
         else if (c == '\t') out += "\\t";
         else if (c == '\r') out += "\\r";
         else if (c < 0x20) out += printed("\\u%04x", static_cast<unsigned>(c));
-        else out += ch;
+        else if (length == 0) out += "\xEF\xBF\xBD";
+        else out.append(s.substr(i, length));
     }
     return out + "\"";
 }
@@ -1757,6 +1766,8 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
         colon = close + 1 < authority.size() ? close + 1 : std::string_view::npos;
     } else {
         u.host = std::string(authority.substr(0, colon));
+        if (u.host.find(':') != std::string::npos)
+            throw refuse("an IPv6 address stands in brackets, http://[::1]:8000");
     }
     if (colon != std::string_view::npos) {
         u.port = std::string(authority.substr(colon + 1));
@@ -1769,6 +1780,16 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     }
     if (u.host.empty()) throw refuse("the host is missing");
     return u;
+}
+
+/// Whether a header that is a list, such as Connection, names this.
+inline bool lists(std::string_view list, std::string_view name) {
+    for (;;) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        if (same_ignoring_case(trimmed(list.substr(0, comma)), name)) return true;
+        if (comma == list.size()) return false;
+        list.remove_prefix(comma + 1);
+    }
 }
 
 /// A header name or value that cannot smuggle a line of its own into the request.
@@ -1942,8 +1963,8 @@ private:
                 sized = true;
                 left_ = n;
             } else if (same_ignoring_case(f.name, "connection")) {
-                if (same_ignoring_case(f.value, "close")) keep_alive_ = false;
-                if (same_ignoring_case(f.value, "keep-alive")) keep_alive_ = true;
+                if (lists(f.value, "keep-alive")) keep_alive_ = true;
+                if (lists(f.value, "close")) keep_alive_ = false;
             } else if (same_ignoring_case(f.name, "content-encoding") &&
                        !same_ignoring_case(f.value, "identity")) {
                 return fail("content coding \"" + printable(f.value, 60) + "\" came unasked");
@@ -2035,10 +2056,14 @@ private:
                               std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
             head.remove_prefix(std::min(eol + 2, head.size()));
         }
-        const std::string_view size = header("content-length");
-        std::from_chars(size.data(), size.data() + size.size(), length_);
+        for (const header_field& f : fields) {
+            if (!same_ignoring_case(f.name, "content-length")) continue;
+            const char* const last = f.value.data() + f.value.size();
+            const auto [stop, error] = std::from_chars(f.value.data(), last, length_);
+            if (error != std::errc{} || stop != last) return !(broken_ = true);
+        }
         if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
-        if (same_ignoring_case(header("connection"), "close")) keep_alive = false;
+        if (lists(header("connection"), "close")) keep_alive = false;
         raw_.erase(0, end + 4);
         return head_done_ = true;
     }
@@ -2174,15 +2199,20 @@ inline bool nests_deeper_than(std::string_view s, int limit) {
 /// False for anything but one JSON value with nothing after it.
 inline bool parse_json(std::string_view s, picojson::value& out) {
     if (nests_deeper_than(s, 100)) return false;
-    std::string error;
-    const char* end = picojson::parse(out, s.data(), s.data() + s.size(), &error);
-    while (end != s.data() + s.size() && std::strchr(" \t\r\n", *end)) ++end;
-    return error.empty() && end == s.data() + s.size();
+    try {
+        std::string error;
+        const char* const last = s.data() + s.size();
+        const char* end = picojson::parse(out, s.data(), last, &error);
+        while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
+        return error.empty() && end == last;
+    } catch (const std::exception&) {
+        return false;  // picojson throws at a number that no double holds, such as 1e999
+    }
 }
 
 /// The message of an error answer in any of the shapes in use.
 inline std::string error_message(const picojson::value& v) {
-    if (const picojson::value* e = member(v, "error")) {
+    if (const picojson::value* e = member(v, "error"); e && !e->is<picojson::null>()) {
         if (e->is<std::string>()) return e->get<std::string>();
         const std::string message = string_member(*e, "message");
         return message.empty() ? e->serialize() : message;
@@ -2758,17 +2788,20 @@ inline std::string listed(const std::vector<double>& values) {
 }
 
 /// Shares are judged on pooled counts, by one-sided Clopper-Pearson bounds.
-inline slo_verdict judge_share(const measurement& m, const slo& s) {
+inline slo_verdict judge_share(const measurement& m, const slo& s, bool to_the_end = false) {
     slo_verdict v;
     v.what = s;
     v.limit = s.bound;
     v.outcome = verdict::inconclusive;
     const double allowed = s.at_most ? s.bound : 1 - s.bound;  // share of misses
     const double pass_alpha = 1 - normal_cdf(pass_z), fail_alpha = 1 - normal_cdf(fail_z);
+    // The looks of the gate's other verdicts, and no more than the constants allow for.
+    const auto first = static_cast<std::size_t>(m.baseline.empty() ? first_look : first_pair_look);
+    const auto most = static_cast<std::size_t>(m.baseline.empty() ? last_look : last_pair_look);
     std::vector<std::vector<bool>> misses;
     for (std::size_t i = 0; i < m.candidate.size(); ++i) {
         misses.push_back(misses_of(s.what, m.candidate[i]));
-        if (i + 1 < m.candidate.size() && i + 1 < static_cast<std::size_t>(first_look)) continue;
+        if (i + 1 < m.candidate.size() && (i + 1 < first || i + 1 >= most)) continue;
         double k = 0, n = 0;
         for (const auto& r : misses)
             for (const bool miss : r) { k += miss; ++n; }
@@ -2785,10 +2818,10 @@ inline slo_verdict judge_share(const measurement& m, const slo& s) {
             "%.6g "
             "at level %.4g (one-sided Clopper-Pearson); allowed share of misses %.6g",
             k, n, effect, upper, pass_alpha, lower, fail_alpha, allowed);
-        if (i + 1 < static_cast<std::size_t>(first_look)) break;
+        if (i + 1 < first) break;
         if (upper <= allowed) v.outcome = verdict::pass;
         else if (lower > allowed) v.outcome = verdict::fail;
-        if (v.outcome != verdict::inconclusive) break;
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
     v.method = "pooled counts, one-sided Clopper-Pearson";
     v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
@@ -2797,7 +2830,7 @@ inline slo_verdict judge_share(const measurement& m, const slo& s) {
 
 /// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, or on the
 /// log ratio of each pair.
-inline slo_verdict judge_values(const measurement& m, const slo& s) {
+inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_end = false) {
     slo_verdict v;
     v.what = s;
     v.outcome = verdict::inconclusive;
@@ -2805,8 +2838,10 @@ inline slo_verdict judge_values(const measurement& m, const slo& s) {
     v.limit = relative ? s.factor : s.bound;
     const bool startup = s.what.metric == metric_id::startup_time;
     const double s0 = startup ? prior_startup_sd : prior_sd;
+    const bool alone = m.baseline.empty();
     const std::size_t first =
-        startup ? 1 : static_cast<std::size_t>(relative ? first_pair_look : first_look);
+        startup ? 1 : static_cast<std::size_t>(alone ? first_look : first_pair_look);
+    const auto most = static_cast<std::size_t>(alone ? last_look : last_pair_look);
     const double sign = s.at_most ? 1 : -1;
 
     std::vector<double> values, distances;
@@ -2831,7 +2866,9 @@ inline slo_verdict judge_values(const measurement& m, const slo& s) {
         if (!miss)
             distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
         v.repeats = static_cast<int>(values.size());
-        if (values.size() < first && i + 1 < count) continue;
+        // No more looks than the constants allow for, however many repeats there are.
+        const bool look_now = startup || (values.size() >= first && values.size() < most);
+        if (!look_now && i + 1 < count) continue;
         if (unbounded > 0) {
             if (unbounded >= 2 && 2 * unbounded >= values.size()) v.outcome = verdict::fail;
             v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
@@ -2840,7 +2877,7 @@ inline slo_verdict judge_values(const measurement& m, const slo& s) {
             last = look_at(distances, s0);
             if (values.size() >= first) v.outcome = last.outcome;
         }
-        if (v.outcome != verdict::inconclusive) break;
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
     v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
     if (values.empty()) {
@@ -2935,7 +2972,8 @@ inline double headroom(const slo_verdict& v) {
 inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     const metric_id metric = v.what.what.metric;
     const auto shown = [&](double x) {
-        return v.what.factor > 0 ? printed("%.3f x baseline", x) : value_text(metric, x);
+        const bool ratio = v.what.factor > 0 && std::isfinite(x);
+        return ratio ? printed("%.3f x baseline", x) : value_text(metric, x);
     };
     std::string name = to_string(v.outcome);
     for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
@@ -3622,14 +3660,21 @@ inline const char* exit_class_name(int c) {
     }
 }
 
-/// The statistic over all repeats of an arm: the geometric mean of what each repeat shows.
+/// The statistic over all repeats of an arm: a share of all their requests, else the geometric mean
+/// of what each repeat shows.
 inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    if (is_share(what.metric)) {  // of all requests, as its verdict counts them
+        double misses = 0, all = 0;
+        for (const repeat_data& d : arm)
+            for (const bool miss : misses_of(what, d)) { misses += miss; ++all; }
+        const double share = all > 0 ? misses / all : not_a_number;
+        return what.metric == metric_id::goodput ? 1 - share : share;
+    }
     std::vector<double> logs;
     for (const repeat_data& d : arm) {
         const double v = evaluate(what, d);
         if (std::isnan(v)) continue;
-        if (std::isinf(v) || v <= 0)
-            return is_share(what.metric) ? v : std::isinf(v) ? infinity : 0;
+        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
         logs.push_back(std::log(v));
     }
     return logs.empty() ? not_a_number : std::exp(mean_of(logs));
@@ -4089,9 +4134,9 @@ inline std::string report_html(const std::vector<gate_report>& gates,
     for (const gate_report& g : gates) {
         h += "<section>\n<h2>" + xml_escaped(g.what.name) + "</h2>\n<p>" +
              xml_escaped(std::string("This gate ") +
-                         (g.exit_class == 3 ? "is "
-                          : g.exit_class    ? "was "
-                                            : "") +
+                         (g.exit_class == 3   ? "is "
+                          : g.exit_class >= 2 ? "was "
+                                              : "") +
                          exit_class_name(g.exit_class)) +
              ".</p>\n";
         if (!g.refusal.empty()) {
@@ -4152,10 +4197,13 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 /// For a CI step summary: verdicts as one table a gate.
 inline std::string summary_md(const std::vector<gate_report>& gates) {
-    const auto cell = [](std::string s) {
-        for (std::size_t i = 0; i < s.size(); ++i)
-            if (std::strchr("|<>`*_", s[i])) s.insert(i++, 1, '\\');
-        return s;
+    const auto cell = [](const std::string& s) {
+        std::string out;
+        for (const char c : printable(s, s.size() * 4 + 4)) {
+            if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+            out += c == '&' ? "&amp;" : std::string(1, c);
+        }
+        return out;
     };
     std::string out;
     bool undecided = false;
@@ -6181,7 +6229,10 @@ inline void measure(gate_report& g, const scenario& s) {
         repeat_on(candidate, run_arm::candidate, repeat);
         if (baseline && !baseline_first) repeat_on(*baseline, run_arm::baseline, repeat);
         if (!gate_invalid_reason(g.measured).empty()) break;
-        if (repeat + 1 >= p.first_repeats && !p.slos.empty() && all_decided(judge_all(g.measured)))
+        // After the last look but one, the next is at the end: more repeats, no more chances.
+        const bool look_now = repeat + 1 >= p.first_repeats &&
+                              repeat + 1 < (p.has_baseline ? last_pair_look : last_look);
+        if (look_now && !p.slos.empty() && all_decided(judge_all(g.measured)))
             break;
     }
     if (!p.slos.empty()) g.verdicts = judge_all(g.measured);
@@ -6322,9 +6373,12 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     if (!held || (*held)->measured.candidate.empty()) return none;
     slo s;
     s.what = what;
-    s.bound = 0.5;  // any limit: the estimate and its interval do not depend on it
-    const slo_verdict v = is_share(what.metric) ? judge_share((*held)->measured, s)
-                                                : judge_values((*held)->measured, s);
+    s.at_most = !is_speed(what.metric) && !is_throughput(what.metric) &&
+                what.metric != metric_id::goodput;
+    // Any limit will do: to the end, neither the estimate nor its interval depends on it.
+    s.bound = 0.5;
+    const slo_verdict v = is_share(what.metric) ? judge_share((*held)->measured, s, true)
+                                                : judge_values((*held)->measured, s, true);
     return v.estimate;
 }
 
