@@ -2256,7 +2256,7 @@ inline int listed_tokens(const picojson::value& choice) {
 /// One `data:` of an OpenAI stream.
 inline stream_event read_openai_event(std::string_view type, std::string_view data) {
     stream_event e;
-    if (data == "[DONE]") {
+    if (trimmed(data) == "[DONE]") {
         e.done = true;
         return e;
     }
@@ -2703,7 +2703,7 @@ inline self_check_t self_check_of(const measurement& m) {
     if (c.lateness_p99 > allowed && std::isfinite(limit)) {
         c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
                    ", over 5 % of the tightest limit (" + time_text(limit) + ")";
-    } else if (c.late_share > 0.02) {
+    } else if (c.late_share > 0.02 && std::isinf(limit)) {
         c.reason = "client: " + printed("%.1f", c.late_share * 100) +
                    " % of the requests were sent over 10 ms late";
     } else if (c.asked_rate > 0 && late.size() >= 50 &&
@@ -2852,10 +2852,14 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
     for (std::size_t i = 0; i < count; ++i) {
         double value = evaluate(s.what, m.candidate[i]);
         if (startup && std::isnan(value)) continue;
-        if (relative) value /= evaluate(s.what, m.baseline[i]);
+        if (relative) {
+            const double base = evaluate(s.what, m.baseline[i]);
+            value = std::isfinite(base) && base > 0 ? value / base : not_a_number;
+        }
         if (std::isnan(value)) {
             v.outcome = verdict::invalid;
-            v.reason = printed("repeat %zu has no value of %s", i + 1, s.what.name.c_str());
+            v.reason = printed("repeat %zu has no %s of %s", i + 1, relative ? "ratio" : "value",
+                               s.what.name.c_str());
             v.estimate = {not_a_number, not_a_number, not_a_number};
             return v;
         }
@@ -2987,8 +2991,8 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
         line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
                         room >= 0 ? "inside" : "outside");
     if (v.repeats > 0)
-        line += printed(", %d %s x %lld requests", v.repeats,
-                        v.what.factor > 0 ? "pairs" : "repeats", v.requests / v.repeats);
+        line += printed(", %d %s%s x %lld requests", v.repeats, v.what.factor > 0 ? "pair" : "repeat",
+                        v.repeats == 1 ? "" : "s", v.requests / v.repeats);
     if (v.outcome == verdict::inconclusive && v.detectable > 0)
         line += printed(", would have shown a miss of %.0f %%", v.detectable * 100);
     if (!v.reason.empty()) line += "; " + str(v.reason);
@@ -3101,7 +3105,7 @@ private:
     void begin_step(double now) {
         admit();
         if (running_.empty()) return;
-        long long budget = e_.prefill_budget;
+        long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
         double prefilled = 0, active = 0;
         for (sequence& s : running_) {
@@ -5504,6 +5508,7 @@ private:
         });
     }
     void submit(session& s, engine_model::request r) {
+        catch_up();
         const auto admission = model_.submit(now_s(), std::move(r));
         if (admission == engine_model::admission::accepted) return arm_step_timer();
         generating_.erase(s.id);
@@ -5528,10 +5533,18 @@ private:
         step_timer_.expires_at(time_point_of(start_ns_ + ns_of(end)));
         step_timer_.async_wait([this](asio::error_code e) {
             if (e || away_) return;
-            while (model_.step_end() <= now_s())
-                for (const auto& emission : model_.finish_step()) emit(emission);
+            catch_up();
             arm_step_timer();
         });
+    }
+    /// Ends every step that is over by now. A request that comes after a stall of this thread must
+    /// not join a step that began before it.
+    void catch_up() {
+        if (catching_up_) return;  // an answer that ends here may bring the next request at once
+        catching_up_ = true;
+        while (!away_ && model_.step_end() <= now_s())
+            for (const auto& emission : model_.finish_step()) emit(emission);
+        catching_up_ = false;
     }
     void emit(const engine_model::emission& e) {
         const auto found = generating_.find(e.id);
@@ -5649,6 +5662,7 @@ private:
     std::uint64_t next_id_ = 0;
     int port_ = 0;
     bool away_ = false;
+    bool catching_up_ = false;
 };
 
 // ===== [E5] targets brought up ===================================================================

@@ -34,7 +34,8 @@ need_node
 
 # What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
 # or compile although they must not, a header out of shape, consumers that cannot use it.
-leg gcc -- -DCMAKE_BUILD_TYPE=Release
+# -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
+leg gcc -- -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 if [[ $quick ]]; then exit; fi
 
 need_clang
@@ -44,14 +45,17 @@ need_clang
 leg clang -LE real -- -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang" \
     -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF
 
-sanitized=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1"
-    -DCMAKE_CXX_COMPILER="$clang" -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
+sanitized=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"
+    -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
 
 # Finds reads beyond a buffer in the parsers, coroutines that outlive what they refer to, leaks of a
 # cancelled request, signed overflow and bad casts in the arithmetic of the verdicts.
-leg asan -L unit -- -DLLMBENCH_SANITIZE=address,undefined "${sanitized[@]}"
+# Optimising what these two insert takes five times as long to compile.
+leg asan -L unit -- -DLLMBENCH_SANITIZE=address,undefined "${sanitized[@]}" \
+    "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1"
 
 # Finds data races between the threads of the load generator, the simulated server and the reports.
-leg tsan -L unit -- -DLLMBENCH_SANITIZE=thread "${sanitized[@]}"
+leg tsan -L unit -- -DLLMBENCH_SANITIZE=thread "${sanitized[@]}" \
+    "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1"
 
 say "all legs passed after $SECONDS s"

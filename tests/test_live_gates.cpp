@@ -11,34 +11,44 @@ using namespace llmbench;
 using namespace live;
 
 namespace {
-scenario chat_gate(const any_target& target) {
-    scenario s = quick_scenario(target);
-    s.slos = {mean(tpot) <= 16_ms, p90(ttft) <= 400_ms};
+// Steps so long that a busy machine's hiccups stay far below the 15 % on either side of the limit.
+engine chat_engine() {
+    engine e = quick_engine();
+    e.decode_step = 30_ms;
+    return e;
+}
+scenario chat_gate(const engine& e) {
+    scenario s = quick_scenario(simulated(e));
+    s.arrivals = poisson(25_rps);
+    s.requests = 60;
+    s.slos = {mean(tpot) <= 35.5_ms, p90(ttft) <= 2_s};
     return s;
 }
 }  // namespace
 
 TEST_CASE("a healthy engine passes in two repeats") {
-    const result r = run(chat_gate(simulated(quick_engine())));
-    CHECK(outcome_of(r, "mean(tpot) <= 16 ms") == verdict::pass);
-    CHECK(outcome_of(r, "p90(ttft) <= 400 ms") == verdict::pass);
+    const result r = run(chat_gate(chat_engine()));
+    CHECK(outcome_of(r, "mean(tpot) <= 35.5 ms") == verdict::pass);
+    CHECK(outcome_of(r, "p90(ttft) <= 2 s") == verdict::pass);
     CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::pass);
-    CHECK(r.verdicts()[0].repeats == 2);
+    CHECK(r.verdicts()[0].repeats >= 2);
 }
 
-TEST_CASE("an engine 30 percent over the limit fails on its tpot alone") {
-    engine slow = quick_engine();
-    slow.decode_step = 20_ms;
-    const result r = run(chat_gate(simulated(slow)));
-    CHECK(outcome_of(r, "mean(tpot) <= 16 ms") == verdict::fail);
-    CHECK(outcome_of(r, "p90(ttft) <= 400 ms") == verdict::pass);
-    CHECK(r.estimate(mean(tpot)).value > 0.020);
+TEST_CASE("the same gate fails on tpot alone when the engine is 30 percent slower") {
+    engine slow = chat_engine();
+    slow.decode_step = 39_ms;
+    slow.step_per_sequence = 0.13_ms;
+    slow.prefill_per_token = 0.026_ms;
+    const result r = run(chat_gate(slow));
+    CHECK(outcome_of(r, "mean(tpot) <= 35.5 ms") == verdict::fail);
+    CHECK(outcome_of(r, "p90(ttft) <= 2 s") == verdict::pass);
+    CHECK(r.estimate(mean(tpot)).value > 0.039);
 }
 
 TEST_CASE("a server that fails one request in ten fails by the guard on errors") {
-    engine failing = quick_engine();
+    engine failing = chat_engine();
     failing.faults.error_rate = 10_pct;
-    const result r = run(chat_gate(simulated(failing)));
+    const result r = run(chat_gate(failing));
     CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::fail);
     // Failures are the worst value of a quantile: the tail cannot look better for them.
     CHECK(std::isinf(r.estimate(p99(ttft)).value));
@@ -46,9 +56,9 @@ TEST_CASE("a server that fails one request in ten fails by the guard on errors")
 }
 
 TEST_CASE("a server that stops in mid-run makes every verdict invalid") {
-    engine mortal = quick_engine();
-    mortal.faults.stop_after = 90;
-    const result r = run(chat_gate(simulated(mortal)));
+    engine mortal = chat_engine();
+    mortal.faults.stop_after = 50;
+    const result r = run(chat_gate(mortal));
     for (const slo_verdict& v : r.verdicts()) {
         CHECK(v.outcome == verdict::invalid);
         CHECK(std::string(v.reason).find("went away") != std::string::npos);

@@ -31,10 +31,10 @@ bool is_alive(pid_t pid) {
 TEST_CASE("a process is started on a free port, measured and ended") {
     scenario s = quick_scenario(served());
     s.requests = 30;
-    s.slos = {startup_time <= 60_s, p50(ttft) <= 400_ms};
+    s.slos = {startup_time <= 60_s, p50(ttft) <= 2_s};
     const result r = run(s);
     CHECK(outcome_of(r, "startup_time <= 60 s") == verdict::pass);
-    CHECK(outcome_of(r, "p50(ttft) <= 400 ms") == verdict::pass);
+    CHECK(outcome_of(r, "p50(ttft) <= 2 s") == verdict::pass);
     CHECK(r.estimate(startup_time).value > 0);
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a process that dies in mid-run makes the gate invalid and is quoted")
     p.command = "(sleep 1.2; kill $$; ) & exec \"" + this_program() + "\" --serve {port}";
     scenario s = quick_scenario(p);
     s.requests = 400;
-    s.slos = {p50(ttft) <= 400_ms};
+    s.slos = {p50(ttft) <= 2_s};
     const result r = run(s);
     CHECK(r.verdicts()[0].outcome == verdict::invalid);
     CHECK(contains(r.verdicts()[0].reason, "went away") + contains(r.verdicts()[0].reason, "the server process") == 1);

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Builds and runs every test; installs what is missing first.
+#   ci/test.sh            all legs
+#   ci/test.sh --quick    the first leg only
+# Each leg builds into build/NAME, so that a second run compiles only what changed.
+set -euo pipefail
+# shellcheck source=ci/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+quick=
+case ${1:-} in
+    '') ;;
+    --quick) quick=1 ;;
+    *) die "usage: ci/test.sh [--quick]" ;;
+esac
+
+# leg NAME CTEST_OPTIONS -- CMAKE_OPTIONS...
+leg() {
+    local name=$1 only=() begin=$SECONDS
+    shift
+    while [[ $1 != -- ]]; do only+=("$1"); shift; done
+    shift
+    say "$name: build"
+    configure "$name" -DLLMBENCH_WERROR=ON "$@"
+    cmake --build "build/$name" --parallel "$(cores)"
+    say "$name: test"
+    ctest --test-dir "build/$name" --output-on-failure --no-tests=error \
+        --parallel "$(cores)" "${only[@]}" || true
+    say "$name: done after $((SECONDS - begin)) s"
+}
+
+need_compiler
+need_node
+
+# What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
+# or compile although they must not, a header out of shape, consumers that cannot use it.
+# -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
+need_clang
+
+sanitized=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"
+    -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
+
+# Finds reads beyond a buffer in the parsers, coroutines that outlive what they refer to, leaks of a
+# cancelled request, signed overflow and bad casts in the arithmetic of the verdicts.
+# Optimising what these two insert takes five times as long to compile.
+leg asan -L unit -- -DLLMBENCH_SANITIZE=address,undefined "${sanitized[@]}" \
+    "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1"
+
+# Finds data races between the threads of the load generator, the simulated server and the reports.
+leg tsan -L unit -- -DLLMBENCH_SANITIZE=thread "${sanitized[@]}" \
+    "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1"
+
+say "all legs passed after $SECONDS s"
