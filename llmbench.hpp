@@ -2991,8 +2991,9 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
         line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
                         room >= 0 ? "inside" : "outside");
     if (v.repeats > 0)
-        line += printed(", %d %s%s x %lld requests", v.repeats, v.what.factor > 0 ? "pair" : "repeat",
-                        v.repeats == 1 ? "" : "s", v.requests / v.repeats);
+        line += printed(", %d %s%s x %lld requests", v.repeats,
+                        v.what.factor > 0 ? "pair" : "repeat", v.repeats == 1 ? "" : "s",
+                        v.requests / v.repeats);
     if (v.outcome == verdict::inconclusive && v.detectable > 0)
         line += printed(", would have shown a miss of %.0f %%", v.detectable * 100);
     if (!v.reason.empty()) line += "; " + str(v.reason);
