@@ -30,6 +30,7 @@
 //   [P10] engine model
 //   [P11] plans
 //   [P12] reports
+//   [P13] stored results
 // Part three: effects
 //   [E1] clock, environment, files
 //   [E2] blocking requests and processes
@@ -895,9 +896,15 @@ inline simulated_server simulated(const engine& e = {}) { return {e}; }
 
 struct stored_result {
     detail::text file{};
+    share day_to_day{0.05};
 };
-/// A result file of an earlier run, as a baseline (not read by this version).
-inline stored_result stored(const detail::text& file) { return {file}; }
+/// The result.json of an earlier run, as a baseline. It must be of the same traffic and model.
+/// `day_to_day` is the relative standard deviation between two days' runs of an unchanged server;
+/// nothing below twice that can fail. LLMBENCH_WRITE_BASELINE=1 writes the file and compares
+/// nothing.
+inline stored_result stored(const detail::text& file, share day_to_day = share(0.05)) {
+    return {file, day_to_day};
+}
 
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
 class any_target {
@@ -918,15 +925,16 @@ public:
     template <class T>
         requires detail::gives<any_target, T>
     any_baseline(const T& t) : live_(t), given_(true) {}
-    any_baseline(const stored_result& s) : file_(s.file), given_(true) {}
+    any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
     const any_target& live() const { return live_; }
-    const detail::text& file() const { return file_; }
-    bool given() const { return given_; }
+    const stored_result& stored() const { return stored_; }
+    bool is_live() const { return given_; }
+    bool is_stored() const { return is_stored_; }
 
 private:
     any_target live_{};
-    detail::text file_{};
-    bool given_ = false;
+    stored_result stored_{};
+    bool given_ = false, is_stored_ = false;
 };
 
 // ===== [D6] workloads ============================================================================
@@ -993,6 +1001,13 @@ struct limits {
     time_span drain = time_span::from_seconds(60);
 };
 
+/// How sure a verdict must be. The levels hold for one SLO over all looks at it.
+struct judging_options {
+    share false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
+    share false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
+    bool holm = false;       ///< false_fail for all blocking SLOs of the gate together (Holm 1979)
+};
+
 struct client_options {
     detail::whole threads = 0;  ///< 0: one thread
     bool spin = false;          ///< spin through the last stretch before each send
@@ -1032,6 +1047,7 @@ struct scenario {
     llmbench::limits limits{};
     request_options options{};
     client_options client{};
+    judging_options judging{};
 };
 
 // ===== [D8] results ==============================================================================
@@ -1057,6 +1073,7 @@ struct record {
     int repeat = 0;
     long long scheduled_ns = 0, dispatched_ns = 0, connected_ns = 0, sent_ns = 0;
     long long first_token_ns = 0, last_token_ns = 0, end_ns = 0;
+    long long late_ns = 0;  ///< the client's own lateness; 0 too for what was never dispatched
     int prompt_tokens = 0, output_tokens = 0;
     token_origin token_source = token_origin::events;
     int events = 0, first_event_tokens = 0;
@@ -1071,21 +1088,31 @@ struct estimate_t {
     double value = 0, low = 0, high = 0;
 };
 
+/// One input or intermediate value of a verdict, exactly as it was used.
+struct named_values {
+    detail::text name{};
+    detail::list<double> values{};
+};
+
 struct slo_verdict {
     slo what{};
     verdict outcome = verdict::skipped;
     estimate_t estimate{};
     double limit = 0;       ///< SI; of a relative SLO the ratio
-    double detectable = 0;  ///< relative regression this sample would have shown four times in five
-    int repeats = 0;        ///< or pairs
+    /// What this sample would have shown four times in five: a relative regression, of a share SLO
+    /// the share of misses.
+    double detectable = 0;
+    int repeats = 0;        ///< or pairs, or stages of fresh traffic
     long long requests = 0; ///< measured ones, all repeats
     detail::text method{};
     detail::text reason{};
+    detail::text advice{};  ///< a limit that would be decided more often, where this one will not be
     /// One line for a person.
     detail::text line() const;
-    /// The arithmetic in full.
+    /// The arithmetic in full: enough to do it again by hand from records.jsonl.
     detail::text explain() const;
     detail::text arithmetic{};
+    detail::list<named_values> inputs{};
 };
 
 /// What the client can say against its own numbers.
@@ -1143,6 +1170,12 @@ result gate(const scenario& s, const char* file = __builtin_FILE(), int line = _
 
 /// The verdict of one SLO on a result.
 slo_verdict judge(const result& r, const slo& s);
+
+/// The verdicts on a run that is over, from the records.jsonl that it left and the result.json and
+/// events.bin beside it: the same as the run's own, bit for bit. `gate` names one of several. The
+/// guard on errors is last. Throws std::invalid_argument where a file or an SLO cannot be used.
+detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
+                                const detail::text& gate = {});
 
 /// Exit code for a main of one's own, over all gates so far: 0 passed, 1 missed, 2 refused,
 /// 3 invalid, 77 skipped.
@@ -1559,8 +1592,9 @@ inline double sample_variance(const std::vector<double>& v) {
 
 /// How much more a share varies than that of independent trials would: the variance of batch sums
 /// in arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
-inline double design_effect(const std::vector<std::vector<bool>>& repeats,
-                            std::size_t batches = 20) {
+/// `batches`: of each repeat, or of all of them together.
+inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::size_t batches = 20,
+                            bool together = false) {
     double hits = 0, trials = 0;
     for (const auto& r : repeats)
         for (const bool hit : r) { hits += hit; ++trials; }
@@ -1568,7 +1602,10 @@ inline double design_effect(const std::vector<std::vector<bool>>& repeats,
     const double p = hits / trials;
     double squares = 0, expected = 0;
     for (const auto& r : repeats) {
-        const std::size_t count = std::min(batches, r.size() / 5);
+        std::size_t count = std::min(batches, r.size() / 5);
+        if (together)
+            count = std::min(count, static_cast<std::size_t>(std::llround(
+                                        static_cast<double>(batches * r.size()) / trials)));
         if (count < 2) continue;
         for (std::size_t b = 0; b < count; ++b) {
             const std::size_t from = b * r.size() / count, to = (b + 1) * r.size() / count;
@@ -1580,6 +1617,36 @@ inline double design_effect(const std::vector<std::vector<bool>>& repeats,
         }
     }
     return expected > 0 ? std::max(1.0, squares / expected) : 1;
+}
+
+/// The score that a random walk of normal steps, looked at after each of `looks` equal parts,
+/// exceeds with probability alpha at any look: Pocock (1977), one-sided, by the recursive
+/// integration of Armitage, McPherson and Rowe (1969).
+inline double pocock_constant(int looks, double alpha) {
+    constexpr int cells = 60;  // of Simpson's rule; the constants come out to four decimals
+    const auto crossed = [&](double c) {
+        // The density of the walk among the paths that stayed below, on a grid up to the boundary.
+        const auto grid = [&](int n, int i) { return (-7 + (c + 7) * i / cells) * std::sqrt(n); };
+        std::vector<double> weight(cells + 1), next(cells + 1);
+        const auto simpson = [&](int n, int i) {
+            return (grid(n, 1) - grid(n, 0)) / 3 * (i == 0 || i == cells ? 1 : i % 2 ? 4 : 2);
+        };
+        const auto density = [](double x) { return 0.39894228040143268 * std::exp(-x * x / 2); };
+        for (int i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
+        double sum = 1 - normal_cdf(c);
+        for (int n = 2; n <= looks; ++n) {
+            for (int j = 0; j <= cells; ++j) {
+                sum += weight[j] * (1 - normal_cdf(c * std::sqrt(n) - grid(n - 1, j)));
+                next[j] = 0;
+                for (int i = 0; i <= cells; ++i)
+                    next[j] += weight[i] * density(grid(n, j) - grid(n - 1, i));
+                next[j] *= simpson(n, j);
+            }
+            weight = next;
+        }
+        return -sum;
+    };
+    return bisect(0, 10, -alpha, crossed);
 }
 
 inline double generator::normal() { return normal_quantile(uniform()); }
@@ -2416,12 +2483,13 @@ struct repeat_data {
     std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps
     long long window_from_ns = 0, window_to_ns = 0;
     double startup_s = not_a_number;
-    std::vector<double> lateness{};             // seconds, of each measured send
+    long long short_outputs = 0;  // completed requests with fewer tokens than forced
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     double cpu_share = 0;
     std::string target_gone{};                  // why, where the server went away
     bool interrupted = false;
+    bool cut_short = false;  // by the time budget; then it is no evidence
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -2573,18 +2641,6 @@ inline double evaluate(const statistic_data& what, const repeat_data& d) {
 // ===== [P9] verdicts =============================================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
-/// Everything that a gate's verdicts depend on.
-struct measurement {
-    std::vector<repeat_data> candidate{};
-    std::vector<repeat_data>
-        baseline{};           // as many, where there is one: pair i is (candidate i, baseline i)
-    std::vector<slo> slos{};  // of the gate: lateness is held against the tightest of them
-    bool short_outputs_expected = false;  // outputs of one token were asked for
-};
-
-// Constants of Pocock (1977) for five looks, one-sided levels 5 % and 1 %; conservative for fewer.
-inline constexpr double pass_z = 2.12;
-inline constexpr double fail_z = 2.80;
 // Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
 // moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
 inline constexpr double prior_sd = 0.04;
@@ -2593,31 +2649,99 @@ inline constexpr double prior_df = 8;
 inline constexpr double noisy_sd = 0.05;
 inline constexpr int first_look = 2, last_look = 5;
 inline constexpr int first_pair_look = 4, last_pair_look = 8;
+inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
+inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
+
+/// How sure a gate's verdicts must be. A verdict may come at any look, the levels hold for all of
+/// them: its bounds lie z standard errors away, z from pocock_constant.
+struct judging_rule {
+    traffic_mode traffic = replayed;
+    int looks = 5;  // at least as many as there will be; five is the least, for heavy tails
+    int most = last_look;  // repeats, pairs or stages at the last look
+    double pass_level = 0.05, fail_level = 0.01;
+    double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
+    bool holm = false;
+};
+inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most) {
+    judging_rule r;
+    r.traffic = traffic;
+    r.looks = std::max(5, most - first + 1);
+    r.most = most;
+    r.pass_level = o.false_pass.fraction;
+    r.fail_level = o.false_fail.fraction;
+    r.holm = o.holm;
+    const bool usual = r.looks == 5 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual) return r;
+    r.pass_z = pocock_constant(r.looks, r.pass_level);
+    r.fail_z = pocock_constant(r.looks, r.fail_level);
+    return r;
+}
+
+/// An earlier run's statistics, one value a repeat, under their names.
+struct stored_baseline {
+    std::string file{};
+    double day_sd = 0;
+    std::map<std::string, std::vector<double>> values{};
+};
+
+/// Everything that a gate's verdicts depend on.
+struct measurement {
+    std::vector<repeat_data> candidate{};  // of fresh traffic: stages of n, n and 2n requests
+    std::vector<repeat_data>
+        baseline{};           // as many, where there is one: pair i is (candidate i, baseline i)
+    std::vector<slo> slos{};  // of the gate: lateness is held against the tightest of them
+    bool short_outputs_expected = false;  // outputs of one token were asked for
+    bool spins = false;                   // the client was told to burn its core
+    // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
+    // or bursts by design.
+    double arrival_cv2 = not_a_number;
+    judging_rule rule{};
+    std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
+    stored_baseline stored{};
+    std::string stopped{};  // why there are fewer repeats than planned
+    bool has_live_baseline() const { return !baseline.empty(); }
+};
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {
     verdict outcome = verdict::inconclusive;
-    double mean = 0, sd = 0, df = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
+    double mean = 0, sd = 0, df = 0, se = 0, pass_t = 0, fail_t = 0;
+    double pass_bound = 0, fail_bound = 0, detectable = 0;
     bool moderated = true;
 };
+/// The verdict that mean, standard error and degrees of freedom allow.
+inline void decide(look& l, const judging_rule& rule) {
+    l.pass_t = student_t_quantile(normal_cdf(rule.pass_z), l.df);
+    l.fail_t = student_t_quantile(normal_cdf(rule.fail_z), l.df);
+    l.pass_bound = l.mean + l.pass_t * l.se;
+    l.fail_bound = l.mean - l.fail_t * l.se;
+    // A true distance this far over the limit is shown in four runs of five.
+    l.detectable = std::expm1((l.fail_t + four_in_five) * l.se);
+    if (l.pass_bound < 0) l.outcome = verdict::pass;
+    else if (l.fail_bound > 0) l.outcome = verdict::fail;
+}
 
-inline look look_at(const std::vector<double>& distances, double s0) {
+/// The stored side of a comparison: its repeats, their variance, and what days differ by.
+struct stored_side {
+    double repeats = 0, variance = 0, day_sd = 0;
+};
+
+inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
+                    const stored_side& other = {}) {
     look l;
     const double n = static_cast<double>(distances.size());
     const double variance = sample_variance(distances);
+    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
+    const double squares =
+        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
+    const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean_of(distances);
-    l.moderated = std::sqrt(variance) <= std::max(noisy_sd, s0);
-    l.df = l.moderated ? prior_df + n - 1 : n - 1;
-    l.sd = std::sqrt(l.moderated ? (prior_df * s0 * s0 + (n - 1) * variance) / l.df : variance);
-    const double se = l.sd / std::sqrt(n);
-    const double to_pass = student_t_quantile(normal_cdf(pass_z), l.df) * se;
-    const double to_fail = student_t_quantile(normal_cdf(fail_z), l.df) * se;
-    l.pass_bound = l.mean + to_pass;
-    l.fail_bound = l.mean - to_fail;
-    // A true distance this far over the limit is shown in four runs of five.
-    l.detectable = std::expm1(to_fail + 0.8416 * se);
-    if (l.pass_bound < 0) l.outcome = verdict::pass;
-    else if (l.fail_bound > 0) l.outcome = verdict::fail;
+    l.moderated = std::sqrt(measured_variance) <= std::max(noisy_sd, s0);
+    l.df = l.moderated ? prior_df + own_df : own_df;
+    l.sd = std::sqrt(l.moderated ? (prior_df * s0 * s0 + squares) / l.df : measured_variance);
+    const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
+    l.se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
+    decide(l, rule);
     return l;
 }
 
@@ -2628,12 +2752,21 @@ inline bool has_time_limit_hurt_by_lateness(metric_id m) {
     default: return false;
     }
 }
-inline bool is_hurt_by_lateness(const statistic_data& s) {
+/// Whether a statistic is of one of these metrics, or a predicate on one of them.
+template <class Test>
+bool concerns(const statistic_data& s, Test&& test) {
     for (const predicate_step& step : s.where)
-        if (step.op == predicate_step::op_kind::compare &&
-            has_time_limit_hurt_by_lateness(step.metric))
-            return true;
-    return has_time_limit_hurt_by_lateness(s.metric) || is_throughput(s.metric);
+        if (step.op == predicate_step::op_kind::compare && test(step.metric)) return true;
+    return test(s.metric);
+}
+inline bool is_hurt_by_lateness(const statistic_data& s) {
+    return concerns(s, has_time_limit_hurt_by_lateness) || is_throughput(s.metric);
+}
+
+template <class F>
+void for_each_repeat(const measurement& m, F&& f) {
+    for (const auto* arm : {&m.candidate, &m.baseline})
+        for (const repeat_data& d : *arm) f(d);
 }
 
 /// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
@@ -2649,6 +2782,8 @@ inline double tightest_time_limit(const measurement& m) {
         if (s.factor > 0) {
             std::vector<double> values;
             for (const repeat_data& d : m.baseline) values.push_back(evaluate(s.what, d));
+            if (const auto at = m.stored.values.find(str(s.what.name)); at != m.stored.values.end())
+                values = at->second;
             bound = s.factor * mean_of(values);
             if (!(bound > 0)) continue;
         }
@@ -2661,11 +2796,17 @@ inline double tightest_time_limit(const measurement& m) {
 
 inline std::vector<double> pooled_lateness(const measurement& m) {
     std::vector<double> late;
-    for (const auto* arm : {&m.candidate, &m.baseline})
-        for (const repeat_data& d : *arm)
-            late.insert(late.end(), d.lateness.begin(), d.lateness.end());
+    for_each_repeat(m, [&](const repeat_data& d) {
+        for (const record& r : d.records)
+            if (is_measured(r) && r.dispatched_ns > 0)
+                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+    });
     std::sort(late.begin(), late.end());
     return late;
+}
+
+inline bool client_was_saturated(const measurement& m, double cpu_share) {
+    return cpu_share > 0.9 && !m.spins;
 }
 
 /// The client's own conduct, over all repeats and arms.
@@ -2681,16 +2822,15 @@ inline self_check_t self_check_of(const measurement& m) {
             static_cast<double>(late.size());
     }
     double repeats = 0, content = 0, coalesced = 0;
-    for (const auto* arm : {&m.candidate, &m.baseline})
-        for (const repeat_data& d : *arm) {
-            ++repeats;
-            c.connections_opened += d.connections_opened;
-            content += static_cast<double>(d.content_events);
-            coalesced += static_cast<double>(d.coalesced_events);
-            c.cpu_share += d.cpu_share;
-            c.asked_rate += d.asked_rate;
-            c.achieved_rate += d.achieved_rate;
-        }
+    for_each_repeat(m, [&](const repeat_data& d) {
+        ++repeats;
+        c.connections_opened += d.connections_opened;
+        content += static_cast<double>(d.content_events);
+        coalesced += static_cast<double>(d.coalesced_events);
+        c.cpu_share += d.cpu_share;
+        c.asked_rate += d.asked_rate;
+        c.achieved_rate += d.achieved_rate;
+    });
     if (repeats > 0) {
         c.cpu_share /= repeats;
         c.asked_rate /= repeats;
@@ -2700,7 +2840,11 @@ inline self_check_t self_check_of(const measurement& m) {
 
     const double limit = tightest_time_limit(m);
     const double allowed = std::max(0.05 * limit, 0.001);
-    if (c.lateness_p99 > allowed && std::isfinite(limit)) {
+    if (client_was_saturated(m, c.cpu_share)) {
+        c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
+                           "client.threads or a core of its own",
+                           c.cpu_share * 100);
+    } else if (c.lateness_p99 > allowed && std::isfinite(limit)) {
         c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
                    ", over 5 % of the tightest limit (" + time_text(limit) + ")";
     } else if (c.late_share > 0.02 && std::isinf(limit)) {
@@ -2717,6 +2861,7 @@ inline self_check_t self_check_of(const measurement& m) {
 
 /// Why nothing at all can be said, "" where something can.
 inline std::string gate_invalid_reason(const measurement& m) {
+    if (m.candidate.empty() && !m.stopped.empty()) return {};
     for (const auto* arm : {&m.candidate, &m.baseline}) {
         const std::string who = arm == &m.baseline ? "baseline server" : "server";
         std::size_t measured = 0, succeeded = 0;
@@ -2743,32 +2888,129 @@ inline std::string gate_invalid_reason(const measurement& m) {
 
 /// Why this SLO cannot be judged, "" where it can.
 inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
-    if (s.factor > 0 && m.baseline.empty()) return "there is no baseline";
-    if (is_hurt_by_lateness(s.what))
-        if (const self_check_t c = self_check_of(m); !c.ok) return str(c.reason);
-    const auto uses = [&](metric_id id) {
-        if (s.what.metric == id) return true;
-        for (const predicate_step& step : s.what.where)
-            if (step.op == predicate_step::op_kind::compare && step.metric == id) return true;
-        return false;
+    const bool compared = m.has_live_baseline() || !m.stored.file.empty();
+    if (s.factor > 0 && !compared) return "there is no baseline";
+    if (s.what.metric == metric_id::error_rate || s.what.metric == metric_id::startup_time)
+        return {};
+    const self_check_t check = self_check_of(m);
+    if (is_hurt_by_lateness(s.what) || client_was_saturated(m, check.cpu_share))
+        if (!check.ok) return str(check.reason);
+    std::size_t completed = 0, too_short = 0, with = 0, without = 0;
+    for_each_repeat(m, [&](const repeat_data& d) {
+        too_short += static_cast<std::size_t>(d.short_outputs);
+        const metric_sample sample = sample_of(metric_id::tpot, d);
+        with += sample.values.size();
+        without += sample.without_value;
+    });
+    completed = with + without;
+    if (too_short * 20 > completed)
+        return printed("server: %zu of %zu completed requests brought fewer tokens than forced: it "
+                       "does not heed ignore_eos, or stops by itself",
+                       too_short, completed);
+    const auto is_pace = [](metric_id id) {
+        return id == metric_id::tpot || id == metric_id::decode_speed;
     };
-    if (uses(metric_id::tpot) || uses(metric_id::decode_speed)) {
-        std::size_t with = 0, without = 0;
-        for (const auto* arm : {&m.candidate, &m.baseline})
-            for (const repeat_data& d : *arm) {
-                const metric_sample sample = sample_of(metric_id::tpot, d);
-                with += sample.values.size();
-                without += sample.without_value;
-            }
-        if (with == 0 || (!m.short_outputs_expected && without * 20 > with + without))
-            return "server: " + std::to_string(without) + " of " + std::to_string(with + without) +
-                   " completed requests have too few tokens for a tpot";
+    if (concerns(s.what, is_pace) &&
+        (with == 0 || (!m.short_outputs_expected && without * 20 > completed)))
+        return printed("server: %zu of %zu completed requests have too few tokens for a tpot",
+                       without, completed);
+    if (concerns(s.what, [](metric_id id) { return id == metric_id::itl; }) &&
+        check.coalesced_share > 0.05 && check.cpu_share > 0.8)
+        return printed("client: it was busy and read %.1f %% of the events together",
+                       check.coalesced_share * 100);
+    return {};
+}
+
+/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const std::vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    std::vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
     }
-    if (uses(metric_id::itl)) {
-        const self_check_t c = self_check_of(m);
-        if (c.coalesced_share > 0.05 && c.cpu_share > 0.8)
-            return "client: it was busy and read " + printed("%.1f", c.coalesced_share * 100) +
-                   " % of the events together";
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// How the load outgrew the server in one repeat, "" where that is not shown. In flight must have
+/// grown by a tenth of the arrivals, and by more than the random walk does that a server at exactly
+/// its capacity makes of this traffic (level 0.1 %); ttft must have grown with it. The time that the
+/// first answers took is left out: until then every load fills up.
+inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    std::vector<long long> ends;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        ends.push_back(d.records[i].end_ns);
+        order.push_back(i);
+    }
+    std::sort(ends.begin(), ends.end());
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return d.records[a].scheduled_ns < d.records[b].scheduled_ns;
+    });
+    std::vector<double> early;
+    for (std::size_t k = 0; k < order.size() / 4; ++k)
+        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
+            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
+    if (early.empty()) return {};
+    std::sort(early.begin(), early.end());
+    const long long filled = d.records[order[0]].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, 0.5));
+    std::vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const record& r = d.records[order[k]];
+        if (!is_measured(r) || r.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (r.status != request_status::ok) continue;
+        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+        tokens.push_back(r.output_tokens);
+    }
+    const double n = static_cast<double>(in_flight.size());
+    if (n < 40 || ttft_s.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    const double wandering = std::sqrt(1.2 * n * (arrival_cv2 + work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
+                   "is over the server's capacity",
+                   growth, n, time_text(10 * slower.per_batch).c_str());
+}
+
+/// Why the load was more than the server can take, "" where that is not shown in most repeats.
+inline std::string over_saturation_reason(const measurement& m) {
+    if (std::isnan(m.arrival_cv2)) return {};
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        std::size_t shown = 0;
+        std::string example;
+        for (const repeat_data& d : *arm)
+            if (const std::string why = oversaturation_of(d, m.arrival_cv2); !why.empty()) {
+                ++shown;
+                example = why;
+            }
+        if (2 * shown > arm->size())
+            return std::string(arm == &m.baseline ? "baseline " : "") +
+                   "over-saturated: " + example;
     }
     return {};
 }
@@ -2787,80 +3029,266 @@ inline std::string listed(const std::vector<double>& values) {
     return out;
 }
 
-/// Shares are judged on pooled counts, by one-sided Clopper-Pearson bounds.
-inline slo_verdict judge_share(const measurement& m, const slo& s, bool to_the_end = false) {
+// ---- counts: shares, and quantiles of fresh traffic
+
+/// "p_q(T) <= X" says that a share of at most 1-q of the requests has T > X.
+inline bool is_worse(bool at_most, double value, double bound) {
+    return at_most ? value > bound : value < bound;
+}
+inline double allowed_misses(const slo& s) {
+    if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
+    return s.at_most ? s.bound : 1 - s.bound;
+}
+/// Values of a metric in the order of the planned sends; failed requests have the worst one.
+inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        if (!is_measured(d.records[i])) continue;
+        const bool ok = d.records[i].status == request_status::ok;
+        const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
+        if (!std::isnan(v)) values.push_back(v);
+    }
+    return values;
+}
+inline std::vector<bool> misses_of(const slo& s, const repeat_data& d) {
+    if (is_share(s.what.metric)) return misses_of(s.what, d);
+    std::vector<bool> misses;
+    for (const double v : values_in_order(s.what.metric, d))
+        misses.push_back(is_worse(s.at_most, v, s.bound));
+    return misses;
+}
+
+/// How dependent the misses are. So few lie beyond a high quantile that their own batches say
+/// little: the misses of a lower one, five times as many, are the floor.
+inline double effect_of(const measurement& m, const slo& s,
+                        const std::vector<std::vector<bool>>& misses) {
+    const bool is_fresh = m.rule.traffic == fresh;
+    const double own = design_effect(misses, 20, is_fresh);
+    if (is_share(s.what.metric)) return own;
+    std::vector<std::vector<double>> values;
+    std::vector<double> pooled;
+    for (std::size_t i = 0; i < misses.size(); ++i) {
+        values.push_back(values_in_order(s.what.metric, m.candidate[i]));
+        pooled.insert(pooled.end(), values[i].begin(), values[i].end());
+    }
+    std::sort(pooled.begin(), pooled.end());
+    const double more = std::min(0.5, 5 * allowed_misses(s));
+    const double lower = nearest_rank(pooled, s.at_most ? 1 - more : more);
+    std::vector<std::vector<bool>> beyond(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        for (const double v : values[i]) beyond[i].push_back(is_worse(s.at_most, v, lower));
+    return std::max(own, design_effect(beyond, 20, is_fresh));
+}
+
+/// What k misses in n trials show, dependence divided out.
+struct counted {
+    double k = 0, n = 0, effect = 1, allowed = 0;
+    double upper(double alpha) const {
+        return clopper_pearson_upper(k / effect, n / effect, alpha);
+    }
+    double lower(double alpha) const {
+        return clopper_pearson_lower(k / effect, n / effect, alpha);
+    }
+    /// The most misses that pass, -1 where not even none does; the fewest that fail.
+    double most_that_pass(double alpha) const {
+        double low = -1, high = n;
+        while (high - low > 1) {
+            const double mid = std::floor((low + high) / 2);
+            (counted{mid, n, effect, allowed}.upper(alpha) <= allowed ? low : high) = mid;
+        }
+        return low;
+    }
+    double fewest_that_fail(double alpha) const {
+        double low = 0, high = n + 1;
+        while (high - low > 1) {
+            const double mid = std::floor((low + high) / 2);
+            (counted{mid, n, effect, allowed}.lower(alpha) > allowed ? high : low) = mid;
+        }
+        return high;
+    }
+};
+
+/// The quantile and the limits between which neither verdict would be reached.
+inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::size_t stages,
+                                    const counted& c, double pass_alpha) {
+    std::vector<double> pooled;
+    for (std::size_t i = 0; i < stages; ++i) {
+        const std::vector<double> more = values_in_order(s.what.metric, m.candidate[i]);
+        pooled.insert(pooled.end(), more.begin(), more.end());
+    }
+    if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
+    std::sort(pooled.begin(), pooled.end());
+    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
+    // Worst values come last: with j of them beyond, the limit is the one before those.
+    const auto with_beyond = [&](double j) {
+        const double i = static_cast<double>(pooled.size()) - 1 - j;
+        return i < 0 ? (s.at_most ? 0 : infinity) : pooled[static_cast<std::size_t>(i)];
+    };
+    const double most = c.most_that_pass(pass_alpha), fewest = c.fewest_that_fail(pass_alpha);
+    const double worst = s.at_most ? infinity : 0;
+    const double would_pass = most < 0 ? worst : with_beyond(most);
+    const double would_fail = with_beyond(fewest);
+    const double value = nearest_rank(pooled, s.at_most ? s.what.q : 1 - s.what.q);
+    return s.at_most ? estimate_t{value, would_fail, would_pass}
+                     : estimate_t{value, would_pass, would_fail};
+}
+
+/// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
+/// Clopper-Pearson bounds.
+inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_end = false) {
     slo_verdict v;
     v.what = s;
     v.limit = s.bound;
     v.outcome = verdict::inconclusive;
-    const double allowed = s.at_most ? s.bound : 1 - s.bound;  // share of misses
-    const double pass_alpha = 1 - normal_cdf(pass_z), fail_alpha = 1 - normal_cdf(fail_z);
-    // The looks of the gate's other verdicts, and no more than the constants allow for.
-    const auto first = static_cast<std::size_t>(m.baseline.empty() ? first_look : first_pair_look);
-    const auto most = static_cast<std::size_t>(m.baseline.empty() ? last_look : last_pair_look);
+    const bool is_fresh = m.rule.traffic == fresh;
+    const double pass_alpha = 1 - normal_cdf(m.rule.pass_z);
+    const double fail_alpha = 1 - normal_cdf(m.rule.fail_z);
+    // The looks of the gate's other verdicts.
+    const auto first = static_cast<std::size_t>(
+        is_fresh ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
     std::vector<std::vector<bool>> misses;
+    int looks = 0;
     for (std::size_t i = 0; i < m.candidate.size(); ++i) {
-        misses.push_back(misses_of(s.what, m.candidate[i]));
-        if (i + 1 < m.candidate.size() && (i + 1 < first || i + 1 >= most)) continue;
-        double k = 0, n = 0;
+        misses.push_back(misses_of(s, m.candidate[i]));
+        const bool at_the_end = i + 1 == m.candidate.size();
+        if (!at_the_end && (i + 1 < first || looks + 1 >= m.rule.looks)) continue;
+        ++looks;
+        counted c;
+        c.allowed = allowed_misses(s);
         for (const auto& r : misses)
-            for (const bool miss : r) { k += miss; ++n; }
-        if (n == 0) continue;
-        const double effect = design_effect(misses);
-        const double upper = clopper_pearson_upper(k / effect, n / effect, pass_alpha);
-        const double lower = clopper_pearson_lower(k / effect, n / effect, fail_alpha);
-        const double shown_lower = clopper_pearson_lower(k / effect, n / effect, pass_alpha);
+            for (const bool miss : r) { c.k += miss; ++c.n; }
+        if (c.n == 0) continue;
+        c.effect = effect_of(m, s, misses);
+        const double upper = c.upper(pass_alpha), lower = c.lower(fail_alpha);
+        const double shown_lower = c.lower(pass_alpha);
         v.repeats = static_cast<int>(i + 1);
-        v.estimate = s.at_most ? estimate_t{k / n, shown_lower, upper}
-                               : estimate_t{1 - k / n, 1 - upper, 1 - shown_lower};
+        if (!is_share(s.what.metric)) v.estimate = quantile_estimate(m, s, i + 1, c, pass_alpha);
+        else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
+        else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
+        const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
+        v.detectable = fewest > n ? 1 : bisect(0, 1, 0.8, [&](double p) {
+            return incomplete_beta(fewest, n - fewest + 1, p);
+        });
         v.arithmetic = printed(
-            "misses %.0f of %.0f, design effect %.3f; upper bound %.6g at level %.4g, lower bound "
-            "%.6g "
-            "at level %.4g (one-sided Clopper-Pearson); allowed share of misses %.6g",
-            k, n, effect, upper, pass_alpha, lower, fail_alpha, allowed);
+            "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
+            "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
+            "allowed share of misses %.6g",
+            c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, pass_alpha, lower,
+            fail_alpha, c.allowed);
+        v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
+                    {"allowed", {c.allowed}}, {"pass_level", {pass_alpha}},
+                    {"fail_level", {fail_alpha}}, {"upper_bound", {upper}},
+                    {"lower_bound", {lower}}};
         if (i + 1 < first) break;
-        if (upper <= allowed) v.outcome = verdict::pass;
-        else if (lower > allowed) v.outcome = verdict::fail;
+        if (upper <= c.allowed) v.outcome = verdict::pass;
+        else if (lower > c.allowed) v.outcome = verdict::fail;
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    v.method = "pooled counts, one-sided Clopper-Pearson";
+    v.method = "Clopper-Pearson on counts";
     v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
     return v;
 }
 
-/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, or on the
-/// log ratio of each pair.
+// ---- values: times, speeds and rates
+
+/// A limit that a verdict would find met in most runs.
+inline std::string limit_to_write(const slo& s, double value) {
+    // Two digits, rounded to the easy side.
+    const double step = std::pow(10, std::floor(std::log10(value)) - 1);
+    const double round = s.at_most ? std::ceil(value / step) * step : std::floor(value / step) * step;
+    return std::string(s.at_most ? "<= " : ">= ") +
+           (s.factor > 0 ? printed("%.2f * baseline", s.at_most ? std::ceil(value * 100) / 100
+                                                                : std::floor(value * 100) / 100)
+                         : limit_text(s.what.metric, round));
+}
+
+/// What the last look decided, as the reader's numbers and inputs.
+inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, double repeats,
+                      const stored_side& other = {}) {
+    const double sign = v.what.at_most ? 1 : -1;
+    const auto back = [&](double distance) { return v.limit * std::exp(sign * distance); };
+    const double reach = l.pass_t * l.se;
+    v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    v.detectable = l.detectable;
+    const double more = l.df + std::max(0.0, rule.most - repeats);
+    const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
+    const double last_se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
+    const double t = student_t_quantile(normal_cdf(rule.pass_z), more);
+    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0)
+        v.advice = printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
+                           -std::expm1(l.mean) * 100, l.sd * 100) +
+                   limit_to_write(v.what, v.estimate.value * std::exp(sign * (t + 1.645) * last_se)) +
+                   " would seldom be";
+    v.arithmetic = str(v.arithmetic) + printed(
+        "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
+        "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
+        "%.4f, Pocock's for %d looks at %.4g and %.4g)",
+        l.mean, l.sd, l.moderated ? "moderated" : "as measured", l.df, l.se, l.mean, l.pass_t,
+        l.pass_bound, l.mean, l.fail_t, l.fail_bound, rule.pass_z, rule.fail_z, rule.looks,
+        rule.pass_level, rule.fail_level);
+    for (const auto& [name, value] :
+         {std::pair<const char*, double>{"mean", l.mean}, {"sd", l.sd}, {"df", l.df},
+          {"standard_error", l.se}, {"pass_t", l.pass_t}, {"fail_t", l.fail_t},
+          {"pass_bound", l.pass_bound}, {"fail_bound", l.fail_bound}})
+        v.inputs.push_back({name, {value}});
+}
+
+inline double prior_sd_of(const measurement& m, const slo& s) {
+    if (s.what.metric == metric_id::startup_time) return prior_startup_sd;
+    const auto at = m.noise.find(str(s.what.name));
+    return std::max(prior_sd, at == m.noise.end() ? 0 : at->second);
+}
+
+/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
+/// ratio of each pair, or on the logs of the repeats against those of a stored run.
 inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_end = false) {
     slo_verdict v;
     v.what = s;
     v.outcome = verdict::inconclusive;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
     const bool relative = s.factor > 0;
     v.limit = relative ? s.factor : s.bound;
     const bool startup = s.what.metric == metric_id::startup_time;
-    const double s0 = startup ? prior_startup_sd : prior_sd;
-    const bool alone = m.baseline.empty();
-    const std::size_t first =
-        startup ? 1 : static_cast<std::size_t>(alone ? first_look : first_pair_look);
-    const auto most = static_cast<std::size_t>(alone ? last_look : last_pair_look);
-    const double sign = s.at_most ? 1 : -1;
+    const double s0 = prior_sd_of(m, s), sign = s.at_most ? 1 : -1;
+    const bool paired = relative && m.has_live_baseline();
+    const auto first = static_cast<std::size_t>(
+        startup ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
+
+    double base_log = 0;
+    stored_side other;
+    if (relative && !paired) {
+        const auto at = m.stored.values.find(str(s.what.name));
+        std::vector<double> logs;
+        if (at != m.stored.values.end())
+            for (const double x : at->second) logs.push_back(std::log(x));
+        if (logs.empty() || !std::isfinite(mean_of(logs))) {
+            v.outcome = verdict::invalid;
+            v.reason = "the stored baseline has no value of " + str(s.what.name);
+            return v;
+        }
+        base_log = mean_of(logs);
+        other = {static_cast<double>(logs.size()), sample_variance(logs), m.stored.day_sd};
+    }
 
     std::vector<double> values, distances;
     std::size_t unbounded = 0;
+    int looks = 0;
     look last;
     const std::size_t count =
-        relative ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
+        paired ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
     for (std::size_t i = 0; i < count; ++i) {
         double value = evaluate(s.what, m.candidate[i]);
         if (startup && std::isnan(value)) continue;
-        if (relative) {
+        if (paired) {
             const double base = evaluate(s.what, m.baseline[i]);
             value = std::isfinite(base) && base > 0 ? value / base : not_a_number;
+        } else if (relative) {
+            value /= std::exp(base_log);
         }
         if (std::isnan(value)) {
             v.outcome = verdict::invalid;
             v.reason = printed("repeat %zu has no %s of %s", i + 1, relative ? "ratio" : "value",
                                s.what.name.c_str());
-            v.estimate = {not_a_number, not_a_number, not_a_number};
             return v;
         }
         values.push_back(value);
@@ -2871,15 +3299,20 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
             distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
         v.repeats = static_cast<int>(values.size());
         // No more looks than the constants allow for, however many repeats there are.
-        const bool look_now = startup || (values.size() >= first && values.size() < most);
-        if (!look_now && i + 1 < count) continue;
+        const bool at_the_end = i + 1 == count;
+        if (!at_the_end && (values.size() < first || looks + 1 >= m.rule.looks)) continue;
+        ++looks;
         if (unbounded > 0) {
             if (unbounded >= 2 && 2 * unbounded >= values.size()) v.outcome = verdict::fail;
             v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
                                unbounded, values.size(), s.at_most ? "infinite" : "zero");
         } else {
-            last = look_at(distances, s0);
+            last = look_at(distances, s0, m.rule, other);
             if (values.size() >= first) v.outcome = last.outcome;
+            // What two days differ by is no regression.
+            if (v.outcome == verdict::fail && other.repeats > 0 &&
+                std::fabs(std::exp(sign * last.mean) * v.limit - 1) < 2 * other.day_sd)
+                v.outcome = verdict::inconclusive;
         }
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
@@ -2888,55 +3321,124 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
         v.outcome = verdict::invalid;
         v.reason = startup ? "startup_time is only known of a process that the gate starts"
                            : "nothing was measured";
-        v.estimate = {not_a_number, not_a_number, not_a_number};
         return v;
     }
+    v.inputs = {{relative ? "ratios" : "values", list<double>(values)}, {"limit", {v.limit}}};
+    v.arithmetic = std::string(relative ? "ratios " : "values ") + listed(values);
     if (unbounded > 0) {
         const double worst = s.at_most ? infinity : 0;
         v.estimate = {worst, worst, worst};
         v.method = "counted misses";
-        v.arithmetic = "values " + listed(values);
         return v;
     }
-    const auto back = [&](double distance) { return v.limit * std::exp(sign * distance); };
-    const double reach = last.pass_bound - last.mean;
-    v.estimate = {back(last.mean), back(last.mean - sign * reach), back(last.mean + sign * reach)};
-    v.detectable = last.detectable;
-    v.method = std::string(relative ? "paired log ratios" : "log statistic of each repeat") +
-               (last.moderated ? ", moderated t" : ", plain t (noisy repeats)");
-    v.arithmetic = printed(
-        "%s %s; ln distances from the limit %s; mean %.6g, sd %.6g (%s), df %.0f; t bounds: pass "
-        "%.6g < 0, fail %.6g > 0 (normal scores %.2f and %.2f)",
-        relative ? "ratios" : "values", listed(values).c_str(), listed(distances).c_str(),
-        last.mean, last.sd, last.moderated ? "moderated" : "as measured", last.df, last.pass_bound,
-        last.fail_bound, pass_z, fail_z);
+    v.method = std::string(paired ? "paired " : relative ? "against a stored run, " : "") +
+               (last.moderated ? "moderated t" : "plain t (noisy repeats)");
+    v.arithmetic = str(v.arithmetic) + "; ln distances from the limit " + listed(distances);
+    v.inputs.push_back({"log_distances", list<double>(distances)});
+    v.inputs.push_back({"prior_sd", {s0}});
+    v.inputs.push_back({"prior_df", {last.moderated ? prior_df : 0}});
+    if (other.repeats > 0) {
+        v.inputs.push_back({"stored_values", list<double>(m.stored.values.at(str(s.what.name)))});
+        v.inputs.push_back({"day_to_day_sd", {other.day_sd}});
+    }
+    tell_look(v, last, m.rule, static_cast<double>(distances.size()), other);
     if (!last.moderated)
         v.reason = printed("the repeats spread by %.0f %%, more than a quiet machine's %.0f %%",
                            last.sd * 100, noisy_sd * 100);
     return v;
 }
 
+/// Means of fresh traffic, by the means of 20 batches in arrival order.
+inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_the_end = false) {
+    constexpr std::size_t batches = 20;
+    slo_verdict v;
+    v.what = s;
+    v.limit = s.bound;
+    v.outcome = verdict::inconclusive;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
+    v.method = "batch means t";
+    std::vector<double> values;
+    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
+        for (const double x : values_in_order(s.what.metric, m.candidate[i]))
+            if (std::isfinite(x) && x > 0) values.push_back(x);
+        if (values.size() < 2 * batches) continue;
+        std::vector<double> means;
+        for (std::size_t b = 0; b < batches; ++b)
+            means.push_back(
+                mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                         values.begin() + static_cast<long>((b + 1) * values.size() / batches)}));
+        const double mean = mean_of(values);
+        look l;
+        l.moderated = false;
+        l.df = batches - 1;
+        l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
+        l.sd = std::sqrt(sample_variance(means)) / mean;  // of the logarithm, to first order
+        l.se = l.sd / std::sqrt(static_cast<double>(batches));
+        decide(l, m.rule);
+        v.outcome = l.outcome;
+        v.repeats = static_cast<int>(i + 1);
+        v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}}};
+        v.arithmetic = "means of 20 batches " + listed(means);
+        // The batches are what repeats are elsewhere.
+        judging_rule as_batches = m.rule;
+        as_batches.most = static_cast<int>(batches);
+        tell_look(v, l, as_batches, static_cast<double>(batches));
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    if (v.repeats == 0) {
+        v.outcome = verdict::invalid;
+        v.reason = "fewer than 40 requests have a value";
+    }
+    return v;
+}
+
+/// What the numbers alone say of one SLO.
+inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_the_end = false) {
+    if (is_share(s.what.metric)) return judge_counts(m, s, to_the_end);
+    if (m.rule.traffic == fresh && s.what.metric != metric_id::startup_time) {
+        if (s.what.kind == statistic_kind::percentile) return judge_counts(m, s, to_the_end);
+        if (s.what.kind == statistic_kind::mean) return judge_fresh_mean(m, s, to_the_end);
+    }
+    return judge_values(m, s, to_the_end);
+}
+
 /// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
 inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false) {
-    slo_verdict v = is_share(s.what.metric) ? judge_share(m, s) : judge_values(m, s);
+    slo_verdict v;
+    if (m.candidate.empty() && !m.stopped.empty()) {
+        v.what = s;
+        v.outcome = verdict::inconclusive;
+        v.estimate = {not_a_number, not_a_number, not_a_number};
+        v.reason = m.stopped;
+        return v;
+    }
+    v = judge_evidence(m, s);
     std::string invalid = gate_invalid_reason(m);
     if (invalid.empty()) invalid = slo_invalid_reason(m, s);
     if (!invalid.empty()) {
         v.outcome = verdict::invalid;
         v.reason = invalid;
+        v.advice = text();
+        return v;
+    }
+    const bool of_the_server = s.what.metric != metric_id::error_rate &&
+                               s.what.metric != metric_id::startup_time;
+    if (const std::string over = over_saturation_reason(m); !over.empty() && of_the_server) {
+        if (v.outcome != verdict::fail) v.outcome = verdict::invalid;
+        v.reason = over;
+        v.advice = text();
         return v;
     }
     if (guard && v.outcome == verdict::inconclusive) {
         v.outcome = verdict::pass;
         v.reason = "not shown to be exceeded";
     }
-    if (v.outcome == verdict::inconclusive && v.reason.empty() && std::isfinite(v.estimate.value)) {
+    if (v.outcome == verdict::inconclusive && v.reason.empty()) {
+        v.reason = m.stopped.empty() ? "too close to call" : m.stopped;
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-        const double wide = s.at_most ? would_pass * 1.02 : would_pass * 0.98;
-        v.reason =
-            "too close to call; a limit of " +
-            (s.factor > 0 ? printed("%.3f * baseline", wide) : value_text(s.what.metric, wide)) +
-            " would pass";
+        if (v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
+            v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
     return v;
 }
@@ -2953,17 +3455,70 @@ inline bool states_error_rate(const std::vector<slo>& slos) {
     });
 }
 
-/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
-inline std::vector<slo_verdict> judge_all(const measurement& m) {
+inline std::vector<slo_verdict> judge_each(const measurement& m) {
     std::vector<slo_verdict> out;
     for (const slo& s : m.slos) out.push_back(judged(m, s));
     if (!states_error_rate(m.slos)) out.push_back(judged(m, error_guard(), true));
     return out;
 }
 
+/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
+inline std::vector<slo_verdict> judge_all(const measurement& m) {
+    if (!m.rule.holm) return judge_each(m);
+    // Holm (1979): the level is divided by the number of SLOs that are not shown to be missed.
+    measurement stricter = m;
+    auto left = std::count_if(m.slos.begin(), m.slos.end(),
+                              [](const slo& s) { return !s.is_advisory; });
+    const auto blocking = left;
+    for (;;) {
+        stricter.rule.fail_level = m.rule.fail_level / static_cast<double>(std::max(1l, left));
+        stricter.rule.fail_z = pocock_constant(m.rule.looks, stricter.rule.fail_level);
+        std::vector<slo_verdict> out = judge_each(stricter);
+        long failed = 0;  // the guard is none of them
+        for (std::size_t i = 0; i < m.slos.size(); ++i)
+            failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
+        if (blocking - failed >= left) return out;
+        left = blocking - failed;
+    }
+}
+
 inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
     return std::none_of(verdicts.begin(), verdicts.end(),
                         [](const slo_verdict& v) { return v.outcome == verdict::inconclusive; });
+}
+
+/// What a calibration says of one limit.
+struct calibrated {
+    slo what{};
+    double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
+    double headroom_sd = not_a_number;                  // distance to the limit in such sd
+    std::string suggestion{};
+};
+/// The repeats taken as they are: nothing is judged. Shares have no such noise, their counts say it.
+inline std::vector<calibrated> calibration_of(const measurement& m) {
+    std::vector<calibrated> rows;
+    for (const slo& s : m.slos) {
+        calibrated c;
+        c.what = s;
+        rows.push_back(c);
+        if (is_share(s.what.metric)) continue;
+        const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
+        std::vector<double> logs;
+        const bool paired = s.factor > 0;
+        for (std::size_t i = 0; i < m.candidate.size() && (!paired || i < m.baseline.size()); ++i)
+            logs.push_back(std::log(evaluate(s.what, m.candidate[i])) -
+                           (paired ? std::log(evaluate(s.what, m.baseline[i])) : 0));
+        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
+        calibrated& row = rows.back();
+        row.estimate = std::exp(mean_of(logs));
+        row.sd = std::sqrt(sample_variance(logs));
+        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
+        const double sd = std::max(row.sd, prior_sd_of(m, s)), most = m.rule.most;
+        const double t = student_t_quantile(normal_cdf(m.rule.pass_z), prior_df + most - 1);
+        row.suggestion = limit_to_write(
+            s, row.estimate * std::exp(sign * (t + 1.645) * sd / std::sqrt(most)));
+    }
+    return rows;
 }
 
 /// How far inside the limit the estimate is, relative; negative outside.
@@ -2984,7 +3539,8 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     std::string line =
         printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
     line += "  " + shown(v.estimate.value);
-    if (std::isfinite(v.estimate.low) && std::isfinite(v.estimate.high))
+    if (!std::isnan(v.estimate.low) && !std::isnan(v.estimate.high) &&
+        v.estimate.low != v.estimate.high)
         line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
     const double room = headroom(v);
     if (!std::isnan(room) && !is_share(metric))
@@ -2994,8 +3550,11 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
         line += printed(", %d %s%s x %lld requests", v.repeats,
                         v.what.factor > 0 ? "pair" : "repeat", v.repeats == 1 ? "" : "s",
                         v.requests / v.repeats);
-    if (v.outcome == verdict::inconclusive && v.detectable > 0)
-        line += printed(", would have shown a miss of %.0f %%", v.detectable * 100);
+    if (!v.method.empty()) line += ", " + str(v.method);
+    if (v.detectable > 0 && is_share(metric))
+        line += printed(", shows misses from %.2g %%", v.detectable * 100);
+    else if (v.detectable > 0)
+        line += printed(", shows a miss from %.2g %%", v.detectable * 100);
     if (!v.reason.empty()) line += "; " + str(v.reason);
     return line;
 }
@@ -3194,7 +3753,10 @@ struct plan {
     double duration_s = 0;
     int first_repeats = first_look;  // before this many nothing is decided
     int most_repeats = last_look;    // repeats, or pairs where there is a baseline
-    bool has_baseline = false;
+    bool has_baseline = false;       // a live one, measured in pairs
+    bool has_stored_baseline = false;
+    stored_result stored{};
+    judging_rule rule{};
     std::uint64_t seed = 1;
     std::string workload_text{};
     length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
@@ -3341,6 +3903,16 @@ inline double expected_seconds(const plan& p) {
     return s.measured_to;
 }
 
+/// Squared coefficient of variation of the gaps, NaN where the load grows or bursts by design.
+inline double arrival_cv2_of(const arrival_data& a) {
+    switch (a.kind) {
+    case arrival_kind::constant: return 0;
+    case arrival_kind::poisson: return 1;
+    case arrival_kind::gamma: return 1 / a.burstiness;
+    default: return not_a_number;
+    }
+}
+
 inline bool saturates(const arrival_data& a) {
     return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
 }
@@ -3359,7 +3931,7 @@ inline void check_slo(const slo& s, const plan& p) {
             given + "a percentile lies strictly between 0 and 1");
     if (s.factor != 0 || s.bound == 0) {
         require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
-        require(p.has_baseline, given + "the scenario has no baseline");
+        require(p.has_baseline || p.has_stored_baseline, given + "the scenario has no baseline");
         require(!is_share(w.metric),
                 given + "a share is judged against a limit of its own, not against the baseline's");
         require(w.metric != metric_id::startup_time,
@@ -3372,8 +3944,20 @@ inline void check_slo(const slo& s, const plan& p) {
             given + "below saturation a throughput only measures the arrival rate of " +
                 arrival_text(p.arrivals) + ", use closed_loop(n) or all_at_once()");
     const long long n = expected_requests(p);
-    if (w.kind == statistic_kind::percentile && w.metric != metric_id::itl && n > 0) {
-        const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
+    const bool is_percentile = w.kind == statistic_kind::percentile;
+    const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
+    if (p.rule.traffic == fresh && w.metric != metric_id::startup_time && !is_share(w.metric)) {
+        const std::string why = given + "traffic is fresh: ";
+        require(s.factor == 0, why + "a baseline is compared on replayed traffic");
+        require(!is_throughput(w.metric) && w.metric != metric_id::itl &&
+                    (is_percentile || w.kind == statistic_kind::mean),
+                why + str(w.name) + " is judged on replayed traffic only");
+        const auto needed = static_cast<long long>(std::ceil(
+            is_percentile ? std::log(p.rule.pass_level) / std::log(1 - tail) - 1e-9 : 40));
+        require(n == 0 || n >= needed,
+                why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
+                              w.name.c_str(), needed, n));
+    } else if (is_percentile && w.metric != metric_id::itl && n > 0) {
         const auto needed = static_cast<long long>(std::ceil(3 / tail - 1e-9));
         require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
                                              "that three lie beyond it, and "
@@ -3453,7 +4037,9 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     p.warmup_s = s.warmup.seconds();
     p.requests = s.requests;
     p.duration_s = s.duration.seconds();
-    p.has_baseline = s.baseline.given();
+    p.has_baseline = s.baseline.is_live();
+    p.has_stored_baseline = s.baseline.is_stored();
+    p.stored = s.baseline.stored();
     p.limits = s.limits;
     p.client = s.client;
     for (const slo& x : s.slos) p.slos.push_back(x);
@@ -3497,9 +4083,20 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     require(s.client.threads >= 0 && s.client.threads <= 64,
             printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
                     static_cast<long long>(s.client.threads)));
-    require(s.traffic == replayed, "traffic is fresh: this version judges replayed traffic only");
-    require(s.baseline.file().empty(), "baseline is stored(\"" + str(s.baseline.file()) +
-                                           "\"): stored results are not read by this version");
+    const bool is_fresh = s.traffic == fresh;
+    require(!is_fresh || !(p.has_baseline || p.has_stored_baseline),
+            "traffic is fresh: a baseline is compared on replayed traffic");
+    const double day_sd = p.stored.day_to_day.fraction;
+    require(!p.has_stored_baseline || !p.stored.file.empty(),
+            "baseline is stored(\"\"): it must name a file");
+    require(day_sd >= 0 && day_sd <= 0.5,
+            printed("baseline: the day-to-day standard deviation is %g %%, it runs from 0 to 50 %%",
+                    day_sd * 100));
+    for (const auto& [name, level] : {std::pair{"false_pass", s.judging.false_pass},
+                                      std::pair{"false_fail", s.judging.false_fail}})
+        require(level.fraction >= 0.0001 && level.fraction <= 0.2,
+                printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
+                        level.fraction * 100));
     require(s.options.stream, "options.stream is false: this version measures streams only");
     require(!s.options.max_tokens || *s.options.max_tokens >= 1,
             printed("options.max_tokens is %d: it must be at least 1", *s.options.max_tokens));
@@ -3521,8 +4118,13 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     p.common.extra_fields = shared_fields(s.options);
     plan_workload(p, s);
 
-    p.first_repeats = p.has_baseline ? first_pair_look : first_look;
-    p.most_repeats = p.has_baseline ? last_pair_look : last_look;
+    p.first_repeats = is_fresh ? 1 : p.has_baseline ? first_pair_look : first_look;
+    p.most_repeats = is_fresh ? last_stage : p.has_baseline ? last_pair_look : last_look;
+    if (is_fresh)
+        require(s.repeats <= last_stage,
+                printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
+                        "requests",
+                        static_cast<long long>(s.repeats)));
     if (s.repeats > 0) {
         p.most_repeats = static_cast<int>(s.repeats);
         require(
@@ -3531,9 +4133,22 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     } else if (p.slos.empty()) {
         p.most_repeats = 3;
     }
+    p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats);
     for (const slo& x : p.slos) check_slo(x, p);
     return p;
 }
+
+/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
+inline plan stage_of(const plan& p, int stage) {
+    plan q = p;
+    q.seed = stage == 0 ? p.seed : mixed(p.seed + static_cast<std::uint64_t>(stage));
+    if (stage + 1 == last_stage) {
+        q.requests *= 2;
+        q.duration_s *= 2;
+    }
+    return q;
+}
+
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -3560,6 +4175,12 @@ inline trace_item item_of(const plan& p, std::size_t index) {
     generator random(p.seed, 1000 + index);
     return {drawn_length(p.prompt_tokens, random, 1, p.prompt_values),
             drawn_length(p.output_tokens, random, 1, p.output_values)};
+}
+
+/// Tokens that a request is made to bring, 0 where nothing forces it.
+inline int forced_tokens(const plan& p, std::size_t index) {
+    if (!p.forces_length) return 0;
+    return p.prompts.empty() ? item_of(p, index).output_tokens : p.common.max_tokens;
 }
 
 /// The request itself. The words depend on the repeat and the arm, so that no prefix cache has seen
@@ -3651,8 +4272,9 @@ struct gate_report {
     measurement measured{};
     std::vector<slo_verdict> verdicts{};
     self_check_t self_check{};
-    std::string refusal{};  // why nothing was measured
-    int exit_class = 0;     // 0, 1, 2, 3 or 77
+    std::vector<calibrated> calibration{};  // of a calibration run
+    std::string refusal{};                  // why nothing was measured
+    int exit_class = 0;                     // 0, 1, 2, 3 or 77
 };
 
 inline const char* exit_class_name(int c) {
@@ -3776,6 +4398,28 @@ inline std::string target_text(const target_facts& t) {
     return t.model.empty() ? s : s + ", model " + t.model;
 }
 
+/// The table of a calibration run.
+inline std::string calibration_text(const gate_report& g) {
+    std::size_t width = 0;
+    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
+                              g.measured.candidate.size(), g.what.has_baseline ? "pairs" : "repeats",
+                              static_cast<int>(width), "", "estimate", "noise sd", "headroom / sd",
+                              "a limit that would seldom be inconclusive");
+    for (const calibrated& c : g.calibration) {
+        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
+        if (std::isnan(c.sd)) {
+            out += "judged on counts, or without a finite value in every repeat\n";
+            continue;
+        }
+        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
+                                                    : value_text(c.what.what.metric, c.estimate);
+        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
+                       c.suggestion.c_str());
+    }
+    return out;
+}
+
 /// The block that closes a gate on the console.
 inline std::string console_text(const gate_report& g) {
     std::string out = printed("\n%s: %s\n", g.what.name.c_str(), exit_class_name(g.exit_class));
@@ -3783,7 +4427,11 @@ inline std::string console_text(const gate_report& g) {
     std::size_t width = 0;
     for (const slo_verdict& v : g.verdicts)
         width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
-    for (const slo_verdict& v : g.verdicts) out += "  " + verdict_line(v, width) + "\n";
+    for (const slo_verdict& v : g.verdicts) {
+        out += "  " + verdict_line(v, width) + "\n";
+        if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
+    }
+    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
     for (const metric_id id : table_metrics) {
         const metric_row r = metric_row_of(id, g.measured.candidate);
@@ -3858,6 +4506,25 @@ private:
     bool after_key_ = false;
 };
 
+/// calibration.json: what LLMBENCH_CALIBRATION reads.
+inline std::string calibration_json(const std::vector<gate_report>& gates) {
+    json_writer j;
+    j.open('{').field("schema", "llmbench/calibration/1").key("gates").open('[');
+    for (const gate_report& g : gates) {
+        if (g.calibration.empty()) continue;
+        j.open('{').field("name", g.what.name).field("repeats", g.measured.candidate.size());
+        j.key("slos").open('[');
+        for (const calibrated& c : g.calibration) {
+            j.open('{').field("slo", c.what.text().c_str());
+            j.field("statistic", c.what.what.name.c_str()).field("estimate", c.estimate);
+            j.field("sd", c.sd).field("headroom_sd", c.headroom_sd);
+            j.field("suggestion", c.suggestion).close();
+        }
+        j.close().close();
+    }
+    return j.close().close().text() + "\n";
+}
+
 inline void write_target(json_writer& j, const char* name, const target_facts& t) {
     j.key(name)
         .open('{')
@@ -3881,11 +4548,42 @@ inline void write_verdict(json_writer& j, const slo_verdict& v) {
     j.field("detectable", v.detectable).field("repeats", v.repeats).field("requests", v.requests);
     j.field("method", v.method.c_str())
         .field("reason", v.reason.c_str())
+        .field("advice", v.advice.c_str())
         .field("arithmetic", v.arithmetic.c_str());
+    j.key("inputs").open('{');
+    for (const named_values& n : v.inputs) {
+        j.key(n.name.c_str()).open('[');
+        for (const double x : n.values) j.value(x);
+        j.close();
+    }
+    j.close();
     j.field("file", v.what.at.file).field("line", v.what.at.line).close();
 }
 
-inline void write_arm(json_writer& j, const char* name, const std::vector<repeat_data>& arm) {
+/// What result.json tells of each repeat, so that a later run can be compared with it.
+inline std::vector<statistic_data> kept_statistics(const std::vector<slo>& slos) {
+    std::vector<statistic_data> kept;
+    const auto keep = [&](const statistic_data& s) {
+        for (const statistic_data& k : kept)
+            if (str(k.name) == str(s.name)) return;
+        kept.push_back(s);
+    };
+    for (const metric_id id : table_metrics) {
+        keep(make_statistic(statistic_kind::mean, id, 0));
+        for (const double q : {0.5, 0.75, 0.9, 0.95, 0.99})
+            keep(make_statistic(statistic_kind::percentile, id, q));
+        keep(make_statistic(statistic_kind::max, id, 0));
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
+                               metric_id::request_throughput})
+        keep(make_statistic(statistic_kind::value, id, 0));
+    for (const slo& s : slos)
+        if (!is_share(s.what.metric)) keep(s.what);
+    return kept;
+}
+
+inline void write_arm(json_writer& j, const char* name, const std::vector<repeat_data>& arm,
+                      const std::vector<statistic_data>& kept) {
     j.key(name).open('{');
     for (const metric_id id : table_metrics) {
         const metric_row r = metric_row_of(id, arm);
@@ -3920,9 +4618,43 @@ inline void write_arm(json_writer& j, const char* name, const std::vector<repeat
         j.field("startup_s", d.startup_s)
             .field("target_gone", d.target_gone)
             .field("interrupted", d.interrupted)
-            .close();
+            .field("short_outputs", d.short_outputs);
+        j.key("statistics").open('{');
+        for (const statistic_data& what : kept) j.field(what.name.c_str(), evaluate(what, d));
+        j.close().close();
     }
     j.close().close();
+}
+
+/// All that the verdicts depend on and the records do not tell.
+inline void write_judging(json_writer& j, const gate_report& g) {
+    const measurement& m = g.measured;
+    j.key("judging")
+        .open('{')
+        .field("traffic", m.rule.traffic == fresh ? "fresh" : "replayed")
+        .field("looks", m.rule.looks)
+        .field("most", m.rule.most)
+        .field("false_pass", m.rule.pass_level)
+        .field("false_fail", m.rule.fail_level)
+        .field("pass_z", m.rule.pass_z)
+        .field("fail_z", m.rule.fail_z)
+        .field("holm", m.rule.holm)
+        .field("arrival_cv2", m.arrival_cv2)
+        .field("short_outputs_expected", m.short_outputs_expected)
+        .field("spin", m.spins)
+        .field("expected_requests", expected_requests(g.what))
+        .field("stopped", m.stopped);
+    j.key("calibrated_sd").open('{');
+    for (const auto& [name, sd] : m.noise) j.field(name, sd);
+    j.close();
+    j.key("stored_baseline").open('{').field("file", m.stored.file);
+    j.field("day_to_day_sd", m.stored.day_sd).key("statistics").open('{');
+    for (const auto& [name, values] : m.stored.values) {
+        j.key(name).open('[');
+        for (const double v : values) j.value(v);
+        j.close();
+    }
+    j.close().close().close();
 }
 
 struct environment_facts {
@@ -3965,6 +4697,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.key("scenario")
             .open('{')
             .field("arrivals", arrival_text(g.what.arrivals))
+            .field("arrival_kind", arrival_name(g.what.arrivals.kind))
             .field("offered_rate", g.what.arrivals.rate);
         j.field("users",
                 g.what.arrivals.kind == arrival_kind::closed_loop ? g.what.arrivals.users : 0)
@@ -3981,8 +4714,10 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.key("slos").open('[');
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
         j.close();
-        write_arm(j, "candidate", g.measured.candidate);
-        if (g.what.has_baseline) write_arm(j, "baseline", g.measured.baseline);
+        write_judging(j, g);
+        const std::vector<statistic_data> kept = kept_statistics(g.measured.slos);
+        write_arm(j, "candidate", g.measured.candidate, kept);
+        if (g.what.has_baseline) write_arm(j, "baseline", g.measured.baseline, kept);
         const self_check_t& c = g.self_check;
         j.key("self_check")
             .open('{')
@@ -4035,7 +4770,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
         return t.empty() ? std::string("null") : json_quoted(str(t));
     };
     return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
-           "}\n";
+           printed(",\"late_ns\":%lld}\n", r.late_ns);
 }
 
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
@@ -4234,6 +4969,243 @@ inline std::string summary_md(const std::vector<gate_report>& gates) {
            out;
 }
 
+// ===== [P13] stored results ======================================================================
+// What earlier runs left: a result.json to be compared with, records to be judged again.
+
+/// One gate of a result.json; the repeats have no records yet.
+struct stored_gate {
+    std::string name{}, model{}, workload{}, arrivals{}, trace_hash{}, definitions{};
+    plan what{};  // as far as SLOs are checked against it
+    measurement measured{};
+    std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
+};
+
+/// The whole numbers under a key, in the order of the document. picojson has doubles only, and a
+/// clock reading may not fit one. Inside a JSON string the quotes would be escaped.
+inline std::vector<long long> whole_numbers(std::string_view json, const std::string& key) {
+    std::vector<long long> found;
+    const std::string mark = "\"" + key + "\":";
+    for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
+        at += mark.size();
+        while (at < json.size() && json[at] == ' ') ++at;
+        long long v = 0;
+        std::from_chars(json.data() + at, json.data() + json.size(), v);
+        found.push_back(v);  // null stays 0
+    }
+    return found;
+}
+inline double number_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<double>() ? m->get<double>() : not_a_number;
+}
+inline bool true_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<bool>() && m->get<bool>();
+}
+inline const picojson::array& array_member(const picojson::value& v, const char* name) {
+    static const picojson::array none;
+    const picojson::value* m = member(v, name);
+    return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
+}
+
+inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
+    repeat_data d;
+    d.arm = arm;
+    d.index = count_member(v, "index");
+    d.asked_rate = number_member(v, "asked_rate");
+    d.achieved_rate = number_member(v, "achieved_rate");
+    d.connections_opened = count_member(v, "connections_opened");
+    d.content_events = static_cast<long long>(number_member(v, "content_events"));
+    d.coalesced_events = static_cast<long long>(number_member(v, "coalesced_events"));
+    d.cpu_share = number_member(v, "cpu_share");
+    d.startup_s = number_member(v, "startup_s");
+    d.target_gone = string_member(v, "target_gone");
+    d.interrupted = true_member(v, "interrupted");
+    d.short_outputs = static_cast<long long>(number_member(v, "short_outputs"));
+    return d;
+}
+
+inline std::map<std::string, std::vector<double>> lists_of(const picojson::value* v) {
+    std::map<std::string, std::vector<double>> lists;
+    if (v && v->is<picojson::object>())
+        for (const auto& [name, values] : v->get<picojson::object>())
+            if (values.is<picojson::array>())
+                for (const picojson::value& x : values.get<picojson::array>())
+                    lists[name].push_back(x.is<double>() ? x.get<double>() : not_a_number);
+    return lists;
+}
+
+inline void read_judging(const picojson::value& v, stored_gate& g) {
+    measurement& m = g.measured;
+    m.rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
+    m.rule.looks = count_member(v, "looks");
+    m.rule.most = count_member(v, "most");
+    m.rule.pass_level = number_member(v, "false_pass");
+    m.rule.fail_level = number_member(v, "false_fail");
+    m.rule.pass_z = number_member(v, "pass_z");
+    m.rule.fail_z = number_member(v, "fail_z");
+    m.rule.holm = true_member(v, "holm");
+    m.arrival_cv2 = number_member(v, "arrival_cv2");
+    m.short_outputs_expected = true_member(v, "short_outputs_expected");
+    m.spins = true_member(v, "spin");
+    m.stopped = string_member(v, "stopped");
+    if (const picojson::value* noise = member(v, "calibrated_sd");
+        noise && noise->is<picojson::object>())
+        for (const auto& [name, sd] : noise->get<picojson::object>())
+            if (sd.is<double>()) m.noise[name] = sd.get<double>();
+    if (const picojson::value* stored = member(v, "stored_baseline")) {
+        m.stored.file = string_member(*stored, "file");
+        m.stored.day_sd = number_member(*stored, "day_to_day_sd");
+        m.stored.values = lists_of(member(*stored, "statistics"));
+    }
+    g.what.rule = m.rule;
+    g.what.requests = count_member(v, "expected_requests");
+    g.what.has_stored_baseline = !m.stored.file.empty();
+}
+
+/// Throws std::invalid_argument with the reason where the text holds no such gate.
+inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
+                                    const std::string& name) {
+    picojson::value root;
+    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
+            file + " is not a result of this schema (llmbench/result/1)");
+    const std::vector<long long> from = whole_numbers(json, "window_from_ns");
+    const std::vector<long long> to = whole_numbers(json, "window_to_ns");
+    const picojson::value* found = nullptr;
+    std::size_t repeats_before = 0, repeats_seen = 0, matches = 0;
+    std::string names;
+    const picojson::array& gates = array_member(root, "gates");
+    for (const picojson::value& g : gates) {
+        names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
+        if (string_member(g, "name") == name || (gates.size() == 1 && name.empty())) {
+            ++matches;
+            found = &g;
+            repeats_before = repeats_seen;
+        }
+        for (const char* arm : {"candidate", "baseline"})
+            if (const picojson::value* a = member(g, arm))
+                repeats_seen += array_member(*a, "repeats").size();
+    }
+    require(matches == 1, file + (matches == 0 ? " has no gate" : " has more than one gate") +
+                              " \"" + name + "\": it has " + (names.empty() ? "none" : names));
+    require(string_member(*found, "refusal").empty() && member(*found, "judging") != nullptr,
+            file + ": the gate \"" + string_member(*found, "name") + "\" was not measured");
+
+    stored_gate g;
+    g.name = string_member(*found, "name");
+    g.definitions = string_member(root, "definitions");
+    if (const picojson::value* t = member(*found, "target")) g.model = string_member(*t, "model");
+    if (const picojson::value* s = member(*found, "scenario")) {
+        g.workload = string_member(*s, "workload");
+        g.arrivals = string_member(*s, "arrivals");
+        g.trace_hash = string_member(*s, "trace_hash");
+        const std::string kind = string_member(*s, "arrival_kind");
+        for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
+            if (kind == arrival_name(static_cast<arrival_kind>(k)))
+                g.what.arrivals.kind = static_cast<arrival_kind>(k);
+    }
+    read_judging(*member(*found, "judging"), g);
+    for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
+        const picojson::value* a = member(*found, to_string(arm));
+        if (!a) continue;
+        auto& repeats = arm == run_arm::candidate ? g.measured.candidate : g.measured.baseline;
+        for (const picojson::value& r : array_member(*a, "repeats")) {
+            repeats.push_back(read_repeat(r, arm));
+            require(repeats_before < from.size() && repeats_before < to.size(),
+                    file + ": a repeat has no window");
+            repeats.back().window_from_ns = from[repeats_before];
+            repeats.back().window_to_ns = to[repeats_before++];
+            const picojson::value* values = member(r, "statistics");
+            if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
+            for (const auto& [statistic, v] : values->get<picojson::object>())
+                g.statistics[statistic].push_back(v.is<double>() ? v.get<double>() : not_a_number);
+        }
+    }
+    g.what.has_baseline = !g.measured.baseline.empty();
+    return g;
+}
+
+/// Throws std::invalid_argument where the stored run was of another kind. `what` is planned, `model`
+/// what its server serves.
+inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
+                             const std::string& model) {
+    const auto same = [&](const char* field, const std::string& was, const std::string& is) {
+        require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
+                               field + " is \"" + was + "\" and this gate's is \"" + is + "\"");
+    };
+    same("definitions version", old.definitions, definitions_version);
+    same("model", old.model, model);
+    same("arrivals", old.arrivals, arrival_text(what.arrivals));
+    same("workload", old.workload, what.workload_text);
+    same("trace hash", old.trace_hash, trace_hash(what));
+    for (const slo& s : what.slos) {
+        if (s.factor == 0) continue;
+        const auto at = old.statistics.find(str(s.what.name));
+        bool usable = at != old.statistics.end() && !at->second.empty();
+        if (usable)
+            for (const double v : at->second) usable = usable && std::isfinite(v) && v > 0;
+        require(usable, "baseline is stored(\"" + file + "\"): it has no value of " +
+                            str(s.what.name) + " in every repeat, write it again");
+    }
+}
+
+/// The noise of a gate's statistics from a calibration.json, empty where it does not have the gate.
+inline std::map<std::string, double> read_calibration(const std::string& json,
+                                                      const std::string& file,
+                                                      const std::string& gate) {
+    picojson::value root;
+    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/calibration/1",
+            "LLMBENCH_CALIBRATION: " + file + " is not a calibration (llmbench/calibration/1)");
+    std::map<std::string, double> noise;
+    for (const picojson::value& g : array_member(root, "gates"))
+        if (string_member(g, "name") == gate)
+            for (const picojson::value& s : array_member(g, "slos"))
+                if (const double sd = number_member(s, "sd"); sd >= 0 && sd < 10)
+                    noise[string_member(s, "statistic")] = sd;
+    return noise;
+}
+
+/// One line of records.jsonl, and the gate it belongs to. Throws std::invalid_argument.
+inline record read_record(const std::string& line, std::string& gate) {
+    picojson::value v;
+    require(parse_json(line, v) && v.is<picojson::object>(), "it is not a JSON object");
+    const auto whole_of = [&](const char* key) {
+        const std::vector<long long> found = whole_numbers(line, key);
+        require(found.size() == 1, std::string("it has no field ") + key);
+        return found[0];
+    };
+    const auto one_of = [&](const char* key, auto last) {
+        const std::string given = string_member(v, key);
+        for (int k = 0; k <= static_cast<int>(last); ++k)
+            if (given == to_string(static_cast<decltype(last)>(k)))
+                return static_cast<decltype(last)>(k);
+        throw std::invalid_argument(std::string(key) + " is \"" + printable(given, 40) + "\"");
+    };
+    record r;
+    gate = string_member(v, "gate");
+    r.id = string_member(v, "id");
+    r.arm = one_of("arm", run_arm::baseline);
+    r.phase = one_of("phase", run_phase::measure);
+    r.status = one_of("status", request_status::unsent);
+    r.token_source = one_of("token_source", token_origin::events);
+    for (const auto& [key, into] :
+         {std::pair{"scheduled_ns", &r.scheduled_ns}, std::pair{"dispatched_ns", &r.dispatched_ns},
+          std::pair{"connected_ns", &r.connected_ns}, std::pair{"sent_ns", &r.sent_ns},
+          std::pair{"first_token_ns", &r.first_token_ns},
+          std::pair{"last_token_ns", &r.last_token_ns}, std::pair{"end_ns", &r.end_ns},
+          std::pair{"late_ns", &r.late_ns}})
+        *into = whole_of(key);
+    for (const auto& [key, into] :
+         {std::pair{"repeat", &r.repeat}, std::pair{"prompt_tokens", &r.prompt_tokens},
+          std::pair{"output_tokens", &r.output_tokens}, std::pair{"events", &r.events},
+          std::pair{"first_event_tokens", &r.first_event_tokens},
+          std::pair{"http_status", &r.http_status}})
+        *into = static_cast<int>(whole_of(key));
+    r.finish_reason = string_member(v, "finish_reason");
+    r.error = string_member(v, "error");
+    return r;
+}
+
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench
@@ -4335,6 +5307,43 @@ inline inconclusive_means inconclusive_policy() {
     require(s.empty() || s == "warn",
             "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
     return inconclusive_means::warn;
+}
+
+/// A whole number from `least` to `most`, 0 where the variable is not set.
+inline int environment_number(const char* name, int least, int most) {
+    const std::string s = environment(name);
+    if (s.empty()) return 0;
+    int n = 0;
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+    require(error == std::errc{} && end == s.data() + s.size() && n >= least && n <= most,
+            printed("%s is \"%s\": it must be a whole number from %d to %d", name,
+                    printable(s, 40).c_str(), least, most));
+    return n;
+}
+/// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 where there is none.
+inline double time_budget_s() {
+    const std::string s = environment("LLMBENCH_TIME_BUDGET");
+    if (s.empty()) return 0;
+    double v = 0;
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+    const std::string unit(end, s.data() + s.size());
+    const double scale = unit.empty() || unit == "s" ? 1 : unit == "min" ? 60 : 0;
+    require(error == std::errc{} && v > 0 && scale > 0 && v * scale <= 1e7,
+            "LLMBENCH_TIME_BUDGET is \"" + printable(s, 40) +
+                "\": it must be a time above zero, such as 300, 300s or 5min");
+    return v * scale;
+}
+inline const long long program_began_ns = now_ns();
+/// When the time budget is spent, 0 where there is none.
+inline long long deadline_ns() {
+    const double budget = time_budget_s();
+    return budget > 0 ? program_began_ns + ns_of(budget) : 0;
+}
+
+inline std::string file_content(const std::string& path, const std::string& what) {
+    std::ifstream in(path, std::ios::binary);
+    require(static_cast<bool>(in), what + ": " + path + " cannot be read");
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 /// The file appears whole or not at all.
@@ -4700,7 +5709,6 @@ struct finished_request {
     std::size_t index = 0;
     record what{};
     std::vector<std::uint32_t> gaps{};
-    double lateness = 0;
 };
 
 /// What the threads of one load share. Nothing here is touched once per event.
@@ -4711,6 +5719,7 @@ struct load_state {
     std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
     std::atomic<long long> sent{0}, done{0}, failed{0};
     long long start_ns = 0;
+    long long deadline_ns = 0;  // of the whole program, 0: none
 };
 
 /// One thread's share of the load: its own io_context, connections, users and records.
@@ -4779,13 +5788,13 @@ private:
         explicit connection(load_worker& w) : worker_(w), socket_(w.io_) {}
 
         void start(const waiting_request& w, std::string bytes, long long dispatched_ns,
-                   double lateness) {
+                   long long late_ns) {
             request_ = w;
             bytes_ = std::move(bytes);
             rec_ = record{};
             rec_.scheduled_ns = w.scheduled_ns;
             rec_.dispatched_ns = dispatched_ns;
-            lateness_ = lateness;
+            rec_.late_ns = late_ns;
             timeline_.reset();
             retried_ = false;
             delivered_ = false;
@@ -4997,7 +6006,7 @@ private:
             rec_.error = without_key(rec_.error, key);
             rec_.finish_reason = without_key(rec_.finish_reason, key);
             if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
-            worker_.on_delivered(request_, std::move(rec_), timeline_.gaps_us(), lateness_);
+            worker_.on_delivered(request_, std::move(rec_), timeline_.gaps_us());
         }
 
         load_worker& worker_;
@@ -5009,7 +6018,6 @@ private:
         event_stream_parser events_{};
         std::string bytes_{}, body_{};
         std::size_t written_ = 0;
-        double lateness_ = 0;
         long long connect_from_ns_ = 0, drain_from_ns_ = 0;
         unsigned epoch_ = 0;  // what an earlier wait reports is ignored once this has moved on
         bool reused_ = false, retried_ = false, delivered_ = false;
@@ -5100,7 +6108,7 @@ private:
         c->slot = busy_.size();
         busy_.push_back(c);
         ++in_flight_;
-        c->start(w, std::move(bytes), now, static_cast<double>(now - possible_ns) * 1e-9);
+        c->start(w, std::move(bytes), now, now - possible_ns);
     }
     connection_ptr take_idle() {
         while (!idle_.empty()) {
@@ -5129,8 +6137,8 @@ private:
 
     // ---- what came back
 
-    void on_delivered(const waiting_request& w, record&& r, const std::vector<std::uint32_t>& gaps,
-                      double lateness) {
+    void on_delivered(const waiting_request& w, record&& r,
+                      const std::vector<std::uint32_t>& gaps) {
         r.id = order_.id_prefix + std::to_string(w.index);
         r.arm = order_.arm;
         r.repeat = order_.repeat;
@@ -5138,7 +6146,7 @@ private:
         ++shared_.done;
         if (r.status != request_status::ok) ++shared_.failed;
         const long long end = r.end_ns;
-        finished_.push_back({w.index, std::move(r), gaps, lateness});
+        finished_.push_back({w.index, std::move(r), gaps});
         --in_flight_;
         if (stopping_) return;
         if (w.user >= 0) {
@@ -5196,6 +6204,8 @@ private:
             const std::vector<connection_ptr> busy = busy_;
             for (const connection_ptr& c : busy) c->check_limits(now);
             if (interrupted.load()) return cut_off("interrupted");
+            if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
+                return cut_off("LLMBENCH_TIME_BUDGET is spent");
             if (!sending_is_over()) over_since_ns_ = 0;
             else if (over_since_ns_ == 0) over_since_ns_ = now;
             else if (now - over_since_ns_ > ns_of(plan_.limits.drain.seconds()))
@@ -5219,7 +6229,7 @@ private:
             r.status = request_status::unsent;
             r.error = why;
             ++in_flight_;
-            on_delivered(w, std::move(r), {}, 0);
+            on_delivered(w, std::move(r), {});
         }
         waiting_.clear();
         stop();
@@ -5913,6 +6923,14 @@ inline std::string gone_reason(const std::vector<record>& records) {
                    measured.size(), measured.back()->error.c_str());
 }
 
+/// Where only events were counted, a server that merges a few of them is forgiven.
+inline bool brought_too_little(const plan& p, const finished_request& f) {
+    const double forced = forced_tokens(p, f.index);
+    const double least = f.what.token_source == token_origin::usage ? forced : 0.95 * forced;
+    return is_measured(f.what) && f.what.status == request_status::ok &&
+           f.what.output_tokens < least;
+}
+
 inline void note_rates(const plan& p, repeat_data& d) {
     std::vector<long long> planned_at, sent_at;
     for (const record& r : d.records)
@@ -5935,7 +6953,7 @@ inline void note_rates(const plan& p, repeat_data& d) {
 
 /// One repeat of one arm.
 inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
-                              int gate_number) {
+                              int gate_number, long long deadline = 0) {
     repeat_data d;
     d.arm = arm;
     d.index = repeat;
@@ -5949,6 +6967,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.startup_s = target.take_startup_s();
 
     load_state state;
+    state.deadline_ns = deadline;
     std::vector<finished_request> all;
     const auto gather = [&] {
         auto more = run_load(order, state, d);
@@ -5993,13 +7012,14 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     for (finished_request& f : all) {
         d.gap_offsets.push_back(d.gaps.size());
         d.gaps.insert(d.gaps.end(), f.gaps.begin(), f.gaps.end());
-        if (is_measured(f.what) && f.what.dispatched_ns > 0) d.lateness.push_back(f.lateness);
+        d.short_outputs += brought_too_little(p, f);
         d.records.push_back(std::move(f.what));
     }
     note_rates(p, d);
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
     d.interrupted = interrupted.load();
+    d.cut_short = deadline > 0 && now_ns() > deadline;
     return d;
 }
 
@@ -6079,9 +7099,20 @@ public:
             write_file(dir / "junit.xml", junit_xml(gates));
             write_file(dir / "summary.md", summary_md(gates));
             write_file(dir / "report.html", report_html(gates, environment_));
+            for (const gate_report& g : gates) {
+                if (g.calibration.empty()) continue;
+                write_file(dir / "calibration.json", calibration_json(gates));
+                break;
+            }
         } catch (const std::exception& e) {
             std::cerr << "llmbench: the reports could not be written: " << e.what() << std::endl;
         }
+    }
+    /// One gate's result as a file of its own, to be a baseline.
+    void write_baseline(const gate_report& g, const std::string& file) {
+        const std::filesystem::path path = file;
+        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
+        write_file(path, result_json({g}, environment_, {}, g.exit_class));
     }
     bool only_asked = false;  // doctest was asked a question and ran nothing
 
@@ -6196,63 +7227,182 @@ inline std::string announcement(const gate_report& g) {
     return t + "\n";
 }
 
-/// Repeats the load until every SLO is decided, the repeats are spent or nothing can be said.
-inline void measure(gate_report& g, const scenario& s) {
-    session& all = session::of_this_program();
-    const int number = all.number_of_gates();
-    plan p = planned(s, default_seed());
-    p.name = g.what.name;
-    p.file = g.what.file;
-    p.line = g.what.line;
+/// What the environment asks of a gate beside its verdicts.
+struct run_mode {
+    int calibrate = 0;            // repeats, 0: judge
+    bool write_baseline = false;
+    long long deadline = 0;
+    std::map<std::string, double> noise{};
+    bool judges() const { return calibrate == 0 && !write_baseline; }
+};
+inline run_mode mode_of(const plan& p) {
+    run_mode mode;
+    mode.calibrate = environment_number("LLMBENCH_CALIBRATE", 3, 100);
+    mode.write_baseline = environment_says_yes("LLMBENCH_WRITE_BASELINE") && p.has_stored_baseline;
+    mode.deadline = deadline_ns();
+    if (const std::string file = environment("LLMBENCH_CALIBRATION"); !file.empty())
+        mode.noise = read_calibration(file_content(file, "LLMBENCH_CALIBRATION"), file, p.name);
+    inconclusive_policy();  // a bad value is refused before the load, not after it
+    return mode;
+}
+
+inline void read_length_files(plan& p) {
     using shape = length_distribution::shape;
     if (p.prompt_tokens.kind == shape::empirical)
         p.prompt_values = read_numbers(str(p.prompt_tokens.file), "workload.prompt_tokens");
     if (p.output_tokens.kind == shape::empirical)
         p.output_values = read_numbers(str(p.output_tokens.file), "workload.output_tokens");
-    inconclusive_policy();  // a bad value is refused before the load, not after it
-    g.what = p;
-    g.measured.slos = p.slos;
-    g.measured.short_outputs_expected =
-        p.forces_length && p.output_tokens.kind == shape::fixed && p.output_tokens.a <= 1;
+}
 
-    live_target candidate(s.target, run_arm::candidate);
-    std::unique_ptr<live_target> baseline;
-    if (p.has_baseline)
-        baseline = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
-    const interrupt_guard signals;
-    candidate.bring_up();
-    g.target = candidate.facts();
-    if (baseline) baseline->bring_up();
-    if (baseline) g.baseline = baseline->facts();
-    say(announcement(g));
+/// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
+inline bool baseline_goes_first(std::uint64_t seed, int pair) {
+    const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
+    return flipped != (pair % 2 == 1);
+}
 
-    const auto repeat_on = [&](live_target& target, run_arm arm, int repeat) {
+/// The servers of a gate, and its repeats on them.
+class gate_run {
+public:
+    gate_run(gate_report& g, const scenario& s, const run_mode& mode)
+        : g_(g), p_(g.what), mode_(mode), candidate_(s.target, run_arm::candidate) {
+        if (p_.has_baseline)
+            baseline_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+        if (p_.has_stored_baseline && mode.judges()) {
+            const std::string file = str(p_.stored.file), what = "baseline is stored(...)";
+            old_ = read_stored_gate(
+                file_content(file, what + "; LLMBENCH_WRITE_BASELINE=1 writes it"), file, p_.name);
+        }
+    }
+    void bring_up() {
+        candidate_.bring_up();
+        g_.target = candidate_.facts();
+        if (baseline_) baseline_->bring_up();
+        if (baseline_) g_.baseline = baseline_->facts();
+        if (!p_.has_stored_baseline) return;
+        g_.baseline.kind = "stored";
+        g_.baseline.url = str(p_.stored.file);
+        if (!mode_.judges()) return;
+        check_comparable(old_, str(p_.stored.file), p_, g_.target.model);
+        g_.measured.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics};
+    }
+    /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
+    /// can be said.
+    void measure() {
+        for (int repeat = 0; repeat < p_.most_repeats; ++repeat) {
+            const long long began = now_ns();
+            if (is_out_of_time(began)) return tell_stop(repeat);
+            const bool whole = measure_once(repeat);
+            if (!whole) return tell_stop(repeat);
+            slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+            if (!gate_invalid_reason(g_.measured).empty()) return;
+            if (mode_.judges() && repeat + 1 >= p_.first_repeats && !p_.slos.empty() &&
+                all_decided(judge_all(g_.measured)))
+                return;
+        }
+    }
+
+private:
+    /// Whether the next repeat would not be over in time.
+    bool is_out_of_time(long long now) const {
+        const double arms = baseline_ ? 2 : 1;
+        const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
+        return mode_.deadline > 0 && now + needed > mode_.deadline;
+    }
+    void tell_stop(int repeats) {
+        g_.measured.stopped =
+            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %s", time_budget_s(),
+                    repeats, p_.most_repeats, baseline_ ? "pairs" : "repeats");
+    }
+    /// Both arms, where there are two. False where the time ended in the middle: then neither is
+    /// evidence.
+    bool measure_once(int repeat) {
+        const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, repeat);
+        if (baseline_first) repeat_on(*baseline_, run_arm::baseline, repeat);
+        repeat_on(candidate_, run_arm::candidate, repeat);
+        if (baseline_ && !baseline_first) repeat_on(*baseline_, run_arm::baseline, repeat);
+        bool whole = true;
+        for (auto* arm : {&g_.measured.candidate, &g_.measured.baseline})
+            whole = whole && (arm->empty() || !arm->back().cut_short);
+        if (!whole)
+            for (auto* arm : {&g_.measured.candidate, &g_.measured.baseline})
+                if (!arm->empty()) arm->pop_back();
+        return whole;
+    }
+    void repeat_on(live_target& target, run_arm arm, int repeat) {
+        session& all = session::of_this_program();
         if (repeat > 0) {
             if (target.restarts()) target.restart();
             else
                 std::this_thread::sleep_for(
                     std::chrono::milliseconds(200));  // queues drain, caches settle
         }
-        auto& arm_data = arm == run_arm::baseline ? g.measured.baseline : g.measured.candidate;
-        arm_data.push_back(run_repeat(p, target, arm, repeat, number));
-        all.keep(arm_data.back(), p.name);
-    };
-    for (int repeat = 0; repeat < p.most_repeats; ++repeat) {
-        // ABBA: a drift of the machine hits both arms alike.
-        const bool baseline_first = repeat % 2 == 1;
-        if (baseline && baseline_first) repeat_on(*baseline, run_arm::baseline, repeat);
-        repeat_on(candidate, run_arm::candidate, repeat);
-        if (baseline && !baseline_first) repeat_on(*baseline, run_arm::baseline, repeat);
-        if (!gate_invalid_reason(g.measured).empty()) break;
-        // After the last look but one, the next is at the end: more repeats, no more chances.
-        const bool look_now = repeat + 1 >= p.first_repeats &&
-                              repeat + 1 < (p.has_baseline ? last_pair_look : last_look);
-        if (look_now && !p.slos.empty() && all_decided(judge_all(g.measured)))
-            break;
+        auto& into = arm == run_arm::baseline ? g_.measured.baseline : g_.measured.candidate;
+        const bool is_fresh = p_.rule.traffic == fresh;
+        into.push_back(run_repeat(is_fresh ? stage_of(p_, repeat) : p_, target, arm, repeat,
+                                  all.number_of_gates(), mode_.deadline));
+        all.keep(into.back(), p_.name);
     }
-    if (!p.slos.empty()) g.verdicts = judge_all(g.measured);
-    g.self_check = self_check_of(g.measured);
+
+    gate_report& g_;
+    const plan& p_;
+    const run_mode& mode_;
+    live_target candidate_;
+    std::unique_ptr<live_target> baseline_{};
+    stored_gate old_{};
+    long long slowest_ns_ = 0;  // of the repeats so far
+};
+
+/// What is left where nothing was to be judged.
+inline void mark_skipped(gate_report& g, bool relative_only, const std::string& why) {
+    for (slo_verdict& v : g.verdicts) {
+        if (v.outcome == verdict::invalid || (relative_only && v.what.factor == 0)) continue;
+        v.outcome = verdict::skipped;
+        v.reason = why;
+        v.advice = text();
+    }
+}
+
+/// Measures and judges one gate.
+inline void measure(gate_report& g, const scenario& s) {
+    plan p = planned(s, default_seed());
+    p.name = g.what.name;
+    p.file = g.what.file;
+    p.line = g.what.line;
+    read_length_files(p);
+    const run_mode mode = mode_of(p);
+    if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
+    g.what = p;
+    measurement& m = g.measured;
+    m.slos = p.slos;
+    m.rule = p.rule;
+    m.noise = mode.noise;
+    m.spins = p.client.spin;
+    m.arrival_cv2 = p.arrivals.max_in_flight > 0 ? not_a_number : arrival_cv2_of(p.arrivals);
+    m.short_outputs_expected = p.forces_length &&
+                               p.output_tokens.kind == length_distribution::shape::fixed &&
+                               p.output_tokens.a <= 1;
+    gate_run run(g, s, mode);
+    const interrupt_guard signals;
+    run.bring_up();
+    say(announcement(g));
+    run.measure();
+    g.self_check = self_check_of(m);
+    if (!p.slos.empty()) g.verdicts = judge_all(m);
+    if (mode.calibrate > 0) {
+        g.calibration = calibration_of(m);
+        mark_skipped(g, false, "a calibration run judges nothing");
+    } else if (mode.write_baseline) {
+        const bool sound = gate_invalid_reason(m).empty() && g.self_check.ok && m.stopped.empty() &&
+                           over_saturation_reason(m).empty();
+        const std::string file = str(p.stored.file);
+        mark_skipped(g, true,
+                     sound ? "written to " + file + " as a baseline, not compared"
+                           : "the run is no sound baseline, " + file + " was not written");
+        if (sound) session::of_this_program().write_baseline(g, file);
+    }
     g.exit_class = exit_class_of(g.verdicts, inconclusive_policy());
+    // Missing data is never green.
+    if (m.candidate.empty() && g.exit_class == 0) g.exit_class = 77;
 }
 
 /// Marks every SLO of a gate that never ran.
@@ -6390,11 +7540,15 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     s.what = what;
     s.at_most = !is_speed(what.metric) && !is_throughput(what.metric) &&
                 what.metric != metric_id::goodput;
-    // Any limit will do: to the end, neither the estimate nor its interval depends on it.
+    // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
+    // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const slo_verdict v = is_share(what.metric) ? judge_share((*held)->measured, s, true)
-                                                : judge_values((*held)->measured, s, true);
-    return v.estimate;
+    const estimate_t e = judge_evidence((*held)->measured, s, true).estimate;
+    const bool on_counts = (*held)->measured.rule.traffic == fresh &&
+                           what.kind == statistic_kind::percentile && std::isfinite(e.value);
+    if (!on_counts) return e;
+    s.bound = e.value;
+    return judge_evidence((*held)->measured, s, true).estimate;
 }
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
@@ -6531,6 +7685,93 @@ slo_verdict judge(const result& r, const slo& s) {
     m.slos.push_back(s);
     return detail::judged(m, s);
 }
+namespace detail {
+/// Puts the records of one gate into its repeats; the line of each is where its gaps are listed.
+inline void read_records(stored_gate& g, const std::string& file,
+                         const std::vector<long long>& offsets, const std::string& events) {
+    std::ifstream in(file, std::ios::binary);
+    require(static_cast<bool>(in), "records_file: " + file + " cannot be read");
+    std::string line, gate;
+    for (std::size_t number = 0; std::getline(in, line); ++number) {
+        record r;
+        try {
+            r = read_record(line, gate);
+        } catch (const std::invalid_argument& e) {
+            throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
+        }
+        if (gate != g.name) continue;
+        auto& arm = r.arm == run_arm::baseline ? g.measured.baseline : g.measured.candidate;
+        const auto at = std::find_if(arm.begin(), arm.end(),
+                                     [&](const repeat_data& d) { return d.index == r.repeat; });
+        if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
+        at->gap_offsets.push_back(at->gaps.size());
+        for (std::size_t k = 0; k < gap_count(r); ++k) {
+            const auto from = (number < offsets.size() ? offsets[number] : 0) + 4 * static_cast<long long>(k);
+            std::uint32_t gap = 0;
+            if (from >= 0 && from + 4 <= static_cast<long long>(events.size()))
+                for (int b = 3; b >= 0; --b)
+                    gap = gap << 8 | static_cast<unsigned char>(events[static_cast<std::size_t>(from + b)]);
+            at->gaps.push_back(gap);
+        }
+        at->records.push_back(std::move(r));
+    }
+    for (const auto* arm : {&g.measured.candidate, &g.measured.baseline})
+        for (const repeat_data& d : *arm)
+            require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
+                                                file.c_str(), d.index, g.name.c_str()));
+}
+/// events.bin beside a result.json, "" and the reason where it is not the one that belongs to it.
+inline std::string read_events(const std::string& file, const picojson::value& index,
+                               std::string& problem) {
+    std::ifstream in(file, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    fnv1a hash;
+    hash.add(bytes.data(), bytes.size());
+    if (!in) problem = file + " cannot be read";
+    else if (hash.text() != string_member(index, "fnv1a_64"))
+        problem = file + " is not the one of this result: its hash differs";
+    return problem.empty() ? bytes : std::string();
+}
+inline bool needs_events(const statistic_data& s) {
+    return concerns(s, [](metric_id id) { return id == metric_id::itl; }) ||
+           s.metric == metric_id::output_throughput || s.metric == metric_id::total_throughput;
+}
+}  // namespace detail
+
+detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
+                                const detail::text& gate) {
+    using namespace detail;
+    const std::filesystem::path records = str(records_file);
+    const std::string result_file = (records.parent_path() / "result.json").string();
+    const std::string json = file_content(result_file, "records_file: the result beside it");
+    stored_gate g = read_stored_gate(json, result_file, str(gate));
+    require(g.definitions == definitions_version, result_file + " has the definitions " +
+                                                      g.definitions + ", these are " +
+                                                      definitions_version);
+    picojson::value root;
+    parse_json(json, root);
+    const picojson::value* index = member(root, "events");
+    std::vector<long long> offsets;
+    std::string problem = index ? "" : result_file + " has no index of the events", events;
+    if (index) {
+        for (const picojson::value& o : array_member(*index, "offsets"))
+            offsets.push_back(o.is<double>() ? static_cast<long long>(o.get<double>()) : -1);
+        events = read_events((records.parent_path() / "events.bin").string(), *index, problem);
+    }
+    read_records(g, records.string(), offsets, events);
+    g.measured.slos.clear();
+    for (const slo& s : slos) g.measured.slos.push_back(s);
+    g.what.slos = g.measured.slos;
+    for (const slo& s : slos) {
+        check_slo(s, g.what);
+        require(problem.empty() || !needs_events(s.what),
+                "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
+    }
+    list<slo_verdict> out;
+    for (const slo_verdict& v : judge_all(g.measured)) out.push_back(v);
+    return out;
+}
+
 int serve_simulated(const engine& e, int port) {
     const detail::interrupt_guard signals;
     try {

@@ -247,7 +247,7 @@ TEST_CASE("result.json holds every verdict with its inputs") {
     CHECK(words(first, "file").find("test_reports.cpp") != std::string::npos);
     CHECK(words(slos.get(1), "verdict") == "fail");
     CHECK(words(slos.get(2), "verdict") == "inconclusive");
-    CHECK(words(slos.get(2), "reason") == "too close to call; a limit of 196 ms would pass");
+    CHECK(words(slos.get(2), "reason") == "too close to call");
     CHECK(words(slos.get(3), "verdict") == "fail");
     CHECK(slos.get(3).get("advisory").get<bool>());
     CHECK(words(slos.get(4), "slo") == "error_rate <= 1 %");
@@ -326,7 +326,7 @@ TEST_CASE("a record is one line with its fields in order") {
         R"("scheduled_ns":1000,"dispatched_ns":1001,"connected_ns":1002,"sent_ns":1003,)"
         R"("first_token_ns":2000,"last_token_ns":3000,"end_ns":9007199254740993,)"
         R"("prompt_tokens":17,"output_tokens":9,"token_source":"usage","events":4,"first_event_tokens":2,)"
-        R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\""})"
+        R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\"","late_ns":0})"
         "\n");
 }
 
@@ -340,7 +340,7 @@ TEST_CASE("a record has null where there is no time, status or reason") {
         R"("scheduled_ns":5,"dispatched_ns":null,"connected_ns":null,"sent_ns":null,)"
         R"("first_token_ns":null,"last_token_ns":null,"end_ns":null,)"
         R"("prompt_tokens":0,"output_tokens":0,"token_source":"events","events":0,"first_event_tokens":0,)"
-        R"("status":"unsent","http_status":null,"finish_reason":null,"error":null})"
+        R"("status":"unsent","http_status":null,"finish_reason":null,"error":null,"late_ns":0})"
         "\n");
     CHECK(count(record_json(r, "two\nlines\r"), "\n") == 1);
     CHECK(words(parsed(record_json(r, "two\nlines\r")), "gate") == "two\nlines\r");
@@ -522,11 +522,12 @@ TEST_CASE("no text of a gate or a server becomes markup of the summary") {
 TEST_CASE("the console block of a gate") {
     CHECK(console_text(sample_gate()) == R"(
 chat stays interactive: failed
-  PASS          mean(ttft) <= 100 ms         80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, 2 repeats x 20 requests
-  FAIL          mean(tpot) <= 9 ms           10 ms [9.36 ms, 10.7 ms], 11.1 % outside the limit, 2 repeats x 20 requests
-  INCONCLUSIVE  mean(e2e) <= 190 ms          180 ms [168 ms, 192 ms], 5.3 % inside the limit, 2 repeats x 20 requests, would have shown a miss of 13 %; too close to call; a limit of 196 ms would pass
-  FAIL          advisory(p50(e2e) <= 50 ms)  180 ms [168 ms, 192 ms], 260.0 % outside the limit, 2 repeats x 20 requests
-  PASS          error_rate <= 1 %            0 % [0 %, 9.684 %], 2 repeats x 20 requests; not shown to be exceeded
+  PASS          mean(ttft) <= 100 ms         80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
+  FAIL          mean(tpot) <= 9 ms           10 ms [9.36 ms, 10.7 ms], 11.1 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
+  INCONCLUSIVE  mean(e2e) <= 190 ms          180 ms [168 ms, 192 ms], 5.3 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %; too close to call
+                advice: headroom of 5.3 % under noise of 3.8 % will often be inconclusive; <= 200 ms would seldom be
+  FAIL          advisory(p50(e2e) <= 50 ms)  180 ms [168 ms, 192 ms], 260.0 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
+  PASS          error_rate <= 1 %            0 % [0 %, 9.684 %], 2 repeats x 20 requests, Clopper-Pearson on counts, shows misses from 13 %; not shown to be exceeded
 
                         mean        p50        p90        p99        max
   ttft                 80 ms      80 ms      80 ms      80 ms      80 ms
