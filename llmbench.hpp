@@ -1099,14 +1099,15 @@ struct slo_verdict {
     verdict outcome = verdict::skipped;
     estimate_t estimate{};
     double limit = 0;       ///< SI; of a relative SLO the ratio
-    /// What this sample would have shown four times in five: a relative regression, of a share SLO
-    /// the share of misses.
+    /// What this sample would have shown four times in five: a relative regression, or the share of
+    /// misses where those are counted.
     double detectable = 0;
     int repeats = 0;        ///< or pairs, or stages of fresh traffic
+    detail::text unit{};    ///< "repeat", "pair" or "stage"
     long long requests = 0; ///< measured ones, all repeats
     detail::text method{};
     detail::text reason{};
-    detail::text advice{};  ///< a limit that would be decided more often, where this one will not be
+    detail::text advice{};  ///< a limit that would be decided more often, where this one is tight
     /// One line for a person.
     detail::text line() const;
     /// The arithmetic in full: enough to do it again by hand from records.jsonl.
@@ -1554,6 +1555,12 @@ inline double student_t_quantile(double p, double df) {
     double high = 2;
     while (student_t_cdf(high, df) < p && high < 1e15) high *= 2;
     return bisect(0, high, p, [&](double t) { return student_t_cdf(t, df); });
+}
+
+/// 95 % quantile of the chi-square distribution, within 3 % (Wilson and Hilferty 1931).
+inline double chi_square_95(double df) {
+    const double spread = 2 / (9 * df);
+    return df * std::pow(1 - spread + 1.6449 * std::sqrt(spread), 3);
 }
 
 /// One-sided Clopper-Pearson (1934) bounds of a share after k hits in n trials, each at error level
@@ -2648,6 +2655,7 @@ inline constexpr double prior_startup_sd = 0.10;
 inline constexpr double prior_df = 8;
 inline constexpr double noisy_sd = 0.05;
 inline constexpr int first_look = 2, last_look = 5;
+inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
 inline constexpr int first_pair_look = 4, last_pair_look = 8;
 inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
@@ -2736,7 +2744,10 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
         (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean_of(distances);
-    l.moderated = std::sqrt(measured_variance) <= std::max(noisy_sd, s0);
+    // Noisy is what a machine of that noise would show in one run of twenty at most.
+    const double quiet_sd = std::max(noisy_sd, s0);
+    l.moderated = own_df <= 0 ||
+                  measured_variance * own_df <= quiet_sd * quiet_sd * chi_square_95(own_df);
     l.df = l.moderated ? prior_df + own_df : own_df;
     l.sd = std::sqrt(l.moderated ? (prior_df * s0 * s0 + squares) / l.df : measured_variance);
     const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
@@ -2895,25 +2906,28 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
     const self_check_t check = self_check_of(m);
     if (is_hurt_by_lateness(s.what) || client_was_saturated(m, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    std::size_t completed = 0, too_short = 0, with = 0, without = 0;
-    for_each_repeat(m, [&](const repeat_data& d) {
-        too_short += static_cast<std::size_t>(d.short_outputs);
-        const metric_sample sample = sample_of(metric_id::tpot, d);
-        with += sample.values.size();
-        without += sample.without_value;
-    });
-    completed = with + without;
-    if (too_short * 20 > completed)
-        return printed("server: %zu of %zu completed requests brought fewer tokens than forced: it "
-                       "does not heed ignore_eos, or stops by itself",
-                       too_short, completed);
     const auto is_pace = [](metric_id id) {
         return id == metric_id::tpot || id == metric_id::decode_speed;
     };
-    if (concerns(s.what, is_pace) &&
-        (with == 0 || (!m.short_outputs_expected && without * 20 > completed)))
-        return printed("server: %zu of %zu completed requests have too few tokens for a tpot",
-                       without, completed);
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        const char* who = arm == &m.baseline ? "baseline server" : "server";
+        std::size_t too_short = 0, with = 0, without = 0;
+        for (const repeat_data& d : *arm) {
+            too_short += static_cast<std::size_t>(d.short_outputs);
+            const metric_sample sample = sample_of(metric_id::tpot, d);
+            with += sample.values.size();
+            without += sample.without_value;
+        }
+        if (arm->empty()) continue;
+        if (too_short * 20 > with + without)
+            return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
+                           "does not heed ignore_eos, or stops by itself",
+                           who, too_short, with + without);
+        if (concerns(s.what, is_pace) &&
+            (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
+            return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
+                           without, with + without);
+    }
     if (concerns(s.what, [](metric_id id) { return id == metric_id::itl; }) &&
         check.coalesced_share > 0.05 && check.cpu_share > 0.8)
         return printed("client: it was busy and read %.1f %% of the events together",
@@ -2949,10 +2963,10 @@ inline trend trend_of(const std::vector<double>& values) {
     return r;
 }
 
-/// How the load outgrew the server in one repeat, "" where that is not shown. In flight must have
-/// grown by a tenth of the arrivals, and by more than the random walk does that a server at exactly
-/// its capacity makes of this traffic (level 0.1 %); ttft must have grown with it. The time that the
-/// first answers took is left out: until then every load fills up.
+/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
+/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
+/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
+/// time that the first answers took is left out: until then every load fills up.
 inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
     std::vector<long long> ends;
     std::vector<std::size_t> order;
@@ -3030,6 +3044,8 @@ inline std::string listed(const std::vector<double>& values) {
 }
 
 // ---- counts: shares, and quantiles of fresh traffic
+
+inline constexpr const char* method_counts = "Clopper-Pearson on counts";
 
 /// "p_q(T) <= X" says that a share of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -3118,6 +3134,7 @@ inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::siz
     }
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
     std::sort(pooled.begin(), pooled.end());
+    const double value = nearest_rank(pooled, s.what.q);
     if (!s.at_most) std::reverse(pooled.begin(), pooled.end());
     // Worst values come last: with j of them beyond, the limit is the one before those.
     const auto with_beyond = [&](double j) {
@@ -3128,7 +3145,6 @@ inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::siz
     const double worst = s.at_most ? infinity : 0;
     const double would_pass = most < 0 ? worst : with_beyond(most);
     const double would_fail = with_beyond(fewest);
-    const double value = nearest_rank(pooled, s.at_most ? s.what.q : 1 - s.what.q);
     return s.at_most ? estimate_t{value, would_fail, would_pass}
                      : estimate_t{value, would_pass, would_fail};
 }
@@ -3140,6 +3156,7 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
     v.what = s;
     v.limit = s.bound;
     v.outcome = verdict::inconclusive;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
     const bool is_fresh = m.rule.traffic == fresh;
     const double pass_alpha = 1 - normal_cdf(m.rule.pass_z);
     const double fail_alpha = 1 - normal_cdf(m.rule.fail_z);
@@ -3166,7 +3183,7 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
         else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
         else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
         const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
-        v.detectable = fewest > n ? 1 : bisect(0, 1, 0.8, [&](double p) {
+        v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
             return incomplete_beta(fewest, n - fewest + 1, p);
         });
         v.arithmetic = printed(
@@ -3184,8 +3201,12 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
         else if (lower > c.allowed) v.outcome = verdict::fail;
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    v.method = "Clopper-Pearson on counts";
+    v.method = method_counts;
     v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    if (v.repeats == 0) {
+        v.outcome = verdict::invalid;
+        v.reason = "no measured request has a value of " + str(s.what.name);
+    }
     return v;
 }
 
@@ -3195,11 +3216,12 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
 inline std::string limit_to_write(const slo& s, double value) {
     // Two digits, rounded to the easy side.
     const double step = std::pow(10, std::floor(std::log10(value)) - 1);
-    const double round = s.at_most ? std::ceil(value / step) * step : std::floor(value / step) * step;
+    const auto rounded = [&](double unit) {
+        return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
+    };
     return std::string(s.at_most ? "<= " : ">= ") +
-           (s.factor > 0 ? printed("%.2f * baseline", s.at_most ? std::ceil(value * 100) / 100
-                                                                : std::floor(value * 100) / 100)
-                         : limit_text(s.what.metric, round));
+           (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+                         : limit_text(s.what.metric, rounded(step)));
 }
 
 /// What the last look decided, as the reader's numbers and inputs.
@@ -3210,15 +3232,17 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
     const double reach = l.pass_t * l.se;
     v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
     v.detectable = l.detectable;
+    v.advice = text();
     const double more = l.df + std::max(0.0, rule.most - repeats);
     const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
     const double last_se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
     const double t = student_t_quantile(normal_cdf(rule.pass_z), more);
     if (-l.mean < (t + four_in_five) * last_se && l.mean < 0)
-        v.advice = printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
-                           -std::expm1(l.mean) * 100, l.sd * 100) +
-                   limit_to_write(v.what, v.estimate.value * std::exp(sign * (t + 1.645) * last_se)) +
-                   " would seldom be";
+        v.advice =
+            printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
+                    -std::expm1(l.mean) * 100, l.sd * 100) +
+            limit_to_write(v.what, v.estimate.value * std::exp(sign * (t + 1.645) * last_se)) +
+            " would seldom be";
     v.arithmetic = str(v.arithmetic) + printed(
         "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
         "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
@@ -3233,9 +3257,13 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         v.inputs.push_back({name, {value}});
 }
 
+/// Under which a calibration is kept: the ratio to a baseline has a noise of its own.
+inline std::string noise_name(const slo& s) {
+    return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
+}
 inline double prior_sd_of(const measurement& m, const slo& s) {
     if (s.what.metric == metric_id::startup_time) return prior_startup_sd;
-    const auto at = m.noise.find(str(s.what.name));
+    const auto at = m.noise.find(noise_name(s));
     return std::max(prior_sd, at == m.noise.end() ? 0 : at->second);
 }
 
@@ -3253,6 +3281,9 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
     const bool paired = relative && m.has_live_baseline();
     const auto first = static_cast<std::size_t>(
         startup ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
+
+    const auto fails_from =
+        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, m.rule.most));
 
     double base_log = 0;
     stored_side other;
@@ -3309,6 +3340,11 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
         } else {
             last = look_at(distances, s0, m.rule, other);
             if (values.size() >= first) v.outcome = last.outcome;
+            v.reason = text();
+            if (v.outcome == verdict::fail && values.size() < fails_from) {
+                v.outcome = verdict::inconclusive;
+                v.reason = "two repeats are too few to fail";
+            }
             // What two days differ by is no regression.
             if (v.outcome == verdict::fail && other.repeats > 0 &&
                 std::fabs(std::exp(sign * last.mean) * v.limit - 1) < 2 * other.day_sd)
@@ -3343,7 +3379,7 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
     }
     tell_look(v, last, m.rule, static_cast<double>(distances.size()), other);
     if (!last.moderated)
-        v.reason = printed("the repeats spread by %.0f %%, more than a quiet machine's %.0f %%",
+        v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
                            last.sd * 100, noisy_sd * 100);
     return v;
 }
@@ -3395,12 +3431,16 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
 
 /// What the numbers alone say of one SLO.
 inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_the_end = false) {
-    if (is_share(s.what.metric)) return judge_counts(m, s, to_the_end);
-    if (m.rule.traffic == fresh && s.what.metric != metric_id::startup_time) {
-        if (s.what.kind == statistic_kind::percentile) return judge_counts(m, s, to_the_end);
-        if (s.what.kind == statistic_kind::mean) return judge_fresh_mean(m, s, to_the_end);
-    }
-    return judge_values(m, s, to_the_end);
+    const bool is_fresh = m.rule.traffic == fresh && s.what.metric != metric_id::startup_time;
+    const bool counts = is_share(s.what.metric) ||
+                        (is_fresh && s.what.kind == statistic_kind::percentile);
+    const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
+    slo_verdict v = counts ? judge_counts(m, s, to_the_end)
+                    : mean ? judge_fresh_mean(m, s, to_the_end)
+                           : judge_values(m, s, to_the_end);
+    const bool in_pairs = s.factor > 0 && m.has_live_baseline();
+    v.unit = m.rule.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
+    return v;
 }
 
 /// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
@@ -3434,8 +3474,11 @@ inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false
         v.outcome = verdict::pass;
         v.reason = "not shown to be exceeded";
     }
-    if (v.outcome == verdict::inconclusive && v.reason.empty()) {
-        v.reason = m.stopped.empty() ? "too close to call" : m.stopped;
+    if (v.outcome == verdict::inconclusive && !m.stopped.empty()) {
+        v.reason = m.stopped + (v.reason.empty() ? "" : "; " + str(v.reason));
+        v.advice = text();
+    } else if (v.outcome == verdict::inconclusive && v.reason.empty()) {
+        v.reason = "too close to call";
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
         if (v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
@@ -3472,7 +3515,8 @@ inline std::vector<slo_verdict> judge_all(const measurement& m) {
     const auto blocking = left;
     for (;;) {
         stricter.rule.fail_level = m.rule.fail_level / static_cast<double>(std::max(1l, left));
-        stricter.rule.fail_z = pocock_constant(m.rule.looks, stricter.rule.fail_level);
+        stricter.rule.fail_z = std::max(
+            m.rule.fail_z, pocock_constant(m.rule.looks, stricter.rule.fail_level));
         std::vector<slo_verdict> out = judge_each(stricter);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < m.slos.size(); ++i)
@@ -3494,7 +3538,7 @@ struct calibrated {
     double headroom_sd = not_a_number;                  // distance to the limit in such sd
     std::string suggestion{};
 };
-/// The repeats taken as they are: nothing is judged. Shares have no such noise, their counts say it.
+/// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
 inline std::vector<calibrated> calibration_of(const measurement& m) {
     std::vector<calibrated> rows;
     for (const slo& s : m.slos) {
@@ -3504,10 +3548,16 @@ inline std::vector<calibrated> calibration_of(const measurement& m) {
         if (is_share(s.what.metric)) continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
-        const bool paired = s.factor > 0;
+        const bool paired = s.factor > 0 && m.has_live_baseline();
+        double base_log = 0;
+        if (const auto at = m.stored.values.find(str(s.what.name));
+            s.factor > 0 && at != m.stored.values.end()) {
+            for (const double v : at->second) base_log += std::log(v);
+            base_log /= static_cast<double>(at->second.size());
+        }
         for (std::size_t i = 0; i < m.candidate.size() && (!paired || i < m.baseline.size()); ++i)
             logs.push_back(std::log(evaluate(s.what, m.candidate[i])) -
-                           (paired ? std::log(evaluate(s.what, m.baseline[i])) : 0));
+                           (paired ? std::log(evaluate(s.what, m.baseline[i])) : base_log));
         if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
         calibrated& row = rows.back();
         row.estimate = std::exp(mean_of(logs));
@@ -3546,12 +3596,13 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     if (!std::isnan(room) && !is_share(metric))
         line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
                         room >= 0 ? "inside" : "outside");
+    const bool stages = str(v.unit) == "stage";
     if (v.repeats > 0)
-        line += printed(", %d %s%s x %lld requests", v.repeats,
-                        v.what.factor > 0 ? "pair" : "repeat", v.repeats == 1 ? "" : "s",
-                        v.requests / v.repeats);
+        line += printed(", %d %s%s %s %lld requests", v.repeats, v.unit.c_str(),
+                        v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
+                        stages ? v.requests : v.requests / v.repeats);
     if (!v.method.empty()) line += ", " + str(v.method);
-    if (v.detectable > 0 && is_share(metric))
+    if (v.detectable > 0 && str(v.method) == method_counts)
         line += printed(", shows misses from %.2g %%", v.detectable * 100);
     else if (v.detectable > 0)
         line += printed(", shows a miss from %.2g %%", v.detectable * 100);
@@ -3952,8 +4003,13 @@ inline void check_slo(const slo& s, const plan& p) {
         require(!is_throughput(w.metric) && w.metric != metric_id::itl &&
                     (is_percentile || w.kind == statistic_kind::mean),
                 why + str(w.name) + " is judged on replayed traffic only");
+        // A pass must be possible at 95 %, and at the last look at its own level.
+        const double all_stages = p.most_repeats == last_stage ? 4 : p.most_repeats;
+        const double last_level = 1 - normal_cdf(p.rule.pass_z);
         const auto needed = static_cast<long long>(std::ceil(
-            is_percentile ? std::log(p.rule.pass_level) / std::log(1 - tail) - 1e-9 : 40));
+            is_percentile ? std::min(std::log(0.05), std::log(last_level) / all_stages) /
+                                    std::log(1 - tail) - 1e-9
+                          : 40));
         require(n == 0 || n >= needed,
                 why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
                               w.name.c_str(), needed, n));
@@ -4026,6 +4082,25 @@ inline void plan_workload(plan& p, const scenario& s) {
         length_text(p.output_tokens) + " tokens" +
         (p.shared_prefix.a > 0 ? ", shared prefix " + length_text(p.shared_prefix) + " tokens"
                                : "");
+}
+
+/// How long one repeat is.
+inline std::string extent_text(const plan& p) {
+    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
+    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
+    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                               : printed(" after %lld to warm up", p.warmup_requests));
+}
+/// What every request says beside its prompt.
+inline std::string options_text(const plan& p) {
+    std::string t = p.forces_length ? "ignore_eos" : "";
+    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
+    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
+    if (!p.common.system_prompt.empty())
+        add("system prompt " + printable(p.common.system_prompt, 200));
+    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    return t;
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
@@ -4388,7 +4463,8 @@ inline std::string plan_text(const plan& p) {
            printed(", seed %llu", static_cast<unsigned long long>(p.seed));
 }
 inline std::string repeats_text(const plan& p) {
-    const char* unit = p.has_baseline ? "pairs" : "repeats";
+    const bool stages = p.rule.traffic == fresh;
+    const char* unit = stages ? "stages of fresh traffic" : p.has_baseline ? "pairs" : "repeats";
     if (p.slos.empty() || p.first_repeats == p.most_repeats)
         return printed("%d %s", p.most_repeats, unit);
     return printed("%d to %d %s", p.first_repeats, p.most_repeats, unit);
@@ -4402,9 +4478,10 @@ inline std::string target_text(const target_facts& t) {
 inline std::string calibration_text(const gate_report& g) {
     std::size_t width = 0;
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
-                              g.measured.candidate.size(), g.what.has_baseline ? "pairs" : "repeats",
-                              static_cast<int>(width), "", "estimate", "noise sd", "headroom / sd",
+                              g.measured.candidate.size(), unit, static_cast<int>(width), "",
+                              "estimate", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
         out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
@@ -4516,7 +4593,7 @@ inline std::string calibration_json(const std::vector<gate_report>& gates) {
         j.key("slos").open('[');
         for (const calibrated& c : g.calibration) {
             j.open('{').field("slo", c.what.text().c_str());
-            j.field("statistic", c.what.what.name.c_str()).field("estimate", c.estimate);
+            j.field("statistic", noise_name(c.what)).field("estimate", c.estimate);
             j.field("sd", c.sd).field("headroom_sd", c.headroom_sd);
             j.field("suggestion", c.suggestion).close();
         }
@@ -4639,6 +4716,7 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("pass_z", m.rule.pass_z)
         .field("fail_z", m.rule.fail_z)
         .field("holm", m.rule.holm)
+        .field("paired", g.what.has_baseline)
         .field("arrival_cv2", m.arrival_cv2)
         .field("short_outputs_expected", m.short_outputs_expected)
         .field("spin", m.spins)
@@ -4705,10 +4783,12 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.field("workload", g.what.workload_text)
             .field("warmup_requests", g.what.warmup_requests)
             .field("warmup_s", g.what.warmup_s);
+        j.field("extent", extent_text(g.what)).field("options", options_text(g.what));
         j.field("requests", g.what.requests)
             .field("duration_s", g.what.duration_s)
             .field("repeats_planned", repeats_text(g.what));
         j.field("seed", static_cast<long long>(g.what.seed))
+            .field("seed_text", std::to_string(g.what.seed))
             .field("trace_hash", trace_hash(g.what))
             .close();
         j.key("slos").open('[');
@@ -4974,7 +5054,8 @@ inline std::string summary_md(const std::vector<gate_report>& gates) {
 
 /// One gate of a result.json; the repeats have no records yet.
 struct stored_gate {
-    std::string name{}, model{}, workload{}, arrivals{}, trace_hash{}, definitions{};
+    std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
+    std::string trace_hash{}, definitions{};
     plan what{};  // as far as SLOs are checked against it
     measurement measured{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
@@ -5059,6 +5140,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         m.stored.values = lists_of(member(*stored, "statistics"));
     }
     g.what.rule = m.rule;
+    g.what.most_repeats = m.rule.most;
+    g.what.has_baseline = true_member(v, "paired");
     g.what.requests = count_member(v, "expected_requests");
     g.what.has_stored_baseline = !m.stored.file.empty();
 }
@@ -5094,10 +5177,16 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     stored_gate g;
     g.name = string_member(*found, "name");
     g.definitions = string_member(root, "definitions");
-    if (const picojson::value* t = member(*found, "target")) g.model = string_member(*t, "model");
+    if (const picojson::value* t = member(*found, "target")) {
+        g.model = string_member(*t, "model");
+        g.api = string_member(*t, "api");
+    }
     if (const picojson::value* s = member(*found, "scenario")) {
         g.workload = string_member(*s, "workload");
         g.arrivals = string_member(*s, "arrivals");
+        g.extent = string_member(*s, "extent");
+        g.options = string_member(*s, "options");
+        g.seed = string_member(*s, "seed_text");
         g.trace_hash = string_member(*s, "trace_hash");
         const std::string kind = string_member(*s, "arrival_kind");
         for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
@@ -5121,22 +5210,25 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
                 g.statistics[statistic].push_back(v.is<double>() ? v.get<double>() : not_a_number);
         }
     }
-    g.what.has_baseline = !g.measured.baseline.empty();
     return g;
 }
 
-/// Throws std::invalid_argument where the stored run was of another kind. `what` is planned, `model`
-/// what its server serves.
+/// Throws std::invalid_argument where the stored run was of another kind. `what` is planned,
+/// `target` answers.
 inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
-                             const std::string& model) {
+                             const target_facts& target) {
     const auto same = [&](const char* field, const std::string& was, const std::string& is) {
         require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
                                field + " is \"" + was + "\" and this gate's is \"" + is + "\"");
     };
     same("definitions version", old.definitions, definitions_version);
-    same("model", old.model, model);
+    same("model", old.model, target.model);
+    same("api", old.api, target.api);
     same("arrivals", old.arrivals, arrival_text(what.arrivals));
     same("workload", old.workload, what.workload_text);
+    same("extent", old.extent, extent_text(what));
+    same("options", old.options, options_text(what));
+    same("seed", old.seed, std::to_string(what.seed));
     same("trace hash", old.trace_hash, trace_hash(what));
     for (const slo& s : what.slos) {
         if (s.factor == 0) continue;
@@ -5283,7 +5375,10 @@ inline std::string environment(const char* name) {
 }
 inline bool environment_says_yes(const char* name) {
     const std::string v = environment(name);
-    return v == "1" || v == "true" || v == "yes" || v == "on";
+    const bool no = v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
+    const bool yes = v == "1" || v == "true" || v == "yes" || v == "on";
+    require(yes || no, std::string(name) + " is \"" + printable(v, 40) + "\": it must be 1 or 0");
+    return yes;
 }
 inline std::string report_directory() {
     const std::string d = environment("LLMBENCH_REPORT_DIR");
@@ -6707,8 +6802,9 @@ public:
         check_api();
     }
 
-    void bring_up() {
-        if (facts_.kind == "process") start_process();
+    /// `at_most_s`: however long a process may take to be ready by its own account.
+    void bring_up(double at_most_s = infinity) {
+        if (facts_.kind == "process") start_process(at_most_s);
         if (facts_.kind == "simulated") {
             host_ = std::make_unique<simulated_host>(engine_);
             endpoint_.url = host_->url();
@@ -6794,7 +6890,8 @@ private:
         require(is_header_safe(key), "the API key in " + variable + " holds a line break");
         return key;
     }
-    void start_process() {
+    void start_process(double at_most_s) {
+        const double ready_within_s = std::min(process_.ready_within.seconds(), at_most_s);
         const std::string directory = report_directory();
         std::error_code ignored;
         std::filesystem::create_directories(directory, ignored);
@@ -6820,14 +6917,14 @@ private:
             };
             if (const std::string how = process_running_->how_it_ended(); !how.empty())
                 throw give_up(how + " before it was ready");
-            if (waited > process_.ready_within.seconds())
+            if (waited > ready_within_s)
                 throw give_up(
-                    "was not ready within " + time_text(process_.ready_within.seconds()) + " (" +
+                    "was not ready within " + time_text(ready_within_s) + " (" +
                     ready + " answered: " +
                     (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
                     ")");
             if (interrupted.load()) throw give_up("was interrupted while starting");
-            last = blocking_get(url, ready, "", std::min(2.0, process_.ready_within.seconds()));
+            last = blocking_get(url, ready, "", std::min(2.0, ready_within_s));
             if (last.status == 200) break;
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
@@ -7114,7 +7211,8 @@ public:
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
         write_file(path, result_json({g}, environment_, {}, g.exit_class));
     }
-    bool only_asked = false;  // doctest was asked a question and ran nothing
+    bool tells_exit_code = false;  // main() is ours
+    bool only_asked = false;       // doctest was asked a question and ran nothing
 
 private:
     session() : environment_(environment_now()) {}
@@ -7174,8 +7272,11 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
                            const std::string& expression, const slo_verdict& v) {
     const bool undecided_fails =
         v.outcome == verdict::inconclusive && inconclusive_policy() == inconclusive_means::fail;
-    const bool failed =
-        v.outcome == verdict::fail || v.outcome == verdict::invalid || undecided_fails;
+    // Missing data is never green: our own main says so by its exit code, others hear it here.
+    const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
+                         !session::of_this_program().tells_exit_code;
+    const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
+                        undecided_fails || no_data;
     assertion(severity, file, line, expression, failed, verdict_line(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
@@ -7215,12 +7316,15 @@ inline std::string announcement(const gate_report& g) {
     const double arms = g.what.has_baseline ? 2 : 1;
     std::string t =
         "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
-    if (g.what.has_baseline) t += "; baseline " + target_text(g.baseline);
+    if (!g.baseline.kind.empty()) t += "; baseline " + target_text(g.baseline);
     t += "; " + repeats_text(g.what);
     if (seconds > 0) {
-        const double least =
-            arms * seconds * (g.what.slos.empty() ? g.what.most_repeats : g.what.first_repeats);
-        const double most = arms * seconds * g.what.most_repeats;
+        const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
+            const bool doubled = g.what.rule.traffic == fresh && repeats == last_stage;
+            return arms * seconds * (repeats + doubled);
+        };
+        const double most = lasting(g.what.most_repeats);
+        const double least = g.what.slos.empty() ? most : lasting(g.what.first_repeats);
         t += least < most ? printed(", about %.0f to %.0f s", least, most)
                           : printed(", about %.0f s", most);
     }
@@ -7239,6 +7343,12 @@ inline run_mode mode_of(const plan& p) {
     run_mode mode;
     mode.calibrate = environment_number("LLMBENCH_CALIBRATE", 3, 100);
     mode.write_baseline = environment_says_yes("LLMBENCH_WRITE_BASELINE") && p.has_stored_baseline;
+    require(mode.calibrate == 0 || !mode.write_baseline,
+            "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the other");
+    require(mode.calibrate == 0 || p.rule.traffic == replayed,
+            "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
+            "of the same traffic");
+    environment_says_yes("LLMBENCH_SKIP_WITHOUT_SERVER");
     mode.deadline = deadline_ns();
     if (const std::string file = environment("LLMBENCH_CALIBRATION"); !file.empty())
         mode.noise = read_calibration(file_content(file, "LLMBENCH_CALIBRATION"), file, p.name);
@@ -7254,6 +7364,17 @@ inline void read_length_files(plan& p) {
         p.output_values = read_numbers(str(p.output_tokens.file), "workload.output_tokens");
 }
 
+/// A file that cannot be written is told of before the load, not after it.
+inline void check_writable(const std::string& file) {
+    const std::filesystem::path path = file;
+    std::error_code ignored;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+    const std::filesystem::path draft = file + ".tmp";
+    const bool writable = static_cast<bool>(std::ofstream(draft));
+    std::filesystem::remove(draft, ignored);
+    require(writable, "baseline is stored(\"" + file + "\"): the file cannot be written");
+}
+
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
@@ -7267,30 +7388,38 @@ public:
         : g_(g), p_(g.what), mode_(mode), candidate_(s.target, run_arm::candidate) {
         if (p_.has_baseline)
             baseline_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
-        if (p_.has_stored_baseline && mode.judges()) {
-            const std::string file = str(p_.stored.file), what = "baseline is stored(...)";
+        if (mode.write_baseline) check_writable(str(p_.stored.file));
+        else if (p_.has_stored_baseline) {
+            const std::string file = str(p_.stored.file);
             old_ = read_stored_gate(
-                file_content(file, what + "; LLMBENCH_WRITE_BASELINE=1 writes it"), file, p_.name);
+                file_content(file, "baseline is stored(\"" + file +
+                                       "\"), which LLMBENCH_WRITE_BASELINE=1 would write"),
+                file, p_.name);
         }
     }
-    void bring_up() {
-        candidate_.bring_up();
+    /// False where there is no time for a single repeat.
+    bool bring_up() {
+        if (is_out_of_time(0)) { tell_stop(0); return false; }
+        const double left_s = static_cast<double>(mode_.deadline - now_ns()) * 1e-9;
+        const double wait_s = mode_.deadline > 0 ? left_s : infinity;
+        candidate_.bring_up(wait_s);
         g_.target = candidate_.facts();
-        if (baseline_) baseline_->bring_up();
+        if (baseline_) baseline_->bring_up(wait_s);
         if (baseline_) g_.baseline = baseline_->facts();
-        if (!p_.has_stored_baseline) return;
+        if (!p_.has_stored_baseline) return true;
         g_.baseline.kind = "stored";
         g_.baseline.url = str(p_.stored.file);
-        if (!mode_.judges()) return;
-        check_comparable(old_, str(p_.stored.file), p_, g_.target.model);
+        if (mode_.write_baseline) return true;
+        check_comparable(old_, str(p_.stored.file), p_, g_.target);
         g_.measured.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics};
+        return true;
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said.
     void measure() {
         for (int repeat = 0; repeat < p_.most_repeats; ++repeat) {
             const long long began = now_ns();
-            if (is_out_of_time(began)) return tell_stop(repeat);
+            if (is_out_of_time(repeat)) return tell_stop(repeat);
             const bool whole = measure_once(repeat);
             if (!whole) return tell_stop(repeat);
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
@@ -7303,32 +7432,34 @@ public:
 
 private:
     /// Whether the next repeat would not be over in time.
-    bool is_out_of_time(long long now) const {
+    bool is_out_of_time(int repeat) const {
+        const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
         const double arms = baseline_ ? 2 : 1;
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
-        return mode_.deadline > 0 && now + needed > mode_.deadline;
+        return mode_.deadline > 0 && now_ns() + needed * (doubled ? 2 : 1) > mode_.deadline;
     }
     void tell_stop(int repeats) {
         g_.measured.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %s", time_budget_s(),
-                    repeats, p_.most_repeats, baseline_ ? "pairs" : "repeats");
+                    repeats, p_.most_repeats,
+                    p_.rule.traffic == fresh ? "stages" : baseline_ ? "pairs" : "repeats");
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
     bool measure_once(int repeat) {
         const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, repeat);
-        if (baseline_first) repeat_on(*baseline_, run_arm::baseline, repeat);
-        repeat_on(candidate_, run_arm::candidate, repeat);
-        if (baseline_ && !baseline_first) repeat_on(*baseline_, run_arm::baseline, repeat);
         bool whole = true;
-        for (auto* arm : {&g_.measured.candidate, &g_.measured.baseline})
-            whole = whole && (arm->empty() || !arm->back().cut_short);
+        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, repeat);
+        if (whole) whole = repeat_on(candidate_, run_arm::candidate, repeat);
+        if (whole && baseline_ && !baseline_first)
+            whole = repeat_on(*baseline_, run_arm::baseline, repeat);
         if (!whole)
             for (auto* arm : {&g_.measured.candidate, &g_.measured.baseline})
-                if (!arm->empty()) arm->pop_back();
+                if (!arm->empty() && arm->back().index == repeat) arm->pop_back();
         return whole;
     }
-    void repeat_on(live_target& target, run_arm arm, int repeat) {
+    /// False where the time ended in its middle.
+    bool repeat_on(live_target& target, run_arm arm, int repeat) {
         session& all = session::of_this_program();
         if (repeat > 0) {
             if (target.restarts()) target.restart();
@@ -7341,6 +7472,7 @@ private:
         into.push_back(run_repeat(is_fresh ? stage_of(p_, repeat) : p_, target, arm, repeat,
                                   all.number_of_gates(), mode_.deadline));
         all.keep(into.back(), p_.name);
+        return !into.back().cut_short;
     }
 
     gate_report& g_;
@@ -7355,7 +7487,8 @@ private:
 /// What is left where nothing was to be judged.
 inline void mark_skipped(gate_report& g, bool relative_only, const std::string& why) {
     for (slo_verdict& v : g.verdicts) {
-        if (v.outcome == verdict::invalid || (relative_only && v.what.factor == 0)) continue;
+        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        if (!concerned) continue;
         v.outcome = verdict::skipped;
         v.reason = why;
         v.advice = text();
@@ -7371,6 +7504,7 @@ inline void measure(gate_report& g, const scenario& s) {
     read_length_files(p);
     const run_mode mode = mode_of(p);
     if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
+    if (!mode.judges()) p.first_repeats = p.most_repeats;
     g.what = p;
     measurement& m = g.measured;
     m.slos = p.slos;
@@ -7383,9 +7517,10 @@ inline void measure(gate_report& g, const scenario& s) {
                                p.output_tokens.a <= 1;
     gate_run run(g, s, mode);
     const interrupt_guard signals;
-    run.bring_up();
-    say(announcement(g));
-    run.measure();
+    if (run.bring_up()) {
+        say(announcement(g));
+        run.measure();
+    }
     g.self_check = self_check_of(m);
     if (!p.slos.empty()) g.verdicts = judge_all(m);
     if (mode.calibrate > 0) {
@@ -7395,9 +7530,11 @@ inline void measure(gate_report& g, const scenario& s) {
         const bool sound = gate_invalid_reason(m).empty() && g.self_check.ok && m.stopped.empty() &&
                            over_saturation_reason(m).empty();
         const std::string file = str(p.stored.file);
-        mark_skipped(g, true,
-                     sound ? "written to " + file + " as a baseline, not compared"
-                           : "the run is no sound baseline, " + file + " was not written");
+        if (sound) mark_skipped(g, true, "written to " + file + " as a baseline, not compared");
+        else
+            for (slo_verdict& v : g.verdicts)
+                if (v.what.factor > 0)
+                    v.reason = "the run is no sound baseline, " + file + " was not written";
         if (sound) session::of_this_program().write_baseline(g, file);
     }
     g.exit_class = exit_class_of(g.verdicts, inconclusive_policy());
@@ -7666,8 +7803,13 @@ const char* to_string(verdict v) {
 
 detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
 detail::text slo_verdict::explain() const {
-    return detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
-           detail::str(arithmetic);
+    std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
+                    detail::str(arithmetic);
+    for (const named_values& n : inputs) {
+        t += "\n  " + detail::str(n.name) + " =";
+        for (const double v : n.values) t += " " + detail::json_number(v);
+    }
+    return t;
 }
 
 slo_verdict judge(const result& r, const slo& s) {
@@ -7688,7 +7830,7 @@ slo_verdict judge(const result& r, const slo& s) {
 namespace detail {
 /// Puts the records of one gate into its repeats; the line of each is where its gaps are listed.
 inline void read_records(stored_gate& g, const std::string& file,
-                         const std::vector<long long>& offsets, const std::string& events) {
+                         const std::vector<std::size_t>& offsets, const std::string& events) {
     std::ifstream in(file, std::ios::binary);
     require(static_cast<bool>(in), "records_file: " + file + " cannot be read");
     std::string line, gate;
@@ -7706,11 +7848,10 @@ inline void read_records(stored_gate& g, const std::string& file,
         if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
         at->gap_offsets.push_back(at->gaps.size());
         for (std::size_t k = 0; k < gap_count(r); ++k) {
-            const auto from = (number < offsets.size() ? offsets[number] : 0) + 4 * static_cast<long long>(k);
+            const std::size_t from = number < offsets.size() ? offsets[number] + 4 * k : 0;
             std::uint32_t gap = 0;
-            if (from >= 0 && from + 4 <= static_cast<long long>(events.size()))
-                for (int b = 3; b >= 0; --b)
-                    gap = gap << 8 | static_cast<unsigned char>(events[static_cast<std::size_t>(from + b)]);
+            for (std::size_t b = 4; b-- > 0 && from + 4 <= events.size();)
+                gap = gap << 8 | static_cast<unsigned char>(events[from + b]);
             at->gaps.push_back(gap);
         }
         at->records.push_back(std::move(r));
@@ -7751,11 +7892,11 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
     picojson::value root;
     parse_json(json, root);
     const picojson::value* index = member(root, "events");
-    std::vector<long long> offsets;
+    std::vector<std::size_t> offsets;
     std::string problem = index ? "" : result_file + " has no index of the events", events;
     if (index) {
         for (const picojson::value& o : array_member(*index, "offsets"))
-            offsets.push_back(o.is<double>() ? static_cast<long long>(o.get<double>()) : -1);
+            offsets.push_back(o.is<double>() ? static_cast<std::size_t>(o.get<double>()) : 0);
         events = read_events((records.parent_path() / "events.bin").string(), *index, problem);
     }
     read_records(g, records.string(), offsets, events);
@@ -7809,8 +7950,9 @@ result gate(const scenario& s, const char* file, int line) {
 /// doctest decides between red and green; the exit code says which red.
 int main(int argc, char** argv) {
     doctest::Context context(argc, argv);
-    const int result = context.run();
     auto& session = llmbench::detail::session::of_this_program();
+    session.tells_exit_code = true;
+    const int result = context.run();
     session.write_reports();
     if (session.only_asked) return result;
     if (session.number_of_gates() == 0) {
