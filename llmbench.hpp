@@ -4216,7 +4216,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
 /// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
 inline plan stage_of(const plan& p, int stage) {
     plan q = p;
-    q.seed = stage == 0 ? p.seed : mixed(p.seed + static_cast<std::uint64_t>(stage));
+    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     if (stage + 1 == last_stage) {
         q.requests *= 2;
         q.duration_s *= 2;
@@ -5049,6 +5049,93 @@ inline std::string summary_md(const std::vector<gate_report>& gates) {
            out;
 }
 
+/// GitHub's workflow commands: %, line ends and in properties ":" and "," are told in hexadecimal.
+inline std::string workflow_escaped(std::string_view s, bool property) {
+    std::string out;
+    for (const char c : s) {
+        const bool special = c == '%' || c == '\r' || c == '\n' ||
+                             (property && (c == ':' || c == ','));
+        out += special ? printed("%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)))
+                       : std::string(1, c);
+    }
+    return out;
+}
+
+/// Annotations at the lines of the gates, worst first. GitHub shows ten of a kind for a step, so
+/// nine are told and the rest is counted. `workspace` is cut off the names of the files.
+inline std::string github_annotations(const std::vector<gate_report>& gates,
+                                      const std::string& workspace) {
+    struct note { int rank; std::string text; };
+    std::vector<note> notes;
+    const auto add = [&](int rank, const char* level, std::string file, int line,
+                         const std::string& title, const std::string& message) {
+        if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
+            file.erase(0, workspace.size() + 1);
+        notes.push_back({rank, printed("::%s file=%s,line=%d,title=%s::%s\n", level,
+                                       workflow_escaped(file, true).c_str(), line,
+                                       workflow_escaped(title, true).c_str(),
+                                       workflow_escaped(message, false).c_str())});
+    };
+    for (const gate_report& g : gates) {
+        if (!g.refusal.empty() && g.exit_class != 77)
+            add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
+        for (const slo_verdict& v : g.verdicts) {
+            if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
+            if (v.outcome == verdict::skipped) continue;
+            const bool red = v.outcome != verdict::inconclusive && !v.what.is_advisory;
+            const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
+            // The guard on errors was not written by anybody: it stands at its gate.
+            const bool written = v.what.at.line > 0;
+            add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
+                written ? v.what.at.line : g.what.line, g.what.name, verdict_line(v));
+        }
+    }
+    std::stable_sort(notes.begin(), notes.end(),
+                     [](const note& a, const note& b) { return a.rank < b.rank; });
+    std::string out;
+    for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
+    if (notes.size() > 9)
+        out += printed("::warning title=llmbench::%zu more, see the step summary\n",
+                       notes.size() - 9);
+    return out;
+}
+
+/// OpenMetrics text (version 1.0), for GitLab's metrics report among others. SI units.
+inline std::string open_metrics(const std::vector<gate_report>& gates) {
+    const auto label = [](const std::string& s) {
+        std::string out;
+        for (const char c : printable(s, s.size() * 4 + 4))
+            out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+        return out;
+    };
+    const auto number = [](double v) {
+        return std::isnan(v) ? std::string("NaN")
+               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
+    };
+    std::string estimates, limits, metrics;
+    for (const gate_report& g : gates) {
+        if (g.measured.candidate.empty()) continue;
+        const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
+        for (const slo_verdict& v : g.verdicts) {
+            const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
+            estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
+            limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
+        }
+        for (const metric_id id : table_metrics) {
+            const metric_row r = metric_row_of(id, g.measured.candidate);
+            for (const auto& [name, value] :
+                 {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
+                  std::pair{"p99", r.p99}, std::pair{"max", r.max}})
+                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(id) +
+                           "\",statistic=\"" + name + "\"} " + number(value) + "\n";
+        }
+    }
+    return "# TYPE llmbench_slo_estimate gauge\n" + estimates +
+           "# TYPE llmbench_slo_limit gauge\n" + limits +
+           "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
+           metrics + "# EOF\n";
+}
+
 // ===== [P13] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
@@ -5160,7 +5247,8 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     const picojson::array& gates = array_member(root, "gates");
     for (const picojson::value& g : gates) {
         names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
-        if (string_member(g, "name") == name || (gates.size() == 1 && name.empty())) {
+        const bool measured = string_member(g, "refusal").empty();
+        if (measured && (string_member(g, "name") == name || (gates.size() == 1 && name.empty()))) {
             ++matches;
             found = &g;
             repeats_before = repeats_seen;
@@ -5169,10 +5257,11 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             if (const picojson::value* a = member(g, arm))
                 repeats_seen += array_member(*a, "repeats").size();
     }
-    require(matches == 1, file + (matches == 0 ? " has no gate" : " has more than one gate") +
-                              " \"" + name + "\": it has " + (names.empty() ? "none" : names));
-    require(string_member(*found, "refusal").empty() && member(*found, "judging") != nullptr,
-            file + ": the gate \"" + string_member(*found, "name") + "\" was not measured");
+    require(matches < 2, file + " has more than one measured gate \"" + name +
+                             "\": only gates with names of their own can be read again");
+    require(matches == 1, file + " has no measured gate \"" + name + "\": it has " +
+                              (names.empty() ? "none" : names));
+    require(member(*found, "judging") != nullptr, file + " does not say how it was judged");
 
     stored_gate g;
     g.name = string_member(*found, "name");
@@ -7028,24 +7117,28 @@ inline bool brought_too_little(const plan& p, const finished_request& f) {
            f.what.output_tokens < least;
 }
 
+/// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
 inline void note_rates(const plan& p, repeat_data& d) {
-    std::vector<long long> planned_at, sent_at;
+    std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
-            planned_at.push_back(r.scheduled_ns);
-            sent_at.push_back(r.dispatched_ns);
+            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window_from_ns) * 1e-9);
         }
     if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
         p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
         return;
-    const auto span = [](const std::vector<long long>& at) {
-        const auto [first, last] = std::minmax_element(at.begin(), at.end());
-        return static_cast<double>(*last - *first) * 1e-9;
-    };
-    const double n = static_cast<double>(planned_at.size());
+    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
+    double both = 0, squares = 0;
+    for (std::size_t i = 0; i < sent_at.size(); ++i) {
+        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
+        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
+    }
+    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
     const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp;
-    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(span(planned_at), 1e-9);
-    d.achieved_rate = d.asked_rate * span(planned_at) / std::max(span(sent_at), 1e-9);
+    const double n = static_cast<double>(sent_at.size());
+    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(*last - *first, 1e-9);
+    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
 
 /// One repeat of one arm.
@@ -7146,7 +7239,7 @@ class session {
 public:
     static session& of_this_program() {
         static session* const s = [] {
-            std::atexit([] { of_this_program().write_reports(); });
+            std::atexit([] { of_this_program().finish(); });
             return new session;  // outlives every static object
         }();
         return *s;
@@ -7195,6 +7288,7 @@ public:
             write_file(dir / "result.json", result_json(gates, environment_, index_, exit_code()));
             write_file(dir / "junit.xml", junit_xml(gates));
             write_file(dir / "summary.md", summary_md(gates));
+            write_file(dir / "metrics.txt", open_metrics(gates));
             write_file(dir / "report.html", report_html(gates, environment_));
             for (const gate_report& g : gates) {
                 if (g.calibration.empty()) continue;
@@ -7204,6 +7298,17 @@ public:
         } catch (const std::exception& e) {
             std::cerr << "llmbench: the reports could not be written: " << e.what() << std::endl;
         }
+    }
+    /// At the end of the program: the reports, and what GitHub Actions is to show.
+    void finish() {
+        write_reports();
+        if (std::exchange(finished_, true) || gates_.empty()) return;
+        std::vector<gate_report> gates;
+        for (const auto& g : gates_) gates.push_back(*g);
+        if (environment("GITHUB_ACTIONS") == "true")
+            std::cout << github_annotations(gates, environment("GITHUB_WORKSPACE")) << std::flush;
+        if (const std::string file = environment("GITHUB_STEP_SUMMARY"); !file.empty())
+            std::ofstream(file, std::ios::app) << summary_md(gates);
     }
     /// One gate's result as a file of its own, to be a baseline.
     void write_baseline(const gate_report& g, const std::string& file) {
@@ -7231,7 +7336,7 @@ private:
     fnv1a hash_{};
     std::ofstream records_{}, events_{};
     long long event_bytes_ = 0;
-    bool changed_ = false;
+    bool changed_ = false, finished_ = false;
 };
 
 struct result_access {
@@ -7953,7 +8058,7 @@ int main(int argc, char** argv) {
     auto& session = llmbench::detail::session::of_this_program();
     session.tells_exit_code = true;
     const int result = context.run();
-    session.write_reports();
+    session.finish();
     if (session.only_asked) return result;
     if (session.number_of_gates() == 0) {
         std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";

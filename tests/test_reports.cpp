@@ -608,3 +608,46 @@ TEST_CASE("the plan of a gate in one line") {
     CHECK(target_text({"process", "http://127.0.0.1:9", "", ""}) ==
           "process at http://127.0.0.1:9");
 }
+
+// ---- GitHub and OpenMetrics --------------------------------------------------------------------
+
+TEST_CASE("annotations stand at the lines of the objectives, worst first") {
+    gate_report g = sample_gate("a, b: 100 %\nsure");
+    g.measured.slos[1].at = {"/home/x/gates.cpp", 7};
+    g.verdicts = judge_all(g.measured);
+    const std::string out = github_annotations({g}, "/home/x");
+    const std::string first = out.substr(0, out.find('\n'));
+    CHECK(first.rfind("::error file=gates.cpp,line=7,title=a%2C b%3A 100 %25%0Asure::FAIL ", 0) == 0);
+    CHECK(first.find("mean(tpot) <= 9 ms") != std::string::npos);
+    // What is undecided or only advised is a warning; what passed is not told.
+    CHECK(std::count(out.begin(), out.end(), '\n') == 3);
+    CHECK(out.find("\n::warning file=", 0) != std::string::npos);
+    CHECK(out.find("PASS") == std::string::npos);
+    CHECK(github_annotations({}, "") == "");
+}
+
+TEST_CASE("annotations beyond nine are counted") {
+    const std::vector<gate_report> gates(5, sample_gate());  // three notes each
+    const std::string out = github_annotations(gates, "");
+    CHECK(std::count(out.begin(), out.end(), '\n') == 10);
+    CHECK(out.find("::warning title=llmbench::6 more, see the step summary\n") != std::string::npos);
+    CHECK(out.find("::error") == 0);
+}
+
+TEST_CASE("a refused gate is annotated where it stands and a skipped one is not") {
+    CHECK(github_annotations({refused_gate()}, "") ==
+          "::error file=gates.cpp,line=40,title=refused::the rate must be above 0\n");
+    gate_report skipped = refused_gate();
+    skipped.exit_class = 77;
+    CHECK(github_annotations({skipped}, "") == "");
+}
+
+TEST_CASE("metrics are told in OpenMetrics text") {
+    const std::string out = open_metrics({sample_gate("say \"hi\""), refused_gate()});
+    CHECK(out.find("# TYPE llmbench_slo_estimate gauge\n"
+                   "llmbench_slo_estimate{gate=\"say \\\"hi\\\"\",slo=\"mean(ttft) <= 100 ms\"} ") == 0);
+    CHECK(out.find("llmbench_slo_limit{gate=\"say \\\"hi\\\"\",slo=\"mean(tpot) <= 9 ms\"} 0.009\n") !=
+          std::string::npos);
+    CHECK(out.substr(out.size() - 6) == "# EOF\n");
+    CHECK(out.find("refused") == std::string::npos);
+}
