@@ -2624,6 +2624,28 @@ inline double window_rate(metric_id m, const repeat_data& d) {
     return sum / seconds;
 }
 
+/// The values of a metric in order of size, the failed requests' infinite or zero ones among them.
+struct sorted_values {
+    std::vector<double> all{};
+    double mean_of_completed = not_a_number;
+};
+inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
+    metric_sample s = sample_of(m, d);
+    sorted_values v;
+    v.mean_of_completed = mean_of(s.values);
+    s.values.insert(s.values.end(), s.failed, is_speed(m) ? 0.0 : infinity);
+    std::sort(s.values.begin(), s.values.end());
+    v.all = std::move(s.values);
+    return v;
+}
+inline double value_among(const statistic_data& what, const sorted_values& v) {
+    if (what.kind == statistic_kind::mean) return v.mean_of_completed;
+    if (v.all.empty()) return not_a_number;
+    if (what.kind == statistic_kind::max) return v.all.back();
+    if (what.kind == statistic_kind::min) return v.all.front();
+    return nearest_rank(v.all, what.q);
+}
+
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
 inline double evaluate(const statistic_data& what, const repeat_data& d) {
     if (is_share(what.metric)) {
@@ -2635,14 +2657,24 @@ inline double evaluate(const statistic_data& what, const repeat_data& d) {
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d);
     if (what.metric == metric_id::startup_time) return d.startup_s;
-    metric_sample s = sample_of(what.metric, d);
-    if (what.kind == statistic_kind::mean) return mean_of(s.values);
-    s.values.insert(s.values.end(), s.failed, is_speed(what.metric) ? 0.0 : infinity);
-    if (s.values.empty()) return not_a_number;
-    std::sort(s.values.begin(), s.values.end());
-    if (what.kind == statistic_kind::max) return s.values.back();
-    if (what.kind == statistic_kind::min) return s.values.front();
-    return nearest_rank(s.values, what.q);
+    return value_among(what, sorted_values_of(what.metric, d));
+}
+
+inline bool is_of_requests(metric_id m) {
+    return !is_share(m) && !is_throughput(m) && m != metric_id::startup_time;
+}
+/// Several at once: neighbours of one metric share the sorting, which takes most of the time.
+inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
+                                    const repeat_data& d) {
+    std::vector<double> values;
+    sorted_values sorted;
+    for (std::size_t i = 0; i < whats.size(); ++i) {
+        const metric_id m = whats[i].metric;
+        if (!is_of_requests(m)) { values.push_back(evaluate(whats[i], d)); continue; }
+        if (i == 0 || whats[i - 1].metric != m) sorted = sorted_values_of(m, d);
+        values.push_back(value_among(whats[i], sorted));
+    }
+    return values;
 }
 
 // ===== [P9] verdicts =============================================================================
@@ -4362,6 +4394,16 @@ inline const char* exit_class_name(int c) {
     }
 }
 
+/// Of the values there are; infinite or zero where one of them is.
+inline double geometric_mean(const std::vector<double>& values) {
+    std::vector<double> logs;
+    for (const double v : values) {
+        if (std::isnan(v)) continue;
+        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
+        logs.push_back(std::log(v));
+    }
+    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+}
 /// The statistic over all repeats of an arm: a share of all their requests, else the geometric mean
 /// of what each repeat shows.
 inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
@@ -4372,14 +4414,9 @@ inline double over_repeats(const statistic_data& what, const std::vector<repeat_
         const double share = all > 0 ? misses / all : not_a_number;
         return what.metric == metric_id::goodput ? 1 - share : share;
     }
-    std::vector<double> logs;
-    for (const repeat_data& d : arm) {
-        const double v = evaluate(what, d);
-        if (std::isnan(v)) continue;
-        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
-        logs.push_back(std::log(v));
-    }
-    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+    std::vector<double> values;
+    for (const repeat_data& d : arm) values.push_back(evaluate(what, d));
+    return geometric_mean(values);
 }
 
 struct metric_row {
@@ -4389,19 +4426,20 @@ struct metric_row {
 inline constexpr metric_id table_metrics[] = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                               metric_id::e2e, metric_id::ttft_from_send};
 inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
-    const auto value = [&](statistic_kind kind, double q) {
-        statistic_data s;
-        s.kind = kind;
-        s.metric = id;
-        s.q = q;
-        return over_repeats(s, arm);
-    };
-    return {id,
-            value(statistic_kind::mean, 0),
-            value(statistic_kind::percentile, 0.5),
-            value(statistic_kind::percentile, 0.9),
-            value(statistic_kind::percentile, 0.99),
-            value(statistic_kind::max, 0)};
+    const std::vector<statistic_data> columns = {
+        make_statistic(statistic_kind::mean, id, 0),
+        make_statistic(statistic_kind::percentile, id, 0.5),
+        make_statistic(statistic_kind::percentile, id, 0.9),
+        make_statistic(statistic_kind::percentile, id, 0.99),
+        make_statistic(statistic_kind::max, id, 0)};
+    std::vector<std::vector<double>> of_column(columns.size());
+    for (const repeat_data& d : arm) {
+        const std::vector<double> values = evaluate(columns, d);
+        for (std::size_t c = 0; c < columns.size(); ++c) of_column[c].push_back(values[c]);
+    }
+    return {id, geometric_mean(of_column[0]), geometric_mean(of_column[1]),
+            geometric_mean(of_column[2]), geometric_mean(of_column[3]),
+            geometric_mean(of_column[4])};
 }
 inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
     statistic_data s;
@@ -4697,7 +4735,8 @@ inline void write_arm(json_writer& j, const char* name, const std::vector<repeat
             .field("interrupted", d.interrupted)
             .field("short_outputs", d.short_outputs);
         j.key("statistics").open('{');
-        for (const statistic_data& what : kept) j.field(what.name.c_str(), evaluate(what, d));
+        const std::vector<double> values = evaluate(kept, d);
+        for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), values[i]);
         j.close().close();
     }
     j.close().close();
