@@ -2603,15 +2603,16 @@ inline double window_rate(metric_id m, const repeat_data& d) {
     const double seconds = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
     if (!(seconds > 0)) return not_a_number;
     const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
-    double sum = 0;
+    std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
         if (r.status != request_status::ok) continue;
         if (m == metric_id::request_throughput) {
-            sum += inside(r.end_ns);
+            parts.push_back(inside(r.end_ns));
             continue;
         }
-        if (m == metric_id::total_throughput && inside(r.first_token_ns)) sum += r.prompt_tokens;
+        if (m == metric_id::total_throughput && inside(r.first_token_ns))
+            parts.push_back(r.prompt_tokens);
         const double weight = static_cast<double>(r.output_tokens) / r.events;
         long long offset_us = 0;
         long long arrived = inside(r.first_token_ns);
@@ -2619,8 +2620,11 @@ inline double window_rate(metric_id m, const repeat_data& d) {
             offset_us += d.gaps[d.gap_offsets[i] + k];
             arrived += inside(r.first_token_ns + offset_us * 1000);
         }
-        sum += weight * static_cast<double>(arrived);
+        parts.push_back(weight * static_cast<double>(arrived));
     }
+    std::sort(parts.begin(), parts.end());
+    double sum = 0;
+    for (const double part : parts) sum += part;
     return sum / seconds;
 }
 
@@ -2631,10 +2635,11 @@ struct sorted_values {
 };
 inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
     metric_sample s = sample_of(m, d);
-    sorted_values v;
-    v.mean_of_completed = mean_of(s.values);
-    s.values.insert(s.values.end(), s.failed, is_speed(m) ? 0.0 : infinity);
     std::sort(s.values.begin(), s.values.end());
+    sorted_values v;
+    v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
+    s.values.insert(is_speed(m) ? s.values.begin() : s.values.end(), s.failed,
+                    is_speed(m) ? 0.0 : infinity);
     v.all = std::move(s.values);
     return v;
 }
