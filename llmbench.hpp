@@ -2508,13 +2508,14 @@ inline double longest_gap(const repeat_data& d, std::size_t i) {
     std::uint32_t longest = 0;
     for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
         longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
-    return longest * 1e-6;
+    return longest / 1e6;
 }
 
 /// A metric of one completed request in SI units, NaN where it has none.
 inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
     const record& r = d.records[i];
-    const auto seconds = [](long long ns) { return static_cast<double>(ns) * 1e-9; };
+    // Divided, as the limits are written: a time on its limit is equal to it.
+    const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
     const double ttft_s = seconds(r.first_token_ns - r.scheduled_ns);
     const double e2e_s = seconds(r.end_ns - r.scheduled_ns);
     const int after_first = r.output_tokens - r.first_event_tokens;
@@ -2555,7 +2556,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
             ++s.failed;
         } else if (m == metric_id::itl) {
             for (std::size_t k = 0; k < gap_count(r); ++k)
-                s.values.push_back(d.gaps[d.gap_offsets[i] + k] * 1e-6);
+                s.values.push_back(d.gaps[d.gap_offsets[i] + k] / 1e6);
         } else {
             const double v = request_value(m, d, i);
             if (std::isnan(v)) ++s.without_value;
@@ -3126,7 +3127,8 @@ inline double effect_of(const measurement& m, const slo& s,
     }
     std::sort(pooled.begin(), pooled.end());
     const double more = std::min(0.5, 5 * allowed_misses(s));
-    const double lower = nearest_rank(pooled, s.at_most ? 1 - more : more);
+    if (!s.at_most) std::reverse(pooled.begin(), pooled.end());  // the worst come last
+    const double lower = nearest_rank(pooled, 1 - more);
     std::vector<std::vector<bool>> beyond(values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
         for (const double v : values[i]) beyond[i].push_back(is_worse(s.at_most, v, lower));
@@ -3161,7 +3163,7 @@ struct counted {
     }
 };
 
-/// The quantile and the limits between which neither verdict would be reached.
+/// The quantile, and the limits that would just pass at this level and just fail.
 inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::size_t stages,
                                     const counted& c, double pass_alpha) {
     std::vector<double> pooled;
@@ -3251,8 +3253,9 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
 
 /// A limit that a verdict would find met in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
-    // Two digits, rounded to the easy side.
-    const double step = std::pow(10, std::floor(std::log10(value)) - 1);
+    // Two digits, three from 10 to 20, rounded to the easy side.
+    const double power = std::pow(10, std::floor(std::log10(value)));
+    const double step = power / (value < 2 * power ? 100 : 10);
     const auto rounded = [&](double unit) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
@@ -7573,9 +7576,11 @@ public:
             if (!whole) return tell_stop(repeat);
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             if (!gate_invalid_reason(g_.measured).empty()) return;
-            if (mode_.judges() && repeat + 1 >= p_.first_repeats && !p_.slos.empty() &&
-                all_decided(judge_all(g_.measured)))
-                return;
+            const bool judges = mode_.judges() && !p_.slos.empty();
+            if (!judges || repeat + 1 < p_.first_repeats) continue;
+            // Under too much load a shown miss is told as one, and red takes a third repeat.
+            if (repeat + 1 < first_fail && !over_saturation_reason(g_.measured).empty()) continue;
+            if (all_decided(judge_all(g_.measured))) return;
         }
     }
 
