@@ -3038,8 +3038,8 @@ inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
     const double n = static_cast<double>(in_flight.size());
     if (n < 40 || ttft_s.size() < 20) return {};
     const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n; the arrivals start and end on time, which
-    // leaves them the 1/5 of a bridge.
+    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
+    // planned ones do, 1/5 n.
     const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
     const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
     const double growth = 10 * grown.per_batch;
