@@ -2691,7 +2691,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 inline constexpr double prior_sd = 0.04;
 inline constexpr double prior_startup_sd = 0.10;
 inline constexpr double prior_df = 8;
-inline constexpr double noisy_sd = 0.05;
+inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a noisy machine
 inline constexpr int first_look = 2, last_look = 5;
 inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
 inline constexpr int first_pair_look = 4, last_pair_look = 8;
@@ -2752,7 +2752,7 @@ struct measurement {
 struct look {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_t = 0, fail_t = 0;
-    double pass_bound = 0, fail_bound = 0, detectable = 0;
+    double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     bool moderated = true;
 };
 /// The verdict that mean, standard error and degrees of freedom allow.
@@ -2786,8 +2786,10 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
     const double quiet_sd = std::max(noisy_sd, s0);
     l.moderated = own_df <= 0 ||
                   measured_variance * own_df <= quiet_sd * quiet_sd * chi_square_95(own_df);
-    l.df = l.moderated ? prior_df + own_df : own_df;
-    l.sd = std::sqrt(l.moderated ? (prior_df * s0 * s0 + squares) / l.df : measured_variance);
+    l.prior_df = l.moderated ? prior_df : noisy_df;
+    l.prior_sd = l.moderated ? s0 : quiet_sd;
+    l.df = l.prior_df + own_df;
+    l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
     l.se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
     decide(l, rule);
@@ -3289,7 +3291,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
         "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
         "%.4f, Pocock's for %d looks at %.4g and %.4g)",
-        l.mean, l.sd, l.moderated ? "moderated" : "as measured", l.df, l.se, l.mean, l.pass_t,
+        l.mean, l.sd, l.moderated ? "moderated" : "noisy", l.df, l.se, l.mean, l.pass_t,
         l.pass_bound, l.mean, l.fail_t, l.fail_bound, rule.pass_z, rule.fail_z, rule.looks,
         rule.pass_level, rule.fail_level);
     for (const auto& [name, value] :
@@ -3410,11 +3412,11 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
         return v;
     }
     v.method = std::string(paired ? "paired " : relative ? "against a stored run, " : "") +
-               (last.moderated ? "moderated t" : "plain t (noisy repeats)");
+               (last.moderated ? "moderated t" : "t of noisy repeats");
     v.arithmetic = str(v.arithmetic) + "; ln distances from the limit " + listed(distances);
     v.inputs.push_back({"log_distances", list<double>(distances)});
-    v.inputs.push_back({"prior_sd", {s0}});
-    v.inputs.push_back({"prior_df", {last.moderated ? prior_df : 0}});
+    v.inputs.push_back({"prior_sd", {last.prior_sd}});
+    v.inputs.push_back({"prior_df", {last.prior_df}});
     if (other.repeats > 0) {
         v.inputs.push_back({"stored_values", list<double>(m.stored.values.at(str(s.what.name)))});
         v.inputs.push_back({"day_to_day_sd", {other.day_sd}});
@@ -3422,7 +3424,7 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
     tell_look(v, last, m.rule, static_cast<double>(distances.size()), other);
     if (!last.moderated)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
-                           last.sd * 100, noisy_sd * 100);
+                           std::sqrt(sample_variance(distances)) * 100, noisy_sd * 100);
     return v;
 }
 
