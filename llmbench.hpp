@@ -1219,6 +1219,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #include <algorithm>    // sort, min, max
 #include <array>        // generator state
+#include <bit>          // countr_zero
 #include <charconv>     // shortest round-trip numbers
 #include <cmath>        // statistics
 #include <cstdarg>      // printed()
@@ -1232,6 +1233,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <stdexcept>    // invalid_argument
 #include <string>       // text below the line
 #include <string_view>  // parsers
+#include <utility>      // exchange
 #include <vector>       // everything else
 
 #include <picojson.h>  // JSON of servers
@@ -1954,17 +1956,19 @@ private:
         const std::size_t end = bytes.find('\n');
         const std::size_t n = end == std::string_view::npos ? bytes.size() : end + 1;
         head_size_ += n;
-        line_.append(bytes.substr(0, n));
-        if (line_.size() > max_line) fail("a header or chunk line is over 16 KiB");
+        std::string_view line = bytes.substr(0, n);
+        const bool copied = !line_.empty() || end == std::string_view::npos;
+        if (copied) line = line_.append(line);
+        if (line.size() > max_line) fail("a header or chunk line is over 16 KiB");
         else if (head_size_ > max_head && (at_ == state::header || at_ == state::trailer))
             fail("the headers are over 64 KiB");
         else if (end != std::string_view::npos) {
-            line_.pop_back();
-            if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+            line.remove_suffix(1);
+            if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
             else if (at_ != state::status_line && at_ != state::header)
                 fail("a chunk line does not end with CR LF");
-            if (at_ != state::broken) on_line(line_);
-            line_.clear();
+            if (at_ != state::broken) on_line(line);
+            if (copied) line_.clear();
         }
         return n;
     }
@@ -2158,18 +2162,33 @@ public:
     /// Calls `on_event(type, data)` for every event with data. False once the stream is broken.
     template <class OnEvent>
     bool feed(std::string_view bytes, OnEvent&& on_event) {
+        // Where the next LF stands, so that text full of CRs is not searched once per line.
+        const char* lf = bytes.data();
         while (!bytes.empty() && !broken_) {
             if (after_cr_) {
                 after_cr_ = false;
                 if (bytes.front() == '\n') { bytes.remove_prefix(1); continue; }
             }
-            const std::size_t end = bytes.find_first_of("\r\n");
-            if (end == std::string_view::npos) {
+            const char* const last = bytes.data() + bytes.size();
+            if (lf != last && (lf < bytes.data() || *lf != '\n'))
+                lf = found('\n', bytes.data(), last);
+            const char* const eol = found('\r', bytes.data(), lf);
+            if (eol == last) {
                 line_.append(bytes);
                 broken_ = line_.size() + data_.size() > max_event;
                 return !broken_;
             }
-            after_cr_ = bytes[end] == '\r';
+            const auto end = static_cast<std::size_t>(eol - bytes.data());
+            // The usual event is one line and a blank one in the same read: no copy of it is made.
+            const std::size_t usual = line_.empty() && !has_data_ ? usual_end(bytes, end) : 0;
+            if (usual > 0) {
+                on_event(std::string_view(type_), value_of(bytes.substr(4, end - 4)));
+                type_.clear();
+                first_line_ = false;
+                bytes.remove_prefix(usual);
+                continue;
+            }
+            after_cr_ = *eol == '\r';
             if (line_.empty()) {
                 on_line(bytes.substr(0, end), on_event);
             } else {
@@ -2185,6 +2204,24 @@ public:
     void reset() { *this = event_stream_parser(); }
 
 private:
+    static const char* found(char c, const char* from, const char* to) {
+        const void* at =
+            from == to ? nullptr : std::memchr(from, c, static_cast<std::size_t>(to - from));
+        return at ? static_cast<const char*>(at) : to;
+    }
+    /// Bytes of "data: ...", ending at `end`, with its line end and that of a blank line; else 0.
+    static std::size_t usual_end(std::string_view bytes, std::size_t end) {
+        if (bytes.substr(0, 5) != "data:" || end > max_event) return 0;
+        const bool crlf = bytes[end] == '\r';
+        const std::string_view ends = crlf ? "\r\n\r\n" : "\n\n";
+        return bytes.substr(end, ends.size()) == ends ? end + ends.size() : 0;
+    }
+    /// What stands behind a field's colon, `rest`, without the one space that belongs to it.
+    static std::string_view value_of(std::string_view rest) {
+        if (!rest.empty()) rest.remove_prefix(1);
+        if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+        return rest;
+    }
     template <class OnEvent>
     void on_line(std::string_view line, OnEvent&& on_event) {
         if (first_line_) {
@@ -2201,9 +2238,7 @@ private:
         const std::size_t colon = line.find(':');
         if (colon == 0) return;  // a comment, the usual keep-alive
         const std::string_view field = line.substr(0, colon);
-        std::string_view value =
-            colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
-        if (!value.empty() && value.front() == ' ') value.remove_prefix(1);
+        const std::string_view value = value_of(line.substr(std::min(colon, line.size())));
         if (field == "data") {
             if (has_data_) data_ += '\n';
             has_data_ = true;
@@ -2358,6 +2393,207 @@ inline stream_event read_openai_event(std::string_view type, std::string_view da
         else if (const int n = listed_tokens(choice); n > 0) e.first_tokens = n;
     }
     return e;
+}
+
+// The fast path. A server sends thousands of events of one shape, and a tree of each costs more
+// than all else that is done with it. This cursor reads that shape in one pass. Its functions
+// return false for whatever is unusual: malformed, rare, or with an escape where one matters. Then
+// read_openai_event, which is the definition, reads the event again. So nothing here has to be
+// complete, but what is accepted must be right: what is skipped is checked as picojson would, and
+// where a field that counts is given twice (the last one would win) nothing is accepted.
+class event_scanner {
+public:
+    event_scanner(std::string_view data, stream_event& e)
+        : at_(data.data()), end_(at_ + data.size()), event_(e) {}
+
+    bool scan() {
+        const bool read = object([this](std::string_view key) {
+            if (key == "choices") return once(seen_choices) && choices();
+            if (key == "usage" || key == "error") return null();
+            if (key == "object") return plain_string() && text_ != "error";
+            return key != "detail" && skip(8);
+        });
+        space();
+        return read && at_ == end_;
+    }
+
+private:
+    enum field : unsigned {
+        seen_choices = 1, seen_finish_reason = 2, seen_text = 4, seen_delta = 8, seen_content = 16,
+        seen_reasoning_content = 32, seen_reasoning = 64, seen_refusal = 128, seen_tool_calls = 256
+    };
+    bool once(field f) { return (std::exchange(seen_, seen_ | f) & f) == 0; }
+
+    /// None, or exactly one.
+    bool choices() {
+        if (!take('[')) return false;
+        return take(']') || (object([this](std::string_view key) {
+                                 if (key == "delta") return once(seen_delta) && (null() || delta());
+                                 if (key == "text") return output(seen_text);
+                                 if (key == "finish_reason") return finish_reason();
+                                 if (key == "logprobs" || key == "token_ids") return null();
+                                 return skip(8);
+                             }) && take(']'));
+    }
+    bool delta() {
+        return object([this](std::string_view key) {
+            if (key == "content") return output(seen_content);
+            if (key == "reasoning_content") return output(seen_reasoning_content);
+            if (key == "reasoning") return output(seen_reasoning);
+            if (key == "refusal") return output(seen_refusal);
+            if (key == "tool_calls") return once(seen_tool_calls) && (null() || tool_calls());
+            return key != "function_call" ? skip(8) : null();
+        });
+    }
+    /// Generated text. An escape stands for one character or more, so empty text looks empty.
+    bool output(field f) {
+        if (!once(f)) return false;
+        if (null()) return true;
+        if (!string()) return false;
+        if (!text_.empty()) event_.content = true;
+        return true;
+    }
+    bool tool_calls() {
+        const char* const from = at_;
+        if (take('[') && take(']')) return true;
+        at_ = from;
+        event_.content = true;
+        return next() == '[' && skip(8);
+    }
+    bool finish_reason() {
+        if (!once(seen_finish_reason)) return false;
+        if (null()) return true;
+        if (!plain_string()) return false;
+        event_.finish_reason = text_;
+        return true;
+    }
+
+    // ---- JSON
+
+    void space() {
+        while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r' || *at_ == '\n')) ++at_;
+    }
+    char next() {
+        space();
+        return at_ == end_ ? '\0' : *at_;
+    }
+    bool take(char c) {
+        if (next() != c) return false;
+        ++at_;
+        return true;
+    }
+    bool word(std::string_view w) {
+        if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, w.size()) != w)
+            return false;
+        at_ += w.size();
+        return true;
+    }
+    bool null() { return next() == 'n' && word("null"); }
+    /// Up to the next byte that no string holds as it is: quote, backslash, control character.
+    void plain_bytes() {
+        constexpr std::uint64_t ones = ~0ull / 255, high = ones * 128;
+        const auto zero_in = [](std::uint64_t v) { return (v - ones) & ~v & high; };
+        for (; end_ - at_ >= 8; at_ += 8) {
+            std::uint64_t v = 0;
+            std::memcpy(&v, at_, 8);
+            const std::uint64_t control = (v - ones * 32) & ~v & high;
+            const std::uint64_t stops =
+                zero_in(v ^ (ones * '"')) | zero_in(v ^ (ones * '\\')) | control;
+            if (stops == 0) continue;
+            // The lowest bit found is right; those above may be what it borrowed.
+            if constexpr (std::endian::native != std::endian::little) break;
+            at_ += std::countr_zero(stops) / 8;
+            return;
+        }
+        while (at_ != end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 32)
+            ++at_;
+    }
+    bool escape() {
+        if (end_ - at_ < 2) return false;
+        if (at_[1] != 'u') {
+            at_ += 2;
+            return at_[-1] != '\0' && std::strchr("\"\\/bfnrt", at_[-1]);
+        }
+        if (end_ - at_ < 6) return false;
+        unsigned code = 0;
+        const char* const digits = at_ + 2;
+        at_ += 6;
+        if (std::from_chars(digits, at_, code, 16).ptr != at_) return false;
+        return code < 0xD800 || code > 0xDFFF;  // pairs are left to the slow path
+    }
+    bool string() {
+        if (!take('"')) return false;
+        const char* const from = at_;
+        escaped_ = false;
+        for (plain_bytes(); at_ != end_ && *at_ == '\\'; plain_bytes()) {
+            escaped_ = true;
+            if (!escape()) return false;
+        }
+        if (at_ == end_ || *at_ != '"') return false;
+        text_ = std::string_view(from, static_cast<std::size_t>(at_++ - from));
+        return true;
+    }
+    bool plain_string() { return string() && !escaped_; }
+    /// Digits that any double holds; what else strtod would take is left to the slow path.
+    bool number() {
+        const char* const from = at_;
+        const auto digits = [this] {
+            const char* const first = at_;
+            while (at_ != end_ && *at_ >= '0' && *at_ <= '9') ++at_;
+            return at_ != first;
+        };
+        if (*at_ == '-') ++at_;
+        if (!digits()) return false;
+        if (at_ != end_ && *at_ == '.' && (++at_, !digits())) return false;
+        // Behind it must come a comma or a bracket: not one more piece of a number.
+        return at_ != end_ && (*at_ > '9' || *at_ == ',' || *at_ <= ' ') && *at_ != 'e' &&
+               *at_ != 'E' && at_ - from < 100;
+    }
+    /// `on_member(key)` reads the value.
+    template <class OnMember>
+    bool object(OnMember&& on_member) {
+        if (!take('{')) return false;
+        if (take('}')) return true;
+        do {
+            if (!plain_string() || !take(':') || !on_member(text_)) return false;
+        } while (take(','));
+        return take('}');
+    }
+    bool skip(int depth) {
+        switch (next()) {
+        case '"': return string();
+        case 'n': return word("null");
+        case 't': return word("true");
+        case 'f': return word("false");
+        case '{':
+            return depth > 0 && object([this, depth](std::string_view) { return skip(depth - 1); });
+        case '[':
+            ++at_;
+            if (take(']')) return true;
+            do {
+                if (depth == 0 || !skip(depth - 1)) return false;
+            } while (take(','));
+            return take(']');
+        default: return at_ != end_ && (*at_ == '-' || (*at_ >= '0' && *at_ <= '9')) && number();
+        }
+    }
+
+    const char* at_;
+    const char* end_;
+    stream_event& event_;
+    std::string_view text_{};  // of the last string, escapes and all
+    unsigned seen_ = 0;
+    bool escaped_ = false;
+};
+
+/// False where the event is unusual; `e` is then half written.
+inline bool scan_openai_event(std::string_view data, stream_event& e) {
+    return event_scanner(data, e).scan();
+}
+/// read_openai_event, sooner.
+inline stream_event openai_event(std::string_view type, std::string_view data) {
+    stream_event e;
+    return type != "error" && scan_openai_event(data, e) ? e : read_openai_event(type, data);
 }
 
 /// What a request asks for.
@@ -6178,7 +6414,7 @@ private:
             }
             const bool whole =
                 events_.feed(body, [&](std::string_view type, std::string_view data) {
-                    if (!timeline_.ended()) timeline_.on_event(read_openai_event(type, data), now);
+                    if (!timeline_.ended()) timeline_.on_event(openai_event(type, data), now);
                 });
             if (!whole) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
         }

@@ -1,6 +1,13 @@
 // [P7] APIs: the shapes in which servers answer, and the requests they are asked with.
 #include "llmbench.hpp"
 
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
 using namespace llmbench;
 using namespace llmbench::detail;
 
@@ -240,6 +247,160 @@ TEST_CASE("a number beyond all doubles is malformed and does not throw") {
         CHECK_NOTHROW(e = read(R"({"choices":[],"usage":{"completion_tokens":)" + number + "}}"));
         CHECK(e.malformed);
     }
+}
+
+// ---- the fast path -----------------------------------------------------------------------------
+
+namespace {
+
+/// What servers send for a token, in their own order and spacing. All of them must be read fast.
+const std::vector<std::string> ordinary_events = {
+    // vLLM
+    R"({"id":"chatcmpl-7f3a","object":"chat.completion.chunk","created":1700000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null})",
+    R"({"id":"chatcmpl-7f3a","object":"chat.completion.chunk","created":1700000000,"model":"Qwen/Qwen3-8B","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null,"token_ids":null}]})",
+    R"({"id":"chatcmpl-7f3a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"reasoning_content":"Let","content":null},"logprobs":null,"finish_reason":null}],"usage":null})",
+    R"({"id":"chatcmpl-7f3a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":"length","stop_reason":null}]})",
+    R"({"id":"chatcmpl-7f3a","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\": "}}]},"logprobs":null,"finish_reason":null}]})",
+    R"({"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"m","choices":[{"index":0,"text":" word","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null})",
+    // SGLang
+    R"({"id":"5ec2","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"role":null,"content":"\n\n","reasoning_content":null,"tool_calls":null},"logprobs":null,"finish_reason":null,"matched_stop":null}],"usage":null})",
+    R"({"id":"5ec2","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":null},"logprobs":null,"finish_reason":"stop","matched_stop":151645}],"usage":null})",
+    // llama.cpp
+    R"({"choices":[{"finish_reason":null,"index":0,"delta":{"content":" word"}}],"created":1700000000,"id":"chatcmpl-abc","model":"gpt-3.5-turbo","system_fingerprint":"b5000-abc","object":"chat.completion.chunk"})",
+    R"({"choices":[{"finish_reason":"stop","index":0,"delta":{}}],"created":1700000000,"id":"chatcmpl-abc","model":"m","system_fingerprint":"b5000","object":"chat.completion.chunk","timings":{"prompt_n":9,"prompt_ms":51.25,"predicted_per_second":-71.5,"cache":[1,2,[]],"draft":true,"x":false}})",
+    // OpenAI
+    R"({"id":"chatcmpl-B","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" \u00e9t\u00E9 \"q\" \\ \/\b\f\r\t"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"x8Hq"})",
+    R"({"id":"chatcmpl-B","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o","choices":[{"index":0,"delta":{"refusal":"I cannot","function_call":null},"finish_reason":null}],"usage":null,"obfuscation":""})",
+    // TGI
+    R"({"object":"chat.completion.chunk","id":"","created":1700000000,"model":"m","system_fingerprint":"3.0.1","choices":[{"index":0,"delta":{"role":"assistant","content":" caf\u00e9 )" "\xE4\xBD\xA0" R"("},"logprobs":null,"finish_reason":null}],"usage":null})",
+    // with json.dumps, and by hand
+    R"({"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0, "delta": {"content": " word"}, "finish_reason": null}], "error": null})",
+    "\t{ \"choices\" :\r\n[ ] }\n",
+};
+/// Seen less often, at the ends of streams or not at all: these may be read slowly.
+const std::vector<std::string> unusual_events = {
+    "[DONE]",
+    R"({"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}})",
+    R"({"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":8,"completion_tokens":5}})",
+    R"({"choices":[{"index":0,"delta":{"content":""}},{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]})",
+    R"({"choices":[{"delta":{"content":"a b"},"logprobs":{"content":[{"token":"a"},{"token":" b"}]}}]})",
+    R"({"choices":[{"text":"a b","token_ids":[1,2]}]})",
+    R"({"choices":[{"delta":{"content":"\ud83d\ude00"}}]})",
+    R"({"choices":[{"delta":{"content":"x","content":""}}]})",
+    R"({"choices":[{"delta":{"c\u006fntent":"x"},"finish_reason":"st\u006fp"}]})",
+    R"({"error":{"message":"out of memory","code":500},"object":"error"})",
+    R"({"detail":"Not Found"})",
+};
+
+bool same(const stream_event& a, const stream_event& b) {
+    const auto all = [](const stream_event& e) {
+        return std::tie(e.content, e.done, e.first_tokens, e.prompt_tokens, e.completion_tokens,
+                        e.cached_tokens, e.finish_reason, e.error, e.malformed);
+    };
+    return all(a) == all(b);
+}
+/// Whether the fast path takes it. Then it must agree with the slow one.
+bool fast(const std::string& data) {
+    // Exactly as long as it is: a read past the end is one that a sanitizer sees.
+    const std::vector<char> bytes(data.begin(), data.end());
+    const std::string_view view(bytes.data(), bytes.size());
+    stream_event e;
+    const bool taken = scan_openai_event(view, e);
+    const bool agree = !taken || same(e, read_openai_event("", view));
+    if (!agree) FAIL_CHECK("read in two ways: " << printable(data, 2000));
+    return taken;
+}
+
+using dice = std::mt19937_64;
+std::size_t below(dice& d, std::size_t n) { return n == 0 ? 0 : d() % n; }
+
+/// JSON text of a value with its members in any order, some of them given twice, and with spaces.
+std::string rewritten(const picojson::value& v, dice& d) {
+    const auto space = [&] { return std::string(below(d, 20) ? "" : below(d, 2) ? " " : "\r\n\t"); };
+    std::vector<std::string> parts;
+    if (v.is<picojson::array>()) {
+        for (const picojson::value& x : v.get<picojson::array>()) parts.push_back(rewritten(x, d));
+    } else if (v.is<picojson::object>()) {
+        for (const auto& [key, x] : v.get<picojson::object>())
+            do
+                parts.push_back(space() + json_quoted(key) + space() + ":" +
+                                (below(d, 10) ? rewritten(x, d) : below(d, 2) ? "null" : "\"x\""));
+            while (below(d, 12) == 0);
+        std::shuffle(parts.begin(), parts.end(), d);
+    } else {
+        return space() + v.serialize() + space();
+    }
+    std::string s = v.is<picojson::array>() ? "[" : "{";
+    for (std::size_t i = 0; i < parts.size(); ++i) s += (i ? "," : "") + parts[i];
+    return s + (v.is<picojson::array>() ? "]" : "}") + space();
+}
+std::string mutated(std::string s, dice& d) {
+    static const std::vector<std::string> pieces = {
+        "null", "true", "\"\"", "\"x\"", "{}", "[]", "[1]", "{\"a\":1}", ",", ":", "\"", "\\", "\\u",
+        "\\u0000", "\\ud800", "\\n", "\\x", "{", "}", "[", "]", "-", "+", ".", "e5", "E", "1e999",
+        "0", "00", "-1", "1.", " ", "\n", "\x01", "\x1f", "\x7f", "\x80", "\xff", "\xC3\xA9",
+        std::string(1, '\0'), "\"content\":\"\",", "\"content\":null,", "\"finish_reason\":\"a\",",
+        "\"usage\":null,", "\"usage\":{},", "\"error\":null,", "\"error\":\"e\",", "\"choices\":[],",
+        "\"object\":\"error\",", "\"detail\":null,", "\"delta\":{},", "\"delta\":null,",
+        "\"token_ids\":[1],", "\"text\":\"t\",", "\"tool_calls\":[0],", "\"reasoning\":7,", "{},"};
+    const std::size_t at = below(d, s.size() + 1), n = below(d, 12);
+    switch (below(d, 8)) {
+    case 0: if (at < s.size()) s[at] = static_cast<char>(d()); return s;
+    case 1: if (at < s.size()) s[at] = static_cast<char>(s[at] ^ (1 << below(d, 8))); return s;
+    case 2: return s.erase(at, n);
+    case 3: return s.insert(at, s.substr(below(d, s.size()), n));
+    case 4: return s.substr(0, at);
+    case 5: {  // behind a bracket or comma, where a piece may well fit
+        const std::size_t place = s.find_first_of("{[,:", at);
+        return s.insert(place == std::string::npos ? at : place + 1, pieces[below(d, pieces.size())]);
+    }
+    case 6: return s.replace(at, n, pieces[below(d, pieces.size())]);
+    default: return s.insert(at, pieces[below(d, pieces.size())]);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("ordinary events take the fast path") {
+    for (const std::string& e : ordinary_events) {
+        CAPTURE(e);
+        CHECK(fast(e));
+        CHECK_FALSE(read(e).malformed);
+        CHECK(same(openai_event("", e), read(e)));
+        CHECK(openai_event("error", e).error == printable(e));
+    }
+    for (const std::string& e : unusual_events) {
+        CAPTURE(e);
+        CHECK_FALSE(fast(e));
+        CHECK(same(openai_event("", e), read(e)));
+    }
+}
+
+TEST_CASE("both paths agree wherever the fast one is taken") {
+    dice d(20261121);
+    std::vector<std::string> seeds = ordinary_events;
+    seeds.insert(seeds.end(), unusual_events.begin(), unusual_events.end());
+    long long cases = 0, taken = 0, changed = 0;
+    for (const std::string& seed : seeds) {
+        picojson::value v;
+        const bool json = parse_json(seed, v);
+        for (int i = 0; i < 8000; ++i) {
+            std::string s = json && below(d, 3) == 0 ? rewritten(v, d) : seed;
+            for (std::size_t k = below(d, 4); k > 0; --k) s = mutated(s, d);
+            ++cases;
+            changed += s != seed;
+            taken += fast(s);
+        }
+    }
+    MESSAGE(cases << " events, " << changed << " of them changed, " << taken << " read fast");
+    CHECK(changed > 100000);
+    CHECK(taken > cases / 8);       // else nothing was compared
+    CHECK(taken < cases * 4 / 5);   // and the mutations were too kind
+}
+
+TEST_CASE("every cut of an ordinary event is refused") {
+    for (const std::string& e : ordinary_events)
+        for (std::size_t n = 0; n < e.size() - 1; ++n) CHECK_FALSE(fast(e.substr(0, n)));
 }
 
 // ---- requests ----------------------------------------------------------------------------------

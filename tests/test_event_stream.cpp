@@ -117,6 +117,26 @@ TEST_CASE("any byte may stand in the data") {
     CHECK(events_of("data: " + odd + "\n\n") == events{"|" + odd});
 }
 
+TEST_CASE("an event that is whole in one read is handed out uncopied") {
+    for (const std::string end : {"\n", "\r\n"}) {
+        CAPTURE(end);
+        const std::string s = "event: a" + end + "data: one" + end + end + "data:two" + end + end;
+        event_stream_parser p;
+        int inside = 0;
+        p.feed(s, [&](std::string_view, std::string_view data) {
+            inside += data.data() >= s.data() && data.data() + data.size() <= s.data() + s.size();
+        });
+        CHECK(inside == 2);
+    }
+}
+
+TEST_CASE("line ends may be mixed") {
+    CHECK(events_of("data: one\n\r\ndata: two\r\n\ndata: three\r\rdata: four\n\rdata: five\r\n\r") ==
+          events{"|one", "|two", "|three", "|four", "|five"});
+    CHECK(events_of("event: x\rdata: one\n\ndata: two\r\n\r\n\ndata: three\n\n") ==
+          events{"x|one", "|two", "|three"});
+}
+
 TEST_CASE("an event that never ends breaks the stream") {
     const std::string piece(1024 * 1024, 'x');
     const auto feeds_until_broken = [&](const std::string& before, const std::string& each) {
