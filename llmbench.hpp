@@ -1009,7 +1009,7 @@ struct judging_options {
 };
 
 struct client_options {
-    detail::whole threads = 0;  ///< 0: one thread
+    detail::whole threads = 0;  ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
 };
 
@@ -1902,6 +1902,8 @@ public:
             } else if (at_ == state::until_close) {
                 used = bytes.size();
                 on_body(rest);
+            } else if (const std::size_t n = take_usual_chunk_line(rest); n > 0) {
+                used += n;
             } else {
                 used += take_line(rest);
             }
@@ -1948,6 +1950,33 @@ private:
         broken
     };
 
+    /// The two lines around the data of every chunk, of which there may be one per event: the end
+    /// of the one before, and a size of at most six digits with nothing behind it. 0: not that.
+    std::size_t take_usual_chunk_line(std::string_view s) {
+        if (!line_.empty()) return 0;
+        if (s.size() < 8) return 0;
+        if (at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n') {
+            at_ = state::chunk_size;
+            return 2;
+        }
+        if (at_ != state::chunk_size) return 0;
+        std::uint64_t n = 0;
+        std::size_t i = 0;
+        for (; i < 6; ++i) {
+            const char c = s[i];
+            const int digit = c >= '0' && c <= '9'   ? c - '0'
+                              : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                              : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                     : -1;
+            if (digit < 0) break;
+            n = n * 16 + static_cast<unsigned>(digit);
+        }
+        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return 0;
+        left_ = n;
+        head_size_ = 0;
+        at_ = state::chunk_data;
+        return i + 2;
+    }
     void fail(std::string why) {
         at_ = state::broken;
         error_ = std::move(why);
@@ -2211,10 +2240,11 @@ private:
     }
     /// Bytes of "data: ...", ending at `end`, with its line end and that of a blank line; else 0.
     static std::size_t usual_end(std::string_view bytes, std::size_t end) {
-        if (bytes.substr(0, 5) != "data:" || end > max_event) return 0;
-        const bool crlf = bytes[end] == '\r';
-        const std::string_view ends = crlf ? "\r\n\r\n" : "\n\n";
-        return bytes.substr(end, ends.size()) == ends ? end + ends.size() : 0;
+        if (end < 5 || end > max_event || std::memcmp(bytes.data(), "data:", 5) != 0) return 0;
+        const std::size_t n = bytes[end] == '\r' ? 4 : 2;
+        const bool blank = bytes.size() - end >= n &&
+                           std::memcmp(bytes.data() + end, n == 4 ? "\r\n\r\n" : "\n\n", n) == 0;
+        return blank ? end + n : 0;
     }
     /// What stands behind a field's colon, `rest`, without the one space that belongs to it.
     static std::string_view value_of(std::string_view rest) {
@@ -2401,6 +2431,26 @@ inline stream_event read_openai_event(std::string_view type, std::string_view da
 // read_openai_event, which is the definition, reads the event again. So nothing here has to be
 // complete, but what is accepted must be right: what is skipped is checked as picojson would, and
 // where a field that counts is given twice (the last one would win) nothing is accepted.
+
+/// The next byte that no string holds as it is: a quote, a backslash or a control character.
+inline const char* after_plain_bytes(const char* at, const char* end) {
+    constexpr std::uint64_t ones = ~0ull / 255, high = ones * 128;
+    const auto zero_in = [](std::uint64_t v) { return (v - ones) & ~v & high; };
+    for (; end - at >= 8; at += 8) {
+        std::uint64_t v = 0;
+        std::memcpy(&v, at, 8);
+        const std::uint64_t control = (v - ones * 32) & ~v & high;
+        const std::uint64_t stops =
+            zero_in(v ^ (ones * '"')) | zero_in(v ^ (ones * '\\')) | control;
+        if (stops == 0) continue;
+        // The lowest bit found is right; those above may be what it borrowed.
+        if constexpr (std::endian::native != std::endian::little) break;
+        return at + std::countr_zero(stops) / 8;
+    }
+    while (at != end && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 32) ++at;
+    return at;
+}
+
 class event_scanner {
 public:
     event_scanner(std::string_view data, stream_event& e)
@@ -2416,6 +2466,8 @@ public:
         space();
         return read && at_ == end_;
     }
+    /// The one generated text of the event, as it stands there; empty where there are more.
+    std::string_view sole_output() const { return outputs_ == 1 ? output_ : std::string_view(); }
 
 private:
     enum field : unsigned {
@@ -2450,7 +2502,10 @@ private:
         if (!once(f)) return false;
         if (null()) return true;
         if (!string()) return false;
-        if (!text_.empty()) event_.content = true;
+        if (text_.empty()) return true;
+        event_.content = true;
+        output_ = text_;
+        ++outputs_;
         return true;
     }
     bool tool_calls() {
@@ -2489,25 +2544,6 @@ private:
         return true;
     }
     bool null() { return next() == 'n' && word("null"); }
-    /// Up to the next byte that no string holds as it is: quote, backslash, control character.
-    void plain_bytes() {
-        constexpr std::uint64_t ones = ~0ull / 255, high = ones * 128;
-        const auto zero_in = [](std::uint64_t v) { return (v - ones) & ~v & high; };
-        for (; end_ - at_ >= 8; at_ += 8) {
-            std::uint64_t v = 0;
-            std::memcpy(&v, at_, 8);
-            const std::uint64_t control = (v - ones * 32) & ~v & high;
-            const std::uint64_t stops =
-                zero_in(v ^ (ones * '"')) | zero_in(v ^ (ones * '\\')) | control;
-            if (stops == 0) continue;
-            // The lowest bit found is right; those above may be what it borrowed.
-            if constexpr (std::endian::native != std::endian::little) break;
-            at_ += std::countr_zero(stops) / 8;
-            return;
-        }
-        while (at_ != end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 32)
-            ++at_;
-    }
     bool escape() {
         if (end_ - at_ < 2) return false;
         if (at_[1] != 'u') {
@@ -2525,7 +2561,7 @@ private:
         if (!take('"')) return false;
         const char* const from = at_;
         escaped_ = false;
-        for (plain_bytes(); at_ != end_ && *at_ == '\\'; plain_bytes()) {
+        while ((at_ = after_plain_bytes(at_, end_)) != end_ && *at_ == '\\') {
             escaped_ = true;
             if (!escape()) return false;
         }
@@ -2582,19 +2618,46 @@ private:
     const char* end_;
     stream_event& event_;
     std::string_view text_{};  // of the last string, escapes and all
+    std::string_view output_{};
+    int outputs_ = 0;
     unsigned seen_ = 0;
     bool escaped_ = false;
 };
 
-/// False where the event is unusual; `e` is then half written.
-inline bool scan_openai_event(std::string_view data, stream_event& e) {
-    return event_scanner(data, e).scan();
-}
-/// read_openai_event, sooner.
-inline stream_event openai_event(std::string_view type, std::string_view data) {
-    stream_event e;
-    return type != "error" && scan_openai_event(data, e) ? e : read_openai_event(type, data);
-}
+/// Reads the events of one stream. Most differ from the one before in the text of one string alone:
+/// all else being the same, byte for byte, it says the same, and is not read again.
+class event_reader {
+public:
+    const stream_event& read(std::string_view type, std::string_view data) {
+        if (type != "error" && repeats(data)) return last_;
+        last_ = stream_event();
+        like_.clear();
+        event_scanner scanner(data, last_);
+        if (type == "error" || !scanner.scan()) {
+            last_ = read_openai_event(type, data);
+        } else if (const std::string_view text = scanner.sole_output(); !text.empty()) {
+            like_ = data;
+            before_ = static_cast<std::size_t>(text.data() - data.data());
+            after_ = data.size() - before_ - text.size();
+        }
+        return last_;
+    }
+    void reset() { *this = event_reader(); }
+
+private:
+    bool repeats(std::string_view data) const {
+        if (like_.empty() || data.size() <= before_ + after_) return false;
+        const char* const text = data.data() + before_;
+        const char* const end = data.data() + data.size() - after_;
+        return std::memcmp(data.data(), like_.data(), before_) == 0 &&
+               std::memcmp(end, like_.data() + like_.size() - after_, after_) == 0 &&
+               after_plain_bytes(text, end) == end;
+    }
+
+    stream_event last_{};
+    std::string like_{};  // the last event with one generated text, empty: none
+    std::size_t before_ = 0, after_ = 0;  // bytes around that text
+};
 
 /// What a request asks for.
 struct request_spec {
@@ -2681,7 +2744,12 @@ public:
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
     }
-    void reset() { *this = stream_timeline(); }
+    void reset() {
+        std::vector<std::uint32_t> room = std::move(gaps_);  // 8 KiB of it, for the next stream
+        *this = stream_timeline();
+        room.clear();
+        if (room.capacity() <= 2048) gaps_ = std::move(room);
+    }
 
 private:
     void on_content(const stream_event& e, long long now_ns) {
@@ -2717,6 +2785,43 @@ private:
     bool ended_ = false;
 };
 
+/// How often a delay was how long. Sixteen classes an octave: a quantile is at most 1/16 too high.
+class lag_counts {
+public:
+    void add(long long ns) {
+        const auto v = static_cast<std::uint64_t>(std::max(ns, 0ll));
+        const auto width = static_cast<std::size_t>(std::bit_width(v));
+        ++counts_[width < 5 ? v : (width - 4) * 16 + ((v >> (width - 5)) & 15)];
+        ++n_;
+        max_ns_ = std::max(max_ns_, ns);
+    }
+    void add(const lag_counts& o) {
+        for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += o.counts_[i];
+        n_ += o.n_;
+        max_ns_ = std::max(max_ns_, o.max_ns_);
+    }
+    std::uint64_t count() const { return n_; }
+    double max() const { return static_cast<double>(max_ns_) * 1e-9; }
+    /// Nearest rank, seconds; 0 where there is none.
+    double quantile(double q) const {
+        const double rank = q * static_cast<double>(n_);
+        double seen = 0;
+        for (std::size_t i = 0; i < counts_.size(); ++i) {
+            seen += static_cast<double>(counts_[i]);
+            const double above = i < 16 ? static_cast<double>(i)
+                                        : std::ldexp(17.0 + static_cast<double>(i % 16),
+                                                     static_cast<int>(i / 16) - 1);
+            if (seen > 0 && seen >= rank) return std::min(above * 1e-9, max());
+        }
+        return 0;
+    }
+
+private:
+    std::array<std::uint64_t, 976> counts_{};
+    std::uint64_t n_ = 0;
+    long long max_ns_ = 0;
+};
+
 /// One repeat of one arm: all that was seen, and nothing judged yet.
 struct repeat_data {
     run_arm arm = run_arm::candidate;
@@ -2733,6 +2838,9 @@ struct repeat_data {
     std::string target_gone{};                  // why, where the server went away
     bool interrupted = false;
     bool cut_short = false;  // by the time budget; then it is no evidence
+    std::vector<double> thread_cpu_shares{};
+    lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
+    lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -5692,12 +5800,11 @@ inline record read_record(const std::string& line, std::string& gate) {
 #endif
 #include <version>  // before asio: it asks for library features
 
-#include <asio/io_context.hpp>               // one per client thread, one for the simulated server
-#include <asio/ip/tcp.hpp>                   // simulated server
-#include <asio/post.hpp>                     // what must wait for the current handler
-#include <asio/posix/stream_descriptor.hpp>  // client sockets
-#include <asio/steady_timer.hpp>             // sends, steps, limits
-#include <asio/write.hpp>                    // simulated server
+#include <asio/io_context.hpp>    // all of them for the simulated server
+#include <asio/ip/tcp.hpp>        // sockets
+#include <asio/post.hpp>          // what must wait for the current handler
+#include <asio/steady_timer.hpp>  // steps
+#include <asio/write.hpp>         // answers
 
 #include <atomic>      // shared counters
 #include <cerrno>      // socket errors
@@ -5719,9 +5826,11 @@ inline record read_record(const std::string& line, std::string& gate) {
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6193,7 +6302,52 @@ struct load_state {
     long long deadline_ns = 0;  // of the whole program, 0: none
 };
 
-/// One thread's share of the load: its own io_context, connections, users and records.
+/// Waits for sockets and for one point in time. Not asio: a wait there costs an epoll_ctl, which at
+/// one event a read is a third system call beside the two that nobody can do without. A socket is
+/// told of while it holds bytes, so one read a turn is enough, and none starves the others.
+class poller {
+public:
+    poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+               timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+        if (epoll_.get() < 0 || timer_.get() < 0)
+            throw std::runtime_error(std::string("the client cannot start: ") +
+                                     std::strerror(errno));
+        watch(EPOLL_CTL_ADD, timer_.get(), EPOLLIN | EPOLLET, nullptr);  // rings, and is not read
+    }
+    void watch(int operation, int fd, unsigned events, void* who) {
+        epoll_event e{};
+        e.events = events;
+        e.data.ptr = who;
+        ::epoll_ctl(epoll_.get(), operation, fd, &e);
+    }
+    /// Until something happens, or until then; not at all where that has passed. A timer, because
+    /// epoll's own limit is in milliseconds.
+    void wait(long long until_ns) {
+        const bool passed = until_ns <= now_ns();
+        if (!passed && until_ns != rings_at_ns_) {
+            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
+            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+            rings_at_ns_ = until_ns;
+        }
+        count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
+    }
+    /// `on_ready(who, events)` for each socket that the wait found.
+    template <class OnReady>
+    void each(OnReady&& on_ready) {
+        for (int i = 0; i < count_; ++i)
+            if (events_[i].data.ptr) on_ready(events_[i].data.ptr, events_[i].events);
+            else rings_at_ns_ = 0;
+    }
+
+private:
+    static constexpr int most = 256;
+    descriptor epoll_, timer_;
+    epoll_event events_[most] = {};
+    int count_ = 0;
+    long long rings_at_ns_ = 0;
+};
+
+/// One thread's share of the load: its own poller, connections, users and records.
 class load_worker {
 public:
     load_worker(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
@@ -6201,10 +6355,7 @@ public:
           plan_(*order.what),
           shared_(shared),
           index_(index),
-          count_(count),
-          io_(1),
-          due_timer_(io_),
-          watch_timer_(io_) {
+          count_(count) {
         const long long cap = plan_.arrivals.max_in_flight;
         const auto threads = static_cast<long long>(count);
         cap_ = cap > 0
@@ -6219,16 +6370,34 @@ public:
         const long long began = now_ns();
         if (order_.send_at.empty()) start_users();
         prepare();
-        arm_due_timer();
-        arm_watch_timer();
-        io_.run();
+        for (std::size_t n = connections_at_first(order_, index_, count_); n > 0; --n) open_ahead();
+        next_check_ns_ = began + check_interval_ns;
+        while (!stopping_ && !nothing_left()) turn();
+        for (auto* list : {&busy_, &idle_, &opening_})
+            for (auto& c : *list) c->close();
         ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
         const double cpu = static_cast<double>(after.tv_sec - before.tv_sec) +
                            static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
         cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
     }
 
+    /// Connections that this thread opens before the first send is due: as many as are then sent at
+    /// once, so that a connection's cost is not in them; not so many that a server turns them away.
+    static std::size_t connections_at_first(const load_order& o, std::size_t index,
+                                            std::size_t count) {
+        const arrival_data& a = o.what->arrivals;
+        std::size_t at_once = std::min<std::size_t>(o.last - o.first, 1);
+        if (a.kind == arrival_kind::all_at_once) at_once = o.last - o.first;
+        if (o.send_at.empty() && a.users_ramp_s == 0)
+            at_once = std::min(o.last - o.first, static_cast<std::size_t>(a.users));
+        const long long cap = a.max_in_flight > 0 ? std::min(a.max_in_flight, 256ll) : 256;
+        at_once = std::min(at_once, static_cast<std::size_t>(cap));
+        return at_once / count + (index < at_once % count);
+    }
+
     std::vector<finished_request>& finished() { return finished_; }
+    const lag_counts& loop_lag() const { return loop_lag_; }
+    const lag_counts& stamp_lag() const { return stamp_lag_; }
     long long connections_opened() const { return connections_opened_; }
     long long content_events() const { return content_events_; }
     long long coalesced_events() const { return coalesced_events_; }
@@ -6254,14 +6423,15 @@ private:
     };
 
     /// One connection and, while it is busy, the request on it.
-    class connection : public std::enable_shared_from_this<connection> {
+    class connection {
     public:
-        explicit connection(load_worker& w) : worker_(w), socket_(w.io_) {}
+        explicit connection(load_worker& w) : worker_(w), opened_in_turn_(w.turn_) {}
 
         void start(const waiting_request& w, std::string bytes, long long dispatched_ns,
                    long long late_ns) {
             request_ = w;
             bytes_ = std::move(bytes);
+            unsent_ = bytes_.size();
             rec_ = record{};
             rec_.scheduled_ns = w.scheduled_ns;
             rec_.dispatched_ns = dispatched_ns;
@@ -6269,29 +6439,42 @@ private:
             timeline_.reset();
             retried_ = false;
             delivered_ = false;
-            reused_ = socket_.is_open();
-            if (!reused_) return connect(0);
+            asked_ = true;
+            connect_from_ns_ = dispatched_ns;
+            // One that was opened ahead is as good as new, unless a server may have tired of it.
+            reused_ = fd_.get() >= 0 && (used_ || dispatched_ns - opened_ns_ > 1000000000);
+            if (connecting_) return;
+            if (fd_.get() < 0) return connect(0);
             rec_.connected_ns = now_ns();
             send();
+        }
+        /// Without a request, for one to come.
+        void open_ahead() { connect(0); }
+        void on_ready(unsigned events) {
+            // Closed earlier in this turn, and perhaps opened anew: not what was waited for.
+            if (fd_.get() < 0 || opened_in_turn_ == worker_.turn_) return;
+            if (connecting_) return on_connected();
+            // The server closed an idle connection, or sent what nobody asked for.
+            if (!asked_) { close(); return worker_.move(*this, worker_.retired_); }
+            if (unsent_ > 0 && (events & EPOLLOUT)) return write_some();
+            read_now();
         }
         bool is_usable() {
             // A server may have closed an idle connection, or sent what nobody asked for.
             char byte = 0;
-            return socket_.is_open() &&
-                   ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+            return fd_.get() >= 0 && ::recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
                    (errno == EAGAIN || errno == EWOULDBLOCK);
         }
         void close() {
-            asio::error_code ignored;
-            socket_.close(ignored);
-            ++epoch_;
+            fd_ = descriptor();  // which ends the watching too
+            connecting_ = false;
         }
         /// Ends the request with this outcome, and the connection with it.
         void abandon(request_status status, const std::string& why) {
             timeline_.fail(status, why);
             close();
             deliver();
-            worker_.forget(*this);
+            worker_.move(*this, worker_.retired_);
         }
         void check_limits(long long now) {
             if (delivered_) {
@@ -6320,74 +6503,69 @@ private:
                                within("no further content", "between_events", l.between_events));
         }
         bool is_delivered() const { return delivered_; }
-        std::size_t slot = 0;  // in the worker's list of busy connections
+        // The worker's list with this in it, and where.
+        std::vector<std::unique_ptr<connection>>* list = nullptr;
+        std::size_t slot = 0;
 
     private:
         void connect(std::size_t which) {
-            connect_from_ns_ = connect_from_ns_ == 0 || which == 0 ? now_ns() : connect_from_ns_;
-            const auto& addresses = worker_.order_.target->addresses;
-            descriptor fd = connecting_socket(addresses[which]);
-            if (fd.get() < 0) return on_connect_error(which, errno);
+            which_ = which;
+            fd_ = connecting_socket(worker_.order_.target->addresses[which]);
+            if (fd_.get() < 0) return on_connect_error(errno);
             ++worker_.connections_opened_;
-            asio::error_code error;
-            socket_.assign(fd.release(), error);
-            if (error) return on_connect_error(which, error.value());
-            const auto epoch = ++epoch_;
-            socket_.async_wait(asio::posix::stream_descriptor::wait_write,
-                               [self = shared_from_this(), epoch, which](asio::error_code e) {
-                                   if (epoch != self->epoch_ || e) return;
-                                   int so_error = 0;
-                                   socklen_t size = sizeof so_error;
-                                   ::getsockopt(self->socket_.native_handle(), SOL_SOCKET, SO_ERROR,
-                                                &so_error, &size);
-                                   if (so_error != 0)
-                                       return self->on_connect_error(which, so_error);
-                                   self->rec_.connected_ns = now_ns();
-                                   self->send();
-                               });
+            connecting_ = true;
+            used_ = waits_for_room_ = false;
+            opened_ns_ = now_ns();
+            opened_in_turn_ = worker_.turn_;
+            worker_.poller_.watch(EPOLL_CTL_ADD, fd_.get(), EPOLLOUT, this);
         }
-        void on_connect_error(std::size_t which, int error) {
+        void on_connected() {
+            int error = 0;
+            socklen_t size = sizeof error;
+            ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+            if (error != 0) return on_connect_error(error);
+            connecting_ = false;
+            worker_.poller_.watch(EPOLL_CTL_MOD, fd_.get(), EPOLLIN, this);
+            if (!asked_) return worker_.move(*this, worker_.idle_);
+            rec_.connected_ns = now_ns();
+            send();
+        }
+        void on_connect_error(int error) {
             close();
-            if (which + 1 < worker_.order_.target->addresses.size()) return connect(which + 1);
+            if (which_ + 1 < worker_.order_.target->addresses.size()) return connect(which_ + 1);
+            if (!asked_) return worker_.move(*this, worker_.retired_);
             abandon(request_status::connect,
                     std::string("cannot connect: ") + std::strerror(error));
         }
         void send() {
             http_.reset();
             events_.reset();
+            reader_.reset();
             body_.clear();
-            written_ = 0;
+            body_is_ = body_kind::unknown;
             rec_.sent_ns = now_ns();
             ++worker_.shared_.sent;
-            const auto epoch = ++epoch_;
-            write_some(epoch);
-            if (epoch == epoch_) read_later(epoch);
+            write_some();
         }
-        void write_some(unsigned epoch) {
-            while (written_ < bytes_.size()) {
-                const ssize_t n = ::send(socket_.native_handle(), bytes_.data() + written_,
-                                         bytes_.size() - written_, MSG_NOSIGNAL);
-                if (n > 0) { written_ += static_cast<std::size_t>(n); continue; }
-                if (errno == EINTR) continue;
-                if (errno != EAGAIN && errno != EWOULDBLOCK) return on_lost(std::strerror(errno));
-                socket_.async_wait(asio::posix::stream_descriptor::wait_write,
-                                   [self = shared_from_this(), epoch](asio::error_code e) {
-                                       if (epoch == self->epoch_ && !e) self->write_some(epoch);
-                                   });
-                return;
+        void write_some() {
+            while (unsent_ > 0) {
+                const char* const from = bytes_.data() + bytes_.size() - unsent_;
+                const ssize_t n = ::send(fd_.get(), from, unsent_, MSG_NOSIGNAL);
+                if (n > 0) unsent_ -= static_cast<std::size_t>(n);
+                else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+                else if (errno != EINTR) return on_lost(std::strerror(errno));
             }
+            if ((unsent_ > 0) == waits_for_room_) return;
+            waits_for_room_ = unsent_ > 0;
+            worker_.poller_.watch(EPOLL_CTL_MOD, fd_.get(),
+                                  waits_for_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN, this);
         }
-        void read_later(unsigned epoch) {
-            socket_.async_wait(asio::posix::stream_descriptor::wait_read,
-                               [self = shared_from_this(), epoch](asio::error_code e) {
-                                   if (epoch == self->epoch_ && !e) self->read_now(epoch);
-                               });
-        }
-        void read_now(unsigned epoch) {
+        void read_now() {
             auto& buffer = worker_.buffer_;
-            const ssize_t n = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+            const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
             const long long now = now_ns();  // the arrival stamp of everything in this read
-            if (n < 0 && (errno == EAGAIN || errno == EINTR)) return read_later(epoch);
+            if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+            worker_.on_stamp(now);
             if (n <= 0) return on_end_of_input(now, n == 0 ? "" : std::strerror(errno));
             const int events_before = timeline_.events();
             const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
@@ -6396,10 +6574,11 @@ private:
             const int events = timeline_.events() - events_before;
             worker_.content_events_ += events;
             worker_.coalesced_events_ += std::max(0, events - 1);
+            // An answer has begun, so this will not be sent again; it may be long.
+            if (unsent_ == 0 && !bytes_.empty()) std::string().swap(bytes_);
             if (http_.broken()) return abandon(request_status::protocol, http_.error());
             if (http_.complete()) return on_complete(now, used == bytes.size());
             if (timeline_.ended()) deliver();
-            if (epoch == epoch_) read_later(epoch);
         }
         bool is_stream() const {
             return http_.status() / 100 == 2 &&
@@ -6407,14 +6586,16 @@ private:
                                       "text/event-stream");
         }
         void on_body(std::string_view body, long long now) {
-            if (!is_stream()) {
+            if (body_is_ == body_kind::unknown)
+                body_is_ = is_stream() ? body_kind::stream : body_kind::other;
+            if (body_is_ == body_kind::other) {
                 body_.append(body.substr(
                     0, std::min(body.size(), 65536 - std::min<std::size_t>(body_.size(), 65536))));
                 return;
             }
             const bool whole =
                 events_.feed(body, [&](std::string_view type, std::string_view data) {
-                    if (!timeline_.ended()) timeline_.on_event(openai_event(type, data), now);
+                    if (!timeline_.ended()) timeline_.on_event(reader_.read(type, data), now);
                 });
             if (!whole) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
         }
@@ -6422,10 +6603,12 @@ private:
         void on_complete(long long now, bool nothing_follows) {
             if (is_stream()) timeline_.on_body_end(now);
             else on_other_answer();
-            const bool keep = http_.keep_alive() && nothing_follows && written_ == bytes_.size();
+            const bool keep = http_.keep_alive() && nothing_follows && unsent_ == 0;
             if (!keep) close();
             deliver();
-            worker_.release(*this, keep);
+            asked_ = false;
+            used_ = true;
+            worker_.move(*this, keep ? worker_.idle_ : worker_.retired_);
         }
         void on_other_answer() {
             picojson::value v;
@@ -6463,6 +6646,8 @@ private:
             if (reused_ && !retried_) {
                 retried_ = true;
                 rec_.connected_ns = rec_.sent_ns = 0;
+                unsent_ = bytes_.size();
+                connect_from_ns_ = now_ns();
                 return connect(0);
             }
             abandon(request_status::truncated, "the connection was lost before an answer: " + why);
@@ -6480,20 +6665,81 @@ private:
             worker_.on_delivered(request_, std::move(rec_), timeline_.gaps_us());
         }
 
+        enum class body_kind : unsigned char { unknown, stream, other };
+
         load_worker& worker_;
-        asio::posix::stream_descriptor socket_;
+        descriptor fd_{};
         waiting_request request_{};
         record rec_{};
         stream_timeline timeline_{};
         response_parser http_{};
         event_stream_parser events_{};
+        event_reader reader_{};
         std::string bytes_{}, body_{};
-        std::size_t written_ = 0;
+        std::size_t unsent_ = 0;  // of bytes_
+        std::size_t which_ = 0;   // of the target's addresses
         long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-        unsigned epoch_ = 0;  // what an earlier wait reports is ignored once this has moved on
+        long long opened_in_turn_ = 0, opened_ns_ = 0;
+        body_kind body_is_ = body_kind::unknown;
+        bool connecting_ = false, used_ = false, waits_for_room_ = false;
+        bool asked_ = false;  // there is a request on it
         bool reused_ = false, retried_ = false, delivered_ = false;
     };
-    using connection_ptr = std::shared_ptr<connection>;
+    using connection_ptr = std::unique_ptr<connection>;
+    using connection_list = std::vector<connection_ptr>;
+
+    // ---- one turn
+
+    static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
+
+    /// Waits, and does what there is to do. `retired_` outlives the turn, which may hold events of
+    /// its connections yet.
+    void turn() {
+        ++turn_;
+        const long long due = next_due();
+        const long long ahead = plan_.client.spin ? spin_ns : 0;
+        poller_.wait(due == 0 ? next_check_ns_ : std::min(due - ahead, next_check_ns_));
+        woke_ns_ = seen_ns_ = now_ns();
+        catch_up(woke_ns_);
+        poller_.each([this](void* who, unsigned events) {
+            static_cast<connection*>(who)->on_ready(events);
+            catch_up(seen_ns_);
+        });
+        if (woke_ns_ >= next_check_ns_) check(woke_ns_);
+        catch_up(seen_ns_);
+        retired_.clear();
+    }
+    /// Sends do not wait for all that a turn has to read.
+    void catch_up(long long now) {
+        while (promised_ > 0 && !stopping_) {
+            --promised_;
+            const waiting_request next = waiting_.front();
+            waiting_.pop_front();
+            dispatch(next, std::max(next.scheduled_ns, now));
+        }
+        if (const long long due = next_due(); due != 0 && due <= now && !stopping_) on_due();
+    }
+    /// The arrival stamp of a read.
+    void on_stamp(long long now) {
+        stamp_lag_.add(now - woke_ns_);
+        seen_ns_ = now;
+    }
+    void move(connection& c, connection_list& to) {
+        connection_list& from = *c.list;
+        connection_ptr p = std::move(from[c.slot]);
+        if (c.slot + 1 < from.size()) {
+            from[c.slot] = std::move(from.back());
+            from[c.slot]->slot = c.slot;
+        }
+        from.pop_back();
+        put(std::move(p), to);
+    }
+    static connection& put(connection_ptr p, connection_list& to) {
+        p->list = &to;
+        p->slot = to.size();
+        to.push_back(std::move(p));
+        return *to.back();
+    }
 
     // ---- what is due
 
@@ -6513,17 +6759,6 @@ private:
                        : 0;
         return users_.empty() ? 0 : users_.top().at_ns;
     }
-    void arm_due_timer() {
-        const long long due = next_due();
-        if (due == 0) return finish_if_done();
-        const long long ahead = plan_.client.spin ? 200000 : 0;
-        due_timer_.expires_at(time_point_of(due - ahead));
-        due_timer_.async_wait([this, due](asio::error_code e) {
-            if (e || stopping_) return;
-            while (plan_.client.spin && now_ns() < due) {}
-            on_due();
-        });
-    }
     void on_due() {
         for (long long due = next_due(); due != 0 && due <= now_ns() && !stopping_;
              due = next_due()) {
@@ -6539,8 +6774,12 @@ private:
             }
         }
         prepare();
-        if (!stopping_) arm_due_timer();
+        // The next one should not have to wait for a connection.
+        if (next_due() != 0 && idle_.empty() && opening_.empty() &&
+            (cap_ == 0 || in_flight_ < cap_))
+            open_ahead();
     }
+    void open_ahead() { put(std::make_unique<connection>(*this), opening_).open_ahead(); }
     void send_for_user(const ready_user& u) {
         const long long from = shared_.measured_from.load();
         const bool out_of_time =
@@ -6575,20 +6814,21 @@ private:
             long long none = 0;
             shared_.measured_from.compare_exchange_strong(none, now);
         }
-        connection_ptr c = take_idle();
-        c->slot = busy_.size();
-        busy_.push_back(c);
         ++in_flight_;
-        c->start(w, std::move(bytes), now, now - possible_ns);
+        take_connection().start(w, std::move(bytes), now, now - possible_ns);
     }
-    connection_ptr take_idle() {
+    /// An idle one, else one on its way, else a new one.
+    connection& take_connection() {
         while (!idle_.empty()) {
-            connection_ptr c = std::move(idle_.back());
-            idle_.pop_back();
-            if (c->is_usable()) return c;
-            c->close();
+            connection& c = *idle_.back();
+            if (c.is_usable()) { move(c, busy_); return c; }
+            c.close();
+            move(c, retired_);
         }
-        return std::make_shared<connection>(*this);
+        if (opening_.empty()) return put(std::make_unique<connection>(*this), busy_);
+        connection& c = *opening_.back();
+        move(c, busy_);
+        return c;
     }
     /// Building a long prompt takes longer than sending it, so it is done before the send is due.
     void prepare() {
@@ -6625,65 +6865,30 @@ private:
             const bool failed = finished_.back().what.status != request_status::ok;
             const double pause = std::max(plan_.arrivals.think_s, failed ? 0.01 : 0.0);
             users_.push({end + ns_of(pause), w.user});
-            asio::post(io_, [this] { if (!stopping_) on_due(); });
         } else if (static_cast<long long>(waiting_.size()) > promised_) {
-            ++promised_;
-            asio::post(io_, [this, freed = now_ns()] {
-                --promised_;
-                if (stopping_) return;  // cut_off() told of all that waited
-                const waiting_request next = waiting_.front();
-                waiting_.pop_front();
-                dispatch(next, std::max(next.scheduled_ns, freed));
-            });
-        } else {
-            finish_if_done();
+            ++promised_;  // not sent here and now: this connection is not free yet
         }
-    }
-    void forget(connection& c) {
-        std::swap(busy_[c.slot], busy_.back());
-        busy_[c.slot]->slot = c.slot;
-        busy_.pop_back();
-        finish_if_done();
-    }
-    void release(connection& c, bool keep) {
-        if (keep) idle_.push_back(busy_[c.slot]);
-        forget(c);
     }
     bool nothing_left() const {
         return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
     }
-    void finish_if_done() {
-        if (!nothing_left() || stopping_) return;
-        stop();
-    }
-    void stop() {
-        stopping_ = true;
-        asio::error_code ignored;
-        due_timer_.cancel();
-        watch_timer_.cancel();
-        for (auto& c : busy_) c->close();
-        for (auto& c : idle_) c->close();
-    }
 
     // ---- limits
 
-    void arm_watch_timer() {
-        watch_timer_.expires_after(std::chrono::milliseconds(20));
-        watch_timer_.async_wait([this](asio::error_code e) {
-            if (e || stopping_) return;
-            const long long now = now_ns();
-            const std::vector<connection_ptr> busy = busy_;
-            for (const connection_ptr& c : busy) c->check_limits(now);
-            if (interrupted.load()) return cut_off("interrupted");
-            if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
-                return cut_off("LLMBENCH_TIME_BUDGET is spent");
-            if (!sending_is_over()) over_since_ns_ = 0;
-            else if (over_since_ns_ == 0) over_since_ns_ = now;
-            else if (now - over_since_ns_ > ns_of(plan_.limits.drain.seconds()))
-                return cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
-                               " after the last send (limits.drain)");
-            if (!stopping_) arm_watch_timer();
-        });
+    /// Every 20 ms, at absolute times: how late it comes is the lag of this loop.
+    void check(long long now) {
+        loop_lag_.add(now - next_check_ns_);
+        while (next_check_ns_ <= now) next_check_ns_ += check_interval_ns;
+        // From the back: a connection that ends makes way for the last one, which was looked at.
+        for (std::size_t i = busy_.size(); i-- > 0;) busy_[i]->check_limits(now);
+        if (interrupted.load()) return cut_off("interrupted");
+        if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
+            return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        if (!sending_is_over()) over_since_ns_ = 0;
+        else if (over_since_ns_ == 0) over_since_ns_ = now;
+        else if (now - over_since_ns_ > ns_of(plan_.limits.drain.seconds()))
+            cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
+                    " after the last send (limits.drain)");
     }
     bool sending_is_over() const {
         return order_.send_at.empty() ? shared_.exhausted_at.load() != 0
@@ -6691,9 +6896,8 @@ private:
     }
     void cut_off(const std::string& why) {
         stopping_ = true;
-        const std::vector<connection_ptr> busy = busy_;
-        for (const connection_ptr& c : busy)
-            if (!c->is_delivered()) c->abandon(request_status::cancelled, why);
+        for (std::size_t i = busy_.size(); i-- > 0;)
+            if (!busy_[i]->is_delivered()) busy_[i]->abandon(request_status::cancelled, why);
         for (const waiting_request& w : waiting_) {
             record r;
             r.scheduled_ns = w.scheduled_ns;
@@ -6703,25 +6907,25 @@ private:
             on_delivered(w, std::move(r), {});
         }
         waiting_.clear();
-        stop();
     }
 
     const load_order& order_;
     const plan& plan_;
     load_state& shared_;
     std::size_t index_, count_;
-    asio::io_context io_;
-    asio::steady_timer due_timer_, watch_timer_;
+    poller poller_{};
     std::size_t next_open_ = 0;
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::deque<waiting_request> waiting_{};
     prepared_request prepared_{};
-    std::vector<connection_ptr> busy_{}, idle_{};
+    connection_list busy_{}, idle_{}, opening_{}, retired_{};
     std::vector<finished_request> finished_{};
     std::vector<char> buffer_ = std::vector<char>(256 * 1024);
     long long in_flight_ = 0, cap_ = 0, promised_ = 0;
     long long connections_opened_ = 0, content_events_ = 0, coalesced_events_ = 0;
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
+    long long turn_ = 0, woke_ns_ = 0, seen_ns_ = 0, next_check_ns_ = 0;
+    lag_counts loop_lag_{}, stamp_lag_{};
     double cpu_share_ = 0;
     bool stopping_ = false;
 };
@@ -7348,11 +7552,53 @@ private:
 
 // ===== [E6] gates run ============================================================================
 
+/// Connections that this load needs at one time; 0 where that is up to the server's speed.
+inline std::size_t connections_needed(const load_order& o) {
+    const arrival_data& a = o.what->arrivals;
+    std::size_t n = 0;
+    if (a.kind == arrival_kind::all_at_once) n = o.last - o.first;
+    else if (o.send_at.empty()) n = std::min(o.last - o.first, static_cast<std::size_t>(a.users));
+    return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
+}
+
+/// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
+inline void make_room_for(const load_order& o) {
+    const std::size_t needed = connections_needed(o);
+    const rlim_t wanted = 2 * std::max<rlim_t>(needed, 8192) + 256;  // twice: simulated servers
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
+        files.rlim_cur = std::min(wanted, files.rlim_max);
+        ::setrlimit(RLIMIT_NOFILE, &files);
+    }
+    require(files.rlim_cur == 0 || needed + 64 <= files.rlim_cur,
+            printed("the load needs %zu connections at a time and this process may open %llu "
+                    "files: raise the hard limit (ulimit -Hn), or ask for less at once",
+                    needed, static_cast<unsigned long long>(files.rlim_cur)));
+    long long low = 0, high = 0;
+    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+    if (range >> low >> high)
+        require(static_cast<long long>(needed) <= high - low + 1,
+                printed("the load needs %zu connections at a time and this machine has %lld ports "
+                        "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
+                        needed, high - low + 1));
+}
+
+/// One thread reads some hundred thousand paced events a second. A second one is for thousands of
+/// streams, and only on a machine that has cores to spare: the server may be on it too.
+inline std::size_t default_threads(const load_order& o) {
+    const arrival_data& a = o.what->arrivals;
+    const double needed = static_cast<double>(connections_needed(o));
+    const double streams = needed > 0 ? needed : 10 * a.rate;  // answers of ten seconds
+    const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
+    return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
+}
+
 /// Runs one load on as many threads as asked for and gathers what they saw.
 inline std::vector<finished_request> run_load(const load_order& order, load_state& state,
                                               repeat_data& into) {
-    auto threads =
-        static_cast<std::size_t>(std::max(1ll, static_cast<long long>(order.what->client.threads)));
+    make_room_for(order);
+    const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
+    std::size_t threads = asked > 0 ? asked : default_threads(order);
     // A cap below the number of threads would give some of them nothing to send.
     const long long cap = order.what->arrivals.max_in_flight;
     if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
@@ -7372,6 +7618,9 @@ inline std::vector<finished_request> run_load(const load_order& order, load_stat
         into.content_events += w->content_events();
         into.coalesced_events += w->coalesced_events();
         into.cpu_share = std::max(into.cpu_share, w->cpu_share());
+        into.thread_cpu_shares.push_back(w->cpu_share());
+        into.loop_lag.add(w->loop_lag());
+        into.stamp_lag.add(w->stamp_lag());
     }
     std::sort(all.begin(), all.end(),
               [](const auto& a, const auto& b) { return a.index < b.index; });
@@ -7486,9 +7735,13 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
         d.window_to_ns = state.exhausted_at.load();
     }
+    std::size_t gaps = 0;
+    for (const finished_request& f : all) gaps += f.gaps.size();
+    d.gaps.reserve(gaps);
     for (finished_request& f : all) {
         d.gap_offsets.push_back(d.gaps.size());
         d.gaps.insert(d.gaps.end(), f.gaps.begin(), f.gaps.end());
+        f.gaps = {};  // an hour of them is hundreds of megabytes
         d.short_outputs += brought_too_little(p, f);
         d.records.push_back(std::move(f.what));
     }

@@ -2,6 +2,7 @@
 // Against the simulated server, with an engine that answers within milliseconds.
 #include "llmbench.hpp"
 
+#include "support/effects.hpp"
 #include "support/scripted_server.hpp"
 
 #include <algorithm>
@@ -331,6 +332,33 @@ TEST_CASE("a duration ends users") {
     CHECK(most(all, scheduled) - least(all, dispatched) < ns_of(0.3));
 }
 
+// ---- connections
+
+TEST_CASE("connections are open before the first send is due, and kept") {
+    for (const arrival_pattern& a : {arrival_pattern(closed_loop(4)), arrival_pattern(all_at_once()),
+                                     arrival_pattern(constant(50_rps))}) {
+        CAPTURE(static_cast<int>(a.data().kind));
+        scenario s = short_requests(a);
+        s.requests = 12;
+        const result r = run(s);
+        const records all = all_ok(r);
+        const long long at_most = a.data().kind == lb::arrival_kind::closed_loop    ? 4
+                                  : a.data().kind == lb::arrival_kind::all_at_once ? 12
+                                                                                   : 6;
+        CHECK(r.self_check().connections_opened <= at_most + 1);
+        // At once: one that has to be opened takes the time of its round trip.
+        const auto connecting = [](const record& x) { return x.connected_ns - x.dispatched_ns; };
+        CHECK(seconds(median(all, connecting)) < 20e-6);
+    }
+}
+
+TEST_CASE("a load that needs more connections than there are ports or files is refused") {
+    scenario s = short_requests(all_at_once());
+    s.requests = 70000;
+    const std::string why = live::refusal_to_run(s);
+    CHECK(why.find("the load needs 70000 connections at a time") != std::string::npos);
+}
+
 // ---- threads and repeats
 
 TEST_CASE("two threads send what one would send") {
@@ -463,7 +491,7 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         const auto when = [&](const char* field, long long v) {
             return v == 0 ? line.get(field).is<picojson::null>() : is(field, v);
         };
-        CHECK(line.get<picojson::object>().size() == 21);
+        CHECK(line.get<picojson::object>().size() == 22);
         CHECK(same("id", x.id));
         CHECK(same("arm", "candidate"));
         CHECK(is("repeat", x.repeat));

@@ -30,4 +30,7 @@ private:
 /// Starts the process, waits until it is ready, ends it. What was wrong, or "".
 std::string bring_up_and_end(const llmbench::process& p);
 
+/// Why a load is refused when it is about to begin, or "".
+std::string refusal_to_run(const llmbench::scenario& s);
+
 }  // namespace live
