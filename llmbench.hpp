@@ -1125,7 +1125,9 @@ struct self_check_t {
     double late_share = 0;                 ///< of sends, later than 10 ms
     double asked_rate = 0, achieved_rate = 0;  ///< requests/s; 0 where the load asks for none
     double coalesced_share = 0;            ///< of content events, read together with an earlier one
-    double cpu_share = 0;                  ///< of one core per client thread
+    double cpu_share = 0;                  ///< of one core, the busiest client thread's
+    double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds a client thread came late to its work
+    double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
     long long connections_opened = 0;
 };
 
@@ -2841,6 +2843,7 @@ struct repeat_data {
     std::vector<double> thread_cpu_shares{};
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
+    double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -3223,6 +3226,10 @@ inline self_check_t self_check_of(const measurement& m) {
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
         c.cpu_share += d.cpu_share;
+        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
+        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
+        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
+        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
@@ -3242,6 +3249,10 @@ inline self_check_t self_check_of(const measurement& m) {
     } else if (c.lateness_p99 > allowed && std::isfinite(limit)) {
         c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
                    ", over 5 % of the tightest limit (" + time_text(limit) + ")";
+    } else if (std::max(c.stamp_lag_p99, c.loop_lag_p99) > std::max(0.05 * limit, 0.010)) {
+        c.reason = "client: its thread came late, p99 " + time_text(c.stamp_lag_p99) +
+                   " to read and " + time_text(c.loop_lag_p99) +
+                   " to wake, over 5 % of the tightest limit (" + time_text(limit) + ")";
     } else if (c.late_share > 0.02 && std::isinf(limit)) {
         c.reason = "client: " + printed("%.1f", c.late_share * 100) +
                    " % of the requests were sent over 10 ms late";
@@ -4841,6 +4852,8 @@ inline std::string self_check_text(const self_check_t& c) {
                 time_text(c.lateness_p99).c_str(), time_text(c.lateness_max).c_str());
     if (c.asked_rate > 0)
         t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
+    t += printed("; read within p99 %s, woke within p99 %s", time_text(c.stamp_lag_p99).c_str(),
+                 time_text(c.loop_lag_p99).c_str());
     t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
                  c.cpu_share * 100, c.coalesced_share * 100, c.connections_opened);
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
@@ -5083,6 +5096,13 @@ inline void write_arm(json_writer& j, const char* name, const std::vector<repeat
         j.field("asked_rate", d.asked_rate)
             .field("achieved_rate", d.achieved_rate)
             .field("connections_opened", d.connections_opened);
+        j.field("loop_lag_p99", d.loop_lag_p99)
+            .field("loop_lag_max", d.loop_lag_max)
+            .field("stamp_lag_p99", d.stamp_lag_p99)
+            .field("stamp_lag_max", d.stamp_lag_max);
+        j.key("thread_cpu_shares").open('[');
+        for (const double share : d.thread_cpu_shares) j.value(share);
+        j.close();
         j.field("content_events", d.content_events)
             .field("coalesced_events", d.coalesced_events)
             .field("cpu_share", d.cpu_share);
@@ -5205,6 +5225,10 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.field("asked_rate", c.asked_rate)
             .field("achieved_rate", c.achieved_rate)
             .field("coalesced_share", c.coalesced_share);
+        j.field("loop_lag_p99", c.loop_lag_p99)
+            .field("loop_lag_max", c.loop_lag_max)
+            .field("stamp_lag_p99", c.stamp_lag_p99)
+            .field("stamp_lag_max", c.stamp_lag_max);
         j.field("cpu_share", c.cpu_share)
             .field("connections_opened", c.connections_opened)
             .close()
@@ -5582,6 +5606,10 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.coalesced_events = static_cast<long long>(number_member(v, "coalesced_events"));
     d.cpu_share = number_member(v, "cpu_share");
     d.startup_s = number_member(v, "startup_s");
+    d.loop_lag_p99 = number_member(v, "loop_lag_p99");
+    d.loop_lag_max = number_member(v, "loop_lag_max");
+    d.stamp_lag_p99 = number_member(v, "stamp_lag_p99");
+    d.stamp_lag_max = number_member(v, "stamp_lag_max");
     d.target_gone = string_member(v, "target_gone");
     d.interrupted = true_member(v, "interrupted");
     d.short_outputs = static_cast<long long>(number_member(v, "short_outputs"));
@@ -7748,6 +7776,10 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     note_rates(p, d);
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
+    d.loop_lag_max = d.loop_lag.max();
+    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
+    d.stamp_lag_max = d.stamp_lag.max();
     d.interrupted = interrupted.load();
     d.cut_short = deadline > 0 && now_ns() > deadline;
     return d;

@@ -537,7 +537,7 @@ chat stays interactive: failed
   e2e                 180 ms     180 ms     180 ms     180 ms     180 ms
   ttft_from_send       80 ms      80 ms      80 ms      80 ms      80 ms
   output 100 tok/s, 40 of 40 requests ok
-  client: sends late by p50 0 ms, p99 0 ms, max 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
+  client: sends late by p50 0 ms, p99 0 ms, max 0 ms; read within p99 0 ms, woke within p99 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
 )");
 }
 
@@ -590,7 +590,8 @@ TEST_CASE("the client's account in one line") {
     c.coalesced_share = 0.015;
     c.connections_opened = 12;
     CHECK(self_check_text(c) ==
-          "sends late by p50 100 us, p99 2 ms, max 12 ms; sent 7.996 of 8 requests/s; 25 % of a "
+          "sends late by p50 100 us, p99 2 ms, max 12 ms; sent 7.996 of 8 requests/s; read within "
+          "p99 0 ms, woke within p99 0 ms; 25 % of a "
           "core; 1.5 % of events "
           "read together; 12 connections");
     c.ok = false;

@@ -492,6 +492,18 @@ TEST_CASE("a client that did not send at the rate asked for proves nothing about
     CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
 }
 
+TEST_CASE("a client thread that comes late spoils what it stamps") {
+    measurement m = measured(repeats_with_ttft({80, 80}), {mean(ttft) <= 400_ms});
+    m.candidate[1].stamp_lag_p99 = 0.020;  // 5 % of the limit: still allowed
+    CHECK(judged(m, mean(ttft) <= 400_ms).outcome == verdict::pass);
+    m.candidate[1].loop_lag_p99 = 0.021;
+    CHECK(judged(m, mean(ttft) <= 400_ms).outcome == verdict::invalid);
+    CHECK(str(judged(m, mean(ttft) <= 400_ms).reason) ==
+          "client: its thread came late, p99 20 ms to read and 21 ms to wake, over 5 % of the "
+          "tightest limit (400 ms)");
+    CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+}
+
 TEST_CASE("answers of one token spoil verdicts on the time per output token") {
     // One of 20 requests is 5 %, which is allowed; two are not.
     const auto with_short = [](int n) {
