@@ -112,18 +112,23 @@ TEST_CASE("the incomplete beta function runs from 0 to 1, mirrored, without a st
 }
 
 TEST_CASE("the incomplete beta function agrees with the printed F distribution") {
-    // Upper 5 % points of F, Pearson and Hartley, Biometrika Tables for Statisticians, vol. 1,
+    // Upper 5 % and 1 % points of F, Pearson and Hartley, Biometrika Tables for Statisticians, vol. 1,
     // table 18: P(F > f) = I_x(d2 / 2, d1 / 2) with x = d2 / (d2 + d1 f).
     const auto f_tail = [](double f, double d1, double d2) {
         return incomplete_beta(d2 / 2, d1 / 2, d2 / (d2 + d1 * f));
     };
-    const struct { double d1, d2, f; } table[] = {
-        {1, 10, 4.96}, {2, 10, 4.10}, {5, 10, 3.33}, {10, 20, 2.35}, {20, 60, 1.75}};
-    for (const auto& [d1, d2, f] : table) {
+    const struct { double d1, d2, five, one; } table[] = {{1, 10, 4.96, 10.04},
+                                                          {2, 10, 4.10, 7.56},
+                                                          {5, 10, 3.33, 5.64},
+                                                          {10, 20, 2.35, 3.37},
+                                                          {20, 60, 1.75, 2.20}};
+    for (const auto& [d1, d2, five, one] : table) {
         CAPTURE(d1);
         CAPTURE(d2);
-        CHECK(f_tail(f + 0.0051, d1, d2) < 0.05);
-        CHECK(f_tail(f - 0.0051, d1, d2) > 0.05);
+        CHECK(f_tail(five + 0.0051, d1, d2) < 0.05);
+        CHECK(f_tail(five - 0.0051, d1, d2) > 0.05);
+        CHECK(f_tail(one + 0.0051, d1, d2) < 0.01);
+        CHECK(f_tail(one - 0.0051, d1, d2) > 0.01);
     }
 }
 
@@ -168,6 +173,21 @@ TEST_CASE("Student's distribution is symmetric, undoes its quantile and tends to
     CHECK(student_t_quantile(0.983, 1e7) == Approx(normal_quantile(0.983)).epsilon(1e-6));
 }
 
+TEST_CASE("Student's quantiles agree with the printed table far into the tail") {
+    // Pearson and Hartley, Biometrika Tables for Statisticians, vol. 1, table 12: the bounds of a
+    // verdict lie out there.
+    const struct { double df, p999, p9995; } table[] = {{4, 7.173, 8.610},
+                                                        {8, 4.501, 5.041},
+                                                        {10, 4.144, 4.587},
+                                                        {20, 3.552, 3.850},
+                                                        {30, 3.385, 3.646}};
+    for (const auto& row : table) {
+        CAPTURE(row.df);
+        CHECK(rounds_to(student_t_quantile(0.999, row.df), row.p999, 3));
+        CHECK(rounds_to(student_t_quantile(0.9995, row.df), row.p9995, 3));
+    }
+}
+
 // ---- Clopper-Pearson ----------------------------------------------------------------------------
 
 TEST_CASE("Clopper-Pearson bounds agree with published intervals") {
@@ -181,6 +201,20 @@ TEST_CASE("Clopper-Pearson bounds agree with published intervals") {
         CAPTURE(row.hits);
         CHECK(rounds_to(clopper_pearson_lower(row.hits, row.trials, 0.025), row.lower, 4));
         CHECK(rounds_to(clopper_pearson_upper(row.hits, row.trials, 0.025), row.upper, 4));
+    }
+}
+
+TEST_CASE("Clopper-Pearson bounds agree with the printed tables") {
+    // Documenta Geigy, Scientific Tables, 7th edition (1970), exact confidence limits for a
+    // proportion, two-sided 95 %, in per cent.
+    const struct { double hits, trials, lower, upper; } table[] = {
+        {0, 10, 0, 30.85},    {1, 10, 0.25, 44.50},  {5, 10, 18.71, 81.29},
+        {1, 100, 0.03, 5.45}, {10, 100, 4.90, 17.62}, {50, 100, 39.83, 60.17}};
+    for (const auto& row : table) {
+        CAPTURE(row.hits);
+        CAPTURE(row.trials);
+        CHECK(rounds_to(100 * clopper_pearson_lower(row.hits, row.trials, 0.025), row.lower, 2));
+        CHECK(rounds_to(100 * clopper_pearson_upper(row.hits, row.trials, 0.025), row.upper, 2));
     }
 }
 
@@ -241,6 +275,56 @@ TEST_CASE("Clopper-Pearson bounds move smoothly with fractional counts") {
     // The same share of fewer effective trials is known less well.
     CHECK(clopper_pearson_upper(2.5, 50, 0.05) > clopper_pearson_upper(5, 100, 0.05));
     CHECK(clopper_pearson_lower(2.5, 50, 0.05) < clopper_pearson_lower(5, 100, 0.05));
+}
+
+// ---- Pocock -------------------------------------------------------------------------------------
+
+TEST_CASE("Pocock's constants agree with the published table") {
+    // Jennison and Turnbull, Group Sequential Methods (2000), table 2.1, after Pocock, Biometrika
+    // 64 (1977): two-sided levels 0.01, 0.05 and 0.10. One side has half the level, since hardly
+    // any path crosses both boundaries.
+    const struct { int looks; double p01, p05, p10; } table[] = {
+        {1, 2.576, 1.960, 1.645}, {2, 2.772, 2.178, 1.875}, {3, 2.873, 2.289, 1.992},
+        {4, 2.939, 2.361, 2.067}, {5, 2.986, 2.413, 2.122}, {8, 3.078, 2.512, 2.225},
+        {10, 3.117, 2.555, 2.270}};
+    for (const auto& row : table) {
+        CAPTURE(row.looks);
+        CHECK(rounds_to(pocock_constant(row.looks, 0.005), row.p01, 3));
+        CHECK(rounds_to(pocock_constant(row.looks, 0.025), row.p05, 3));
+        CHECK(std::fabs(pocock_constant(row.looks, 0.05) - row.p10) < 0.0011);
+    }
+}
+
+TEST_CASE("more looks and smaller levels ask for a higher score") {
+    for (const double alpha : {0.0001, 0.01, 0.2})
+        for (int looks = 1; looks < 12; ++looks) {
+            CAPTURE(alpha);
+            CAPTURE(looks);
+            CHECK(pocock_constant(looks, alpha) < pocock_constant(looks + 1, alpha));
+            CHECK(pocock_constant(looks, alpha) > pocock_constant(looks, 1.5 * alpha));
+            // The level spent once, and spent at every look as if they were independent.
+            CHECK(pocock_constant(looks, alpha) >= normal_quantile(1 - alpha) - 1e-4);
+            CHECK(pocock_constant(looks, alpha) <= normal_quantile(1 - alpha / looks) + 1e-4);
+        }
+}
+
+TEST_CASE("a walk crosses Pocock's boundary as often as its level says") {
+    generator g(4);
+    const double boundary = pocock_constant(4, 0.05);
+    int crossed = 0;
+    constexpr int walks = 40000;
+    for (int i = 0; i < walks; ++i) {
+        double sum = 0;
+        bool over = false;
+        for (int look = 1; look <= 4; ++look) {
+            sum += g.normal();
+            over |= sum / std::sqrt(look) > boundary;
+        }
+        crossed += over;
+    }
+    // 2000 expected, standard deviation 44.
+    CHECK(crossed > 2000 - 150);
+    CHECK(crossed < 2000 + 150);
 }
 
 // ---- quantiles of a sample ----------------------------------------------------------------------
@@ -358,4 +442,28 @@ TEST_CASE("the design effect is one where there is nothing to learn it from") {
     std::vector<bool> alternating;
     for (int i = 0; i < 1000; ++i) alternating.push_back(i % 2 == 0);
     CHECK(design_effect({alternating}) == 1);  // steadier than chance counts as chance
+}
+
+TEST_CASE("batches of all stages together are as long in each of them") {
+    // 400 trials, so batches of 20: 5, 5 and 10. The first one has all hits: 20 under p = 0.05.
+    std::vector<bool> first(100, false);
+    for (std::size_t i = 0; i < 20; ++i) first[i] = true;
+    const std::vector<std::vector<bool>> stages = {first, std::vector<bool>(100, false),
+                                                   std::vector<bool>(200, false)};
+    CHECK(design_effect(stages, 20, true) ==
+          Approx((19 * 19 + 19 * 1 * 1) / (20 * 20 * 0.05 * 0.95)));
+    // Each stage in 20 batches of its own: 5, 5 and 10 long, and four of them have all hits.
+    CHECK(design_effect(stages) ==
+          Approx((4 * 4.75 * 4.75 + 36 * 0.25 * 0.25 + 20 * 0.5 * 0.5) / (400 * 0.05 * 0.95)));
+}
+
+TEST_CASE("a stage too short for two batches of the others' length is no evidence") {
+    std::vector<bool> outage(950, false);
+    for (std::size_t i = 500; i < 550; ++i) outage[i] = true;
+    // 990 trials, so batches of about 50: 19 in the first stage, and one of 40 has no spread.
+    const double p = 50 / 990.0;
+    const double squares = (50 - 50 * p) * (50 - 50 * p) + 18 * (50 * p) * (50 * p);
+    CHECK(design_effect({outage, std::vector<bool>(40, false)}, 20, true) ==
+          Approx(squares / (950 * p * (1 - p))));
+    CHECK(design_effect({outage, std::vector<bool>(40, false)}, 1, true) == 1);
 }
