@@ -634,6 +634,176 @@ TEST_CASE("the first SLO that is unsound is the one refused") {
     CHECK_FALSE(has(first, "output_throughput"));
 }
 
+// ---- fresh traffic, stored baselines, error levels ----------------------------------------------
+
+namespace {
+std::string refusal_of_fresh(const slo& s, int requests = 1000, judging_options levels = {}) {
+    return refusal({.arrivals = poisson(8_rps),
+                    .requests = requests,
+                    .traffic = fresh,
+                    .slos = {s},
+                    .judging = levels});
+}
+}  // namespace
+
+TEST_CASE("fresh traffic is not compared with a baseline") {
+    for (const any_baseline& b : {any_baseline(endpoint{.url = "http://h"}),
+                                  any_baseline(stored("chat.json"))}) {
+        const auto with = [&](traffic_mode traffic) {
+            return refusal({.baseline = b,
+                            .arrivals = poisson(8_rps),
+                            .requests = 300,
+                            .traffic = traffic,
+                            .slos = {p90(ttft) <= 1_s}});
+        };
+        CHECK_REFUSED(with(fresh), "traffic is fresh", "baseline", "replayed");
+        CHECK(with(replayed) == "");
+    }
+    CHECK_REFUSED(refusal_of_fresh(mean(tpot) <= 1.1 * baseline), "mean(tpot) <= 1.1 * baseline",
+                  "baseline");
+}
+
+TEST_CASE("what has no method on fresh traffic is refused") {
+    const auto saturating = [](const slo& s, traffic_mode traffic) {
+        return refusal(
+            {.arrivals = closed_loop(16), .requests = 1000, .traffic = traffic, .slos = {s}});
+    };
+    for (const slo& s : {output_throughput >= 400_tps, total_throughput >= 400_tps,
+                         request_throughput >= 4_rps, p90(itl) <= 50_ms, mean(itl) <= 50_ms,
+                         max(ttft) <= 10_s, min(decode_speed) >= 1_tps}) {
+        CHECK_REFUSED(saturating(s, fresh), str(s.text()), "traffic is fresh",
+                      str(s.what.name) + " is judged on replayed traffic only");
+        CHECK(saturating(s, replayed) == "");
+    }
+    for (const slo& s : {p90(ttft) <= 1_s, mean(tpot) <= 50_ms, p10(decode_speed) >= 1_tps,
+                         error_rate <= 2_pct, goodput(itl <= 1_s) >= 90_pct, startup_time <= 60_s})
+        CHECK(saturating(s, fresh) == "");
+}
+
+TEST_CASE("a percentile of fresh traffic needs as many requests as can show it") {
+    // ln 0.05 / ln q, as Wilks (1941) found for 95 % and 99 %.
+    const struct { slo s; int needed; } table[] = {
+        {p50(ttft) <= 1_s, 5},          {p90(ttft) <= 1_s, 29},
+        {p95(e2e) <= 1_s, 59},          {p99(tpot) <= 1_s, 299},
+        {p999(ttft) <= 1_s, 2995},      {p10(decode_speed) >= 1_tps, 29},
+        {p1(prefill_speed) >= 1_tps, 299}, {mean(ttft) <= 1_s, 40}};
+    for (const auto& [s, needed] : table) {
+        CAPTURE(s);
+        const std::string number = std::to_string(needed), one_less = std::to_string(needed - 1);
+        CHECK_REFUSED(refusal_of_fresh(s, needed - 1), str(s.text()), "traffic is fresh",
+                      str(s.what.name) + " needs at least " + number, "has " + one_less);
+        CHECK(refusal_of_fresh(s, needed) == "");
+    }
+    // Another error level needs another number: ln 0.1 / ln 0.99.
+    CHECK_REFUSED(refusal_of_fresh(p99(ttft) <= 1_s, 229, {.false_pass = 10_pct}), "at least 230");
+    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 230, {.false_pass = 10_pct}) == "");
+    // A share says of itself what its counts can show.
+    CHECK(refusal_of_fresh(error_rate <= 1_pct, 4) == "");
+}
+
+TEST_CASE("fresh traffic comes in one to three stages") {
+    const auto repeats = [](int n) {
+        return refusal_after([&](scenario& s) {
+            s.traffic = fresh;
+            s.repeats = n;
+            s.slos = {p90(ttft) <= 1_s};
+        });
+    };
+    CHECK_REFUSED(repeats(4), "repeats is 4", "at most 3 stages");
+    for (const int n : {0, 1, 2, 3}) CHECK(repeats(n) == "");
+
+    scenario s = sound();
+    s.traffic = fresh;
+    s.slos = {p90(ttft) <= 1_s};
+    CHECK(planned(s, 1).first_repeats == 1);
+    CHECK(planned(s, 1).most_repeats == 3);
+    CHECK(planned(s, 1).rule.traffic == fresh);
+    s.repeats = 2;
+    CHECK(planned(s, 1).most_repeats == 2);
+}
+
+TEST_CASE("error levels out of their range are refused by name") {
+    const auto levels = [](double pass, double fail) {
+        return refusal_after([&](scenario& s) {
+            s.judging.false_pass = share(pass);
+            s.judging.false_fail = share(fail);
+        });
+    };
+    CHECK_REFUSED(levels(0.25, 0.01), "judging.false_pass is 25 %", "0.01 % to 20 %");
+    CHECK_REFUSED(levels(0.05, 0.25), "judging.false_fail is 25 %", "0.01 % to 20 %");
+    CHECK_REFUSED(levels(0, 0.01), "judging.false_pass is 0 %");
+    CHECK_REFUSED(levels(0.05, 0.00009), "judging.false_fail is 0.009 %");
+    CHECK_REFUSED(levels(-0.05, 0.01), "judging.false_pass is -5 %");
+    CHECK_REFUSED(levels(nan_value, 0.01), "judging.false_pass is");
+    CHECK_REFUSED(levels(0.05, inf), "judging.false_fail is");
+    CHECK(levels(0.0001, 0.2) == "");
+    CHECK(levels(0.2, 0.0001) == "");
+}
+
+TEST_CASE("the plan carries the rule that its verdicts follow") {
+    scenario s = sound();
+    s.slos = {p90(ttft) <= 1_s};
+    const judging_rule usual = planned(s, 1).rule;
+    CHECK(usual.traffic == replayed);
+    CHECK(usual.looks == 5);
+    CHECK(usual.most == 5);
+    CHECK(usual.pass_z == 2.12);
+    CHECK(usual.fail_z == 2.80);
+    CHECK_FALSE(usual.holm);
+
+    s.repeats = 9;
+    s.judging = {.false_pass = 2.5_pct, .false_fail = 0.5_pct, .holm = true};
+    const judging_rule strict = planned(s, 1).rule;
+    CHECK(strict.looks == 8);  // after 2, 3, ... 9 repeats
+    CHECK(strict.most == 9);
+    CHECK(strict.pass_level == Approx(0.025));
+    CHECK(strict.fail_level == Approx(0.005));
+    // Jennison and Turnbull (2000), table 2.1: 8 looks, two-sided 0.05 and 0.01.
+    CHECK(strict.pass_z == Approx(2.512).epsilon(0.0003));
+    CHECK(strict.fail_z == Approx(3.078).epsilon(0.0003));
+    CHECK(strict.holm);
+}
+
+TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
+    const auto with = [](const stored_result& b) {
+        return refusal({.baseline = b,
+                        .arrivals = poisson(8_rps),
+                        .requests = 300,
+                        .slos = {mean(tpot) <= 1.1 * baseline}});
+    };
+    CHECK_REFUSED(with(stored("")), "stored(\"\")", "file");
+    CHECK_REFUSED(with(stored("a.json", share(-0.01))), "day-to-day", "is -1 %", "0 to 50 %");
+    CHECK_REFUSED(with(stored("a.json", 51_pct)), "day-to-day", "is 51 %");
+    CHECK_REFUSED(with(stored("a.json", share(nan_value))), "day-to-day");
+    CHECK(with(stored("a.json")) == "");
+    CHECK(with(stored("a.json", 0_pct)) == "");
+    CHECK(with(stored("a.json", 50_pct)) == "");
+}
+
+TEST_CASE("a stored baseline takes repeats and not pairs") {
+    const plan p = planned({.baseline = stored("a.json", 3_pct),
+                            .arrivals = poisson(8_rps),
+                            .requests = 300,
+                            .slos = {mean(tpot) <= 1.1 * baseline}},
+                           1);
+    CHECK(p.has_stored_baseline);
+    CHECK_FALSE(p.has_baseline);
+    CHECK(p.stored.file == text("a.json"));
+    CHECK(p.stored.day_to_day.fraction == Approx(0.03));
+    CHECK(p.first_repeats == 2);
+    CHECK(p.most_repeats == 5);
+    // What is not compared with a live baseline is not compared with a stored one.
+    const auto with = [](const slo& s) {
+        return refusal({.baseline = stored("a.json"),
+                        .arrivals = closed_loop(4),
+                        .requests = 300,
+                        .slos = {s}});
+    };
+    CHECK_REFUSED(with(error_rate <= 1.1 * baseline), "limit of its own");
+    CHECK_REFUSED(with(startup_time <= 1.1 * baseline), "startup times");
+    CHECK(with(output_throughput >= 0.9 * baseline) == "");
+}
+
 // ---- what a plan expects ------------------------------------------------------------------------
 
 TEST_CASE("a plan says how many requests it will measure, where it can") {
@@ -870,4 +1040,72 @@ TEST_CASE("the hash of a trace does not change with what leaves the traffic alon
     s.name = "another name";
     s.repeats = 5;
     CHECK(trace_hash(planned(s, 1)) == before);
+}
+
+// ---- stages of fresh traffic --------------------------------------------------------------------
+
+TEST_CASE("stages of fresh traffic hold n, n and 2n requests") {
+    const plan p = traffic();
+    const auto measured_in = [&](int stage) {
+        const plan q = stage_of(p, stage);
+        const schedule s = open_loop_schedule(q.arrivals, q.warmup_requests, q.warmup_s, q.requests,
+                                              q.duration_s, q.seed);
+        return s.at.size() - s.warmup;
+    };
+    CHECK(measured_in(0) == 300);
+    CHECK(measured_in(1) == 300);
+    CHECK(measured_in(2) == 600);
+    for (const int stage : {0, 1, 2}) CHECK(stage_of(p, stage).warmup_requests == 20);
+
+    scenario by_time = sound();
+    by_time.requests = 0;
+    by_time.duration = 40_s;
+    const plan q = planned(by_time, 1);
+    CHECK(stage_of(q, 1).duration_s == 40);
+    CHECK(stage_of(q, 2).duration_s == 80);
+    CHECK(stage_of(q, 2).requests == 0);
+}
+
+TEST_CASE("every stage is other traffic, the first one that of the plan") {
+    const plan p = traffic();
+    CHECK(trace_hash(stage_of(p, 0)) == trace_hash(p));
+    std::set<std::uint64_t> seeds;
+    for (const std::uint64_t seed : {1, 2, 3, 40})
+        for (const int stage : {0, 1, 2}) seeds.insert(stage_of(traffic(seed), stage).seed);
+    CHECK(seeds.size() == 12);
+    std::set<int> lengths;
+    for (const int stage : {0, 1, 2}) lengths.insert(item_of(stage_of(p, stage), 5).output_tokens);
+    CHECK(lengths.size() == 3);
+    // The same stage is the same traffic again.
+    CHECK(trace_hash(stage_of(p, 2)) == trace_hash(stage_of(traffic(), 2)));
+}
+
+TEST_CASE("tokens are forced where the request says how many") {
+    const plan made = traffic();
+    for (const std::size_t i : {std::size_t{0}, std::size_t{7}, std::size_t{299}})
+        CHECK(forced_tokens(made, i) == item_of(made, i).output_tokens);
+
+    const auto given = [](bool ignore_eos, int max_tokens) {
+        scenario s = sound();
+        s.workload = prompts({"one", "two"});
+        s.options.ignore_eos = ignore_eos;
+        if (max_tokens > 0) s.options.max_tokens = max_tokens;
+        return forced_tokens(planned(s, 1), 3);
+    };
+    CHECK(given(true, 64) == 64);
+    CHECK(given(false, 64) == 0);  // an answer may end before its limit
+    CHECK(given(true, 0) == 0);
+    CHECK(given(false, 0) == 0);
+}
+
+TEST_CASE("a steady load says how unsteady its gaps are, any other one that it grows by design") {
+    CHECK(arrival_cv2_of(constant(8_rps).data()) == 0);
+    CHECK(arrival_cv2_of(poisson(8_rps).data()) == 1);
+    CHECK(arrival_cv2_of(gamma(8_rps, 0.25).data()) == Approx(4));
+    CHECK(arrival_cv2_of(gamma(8_rps, 4).data()) == Approx(0.25));
+    for (const arrival_data& a :
+         {ramp(8_rps, 16_rps, 60_s).data(), steps({{8_rps, 60_s}}).data(), replay("x").data()})
+        CHECK(std::isnan(arrival_cv2_of(a)));
+    CHECK(std::isnan(arrival_cv2_of(all_at_once().data())));
+    CHECK(std::isnan(arrival_cv2_of(closed_loop(4).data())));
 }
