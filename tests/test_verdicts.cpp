@@ -2,6 +2,7 @@
 #include "support/timelines.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
@@ -670,6 +671,1150 @@ TEST_CASE("a candidate that fails half of its pairs is not saved by a good basel
     measurement m = pairs_with_ratio({1, 1, 1, 1});
     for (repeat_data& d : m.candidate) d = repeat_with_failures(20, 4);
     CHECK(judged(m, p90(ttft) <= 1.5 * baseline).outcome == verdict::fail);
+}
+
+// ---- error levels, looks, noise ---------------------------------------------------------------
+
+TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
+    const judging_rule usual = rule_of({}, replayed, 2, 5);
+    CHECK(usual.looks == 5);
+    CHECK(usual.most == 5);
+    CHECK(usual.pass_z == 2.12);
+    CHECK(usual.fail_z == 2.80);
+    // Jennison and Turnbull (2000), table 2.1; a two-sided 0.05 is 0.025 on one side.
+    const judging_rule strict =
+        rule_of({.false_pass = 2.5_pct, .false_fail = 0.5_pct}, replayed, 2, 5);
+    CHECK(strict.pass_z == about(2.413).epsilon(0.0003));
+    CHECK(strict.fail_z == about(2.986).epsilon(0.0003));
+    CHECK(strict.pass_level == about(0.025));
+    CHECK(strict.fail_level == about(0.005));
+    // Fewer looks are judged as five, more as they are.
+    CHECK(rule_of({.false_pass = 2.5_pct}, replayed, 2, 3).pass_z == strict.pass_z);
+    CHECK(rule_of({}, fresh, 1, 3).pass_z == 2.12);
+    CHECK(rule_of({}, fresh, 1, 3).traffic == fresh);
+    CHECK(rule_of({}, replayed, 4, 8).pass_z == 2.12);
+    const judging_rule many = rule_of({.false_pass = 2.5_pct}, replayed, 2, 11);
+    CHECK(many.looks == 10);
+    CHECK(many.pass_z == about(2.555).epsilon(0.0003));
+}
+
+TEST_CASE("a stricter level takes more to decide") {
+    const auto outcome_at = [](double ms, const judging_options& o) {
+        measurement m = measured(repeats_with_ttft({ms, ms}));
+        m.rule = rule_of(o, replayed, 2, 5);
+        return judged(m, mean(ttft) <= 100_ms).outcome;
+    };
+    // Standard error 2/75 with 9 degrees of freedom: 6.66 % inside pass, 10.3 % outside fail.
+    CHECK(outcome_at(93, {}) == verdict::pass);
+    CHECK(outcome_at(93, {.false_pass = 1_pct}) == verdict::inconclusive);
+    CHECK(outcome_at(94, {}) == verdict::inconclusive);
+    CHECK(outcome_at(94, {.false_pass = 15_pct}) == verdict::pass);
+    CHECK(outcome_at(111, {}) == verdict::fail);
+    CHECK(outcome_at(111, {.false_fail = 0.1_pct}) == verdict::inconclusive);
+    CHECK(outcome_at(110, {}) == verdict::inconclusive);
+    CHECK(outcome_at(110, {.false_fail = 5_pct}) == verdict::fail);
+    // Each level has its own side.
+    CHECK(outcome_at(93, {.false_fail = 0.1_pct}) == verdict::pass);
+    CHECK(outcome_at(111, {.false_pass = 0.1_pct}) == verdict::fail);
+}
+
+TEST_CASE("repeats beyond five are looked at where they were planned") {
+    // 3 % inside: sd 0.0302 with 14 degrees of freedom at the seventh repeat, and 2.57 x 0.0114 is
+    // just less than 0.0305. At the sixth 2.59 x 0.0128 is more.
+    measurement m = measured(repeats_with_ttft(std::vector<double>(12, 97)));
+    m.rule = rule_of({}, replayed, 2, 12);
+    const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.repeats == 7);
+    m.rule = {};  // planned were five looks, so that after the fourth only the last one counts
+    CHECK(judged(m, mean(ttft) <= 100_ms).repeats == 12);
+}
+
+TEST_CASE("Holm divides the level by the objectives that are not shown to be missed") {
+    // 10.5 % outside is shown at 0.01 (10.3 %), but not at 0.005 (11.2 %).
+    const slo barely = mean(ttft) <= 100_ms, clearly = p90(ttft) <= 50_ms, met = p50(e2e) <= 1_s;
+    const auto outcomes = [](const std::vector<slo>& slos, bool holm) {
+        measurement m = measured(repeats_with_ttft({110.5, 110.5}), slos);
+        m.rule = rule_of({.holm = holm}, replayed, 2, 5);
+        std::vector<verdict> out;
+        for (const slo_verdict& v : judge_all(m)) out.push_back(v.outcome);
+        out.pop_back();  // the guard on errors
+        return out;
+    };
+    using enum verdict;
+    using list_of = std::vector<verdict>;
+    CHECK(outcomes({barely, met}, false) == list_of{fail, pass});
+    CHECK(outcomes({barely, met}, true) == list_of{inconclusive, pass});
+    CHECK(outcomes({met, barely}, true) == list_of{pass, inconclusive});
+    CHECK(outcomes({barely}, true) == list_of{fail});
+    // What is shown at 0.005 leaves 0.01 to the other.
+    CHECK(outcomes({barely, clearly}, true) == list_of{fail, fail});
+    CHECK(outcomes({clearly, barely}, true) == list_of{fail, fail});
+    CHECK(outcomes({clearly, barely, met}, true) == list_of{fail, inconclusive, pass});
+    // Advisory ones change no outcome but their own.
+    CHECK(outcomes({barely, advisory(met)}, true) == list_of{fail, pass});
+    CHECK(outcomes({barely, advisory(clearly)}, true)[0] == fail);
+}
+
+TEST_CASE("with Holm nothing fails that would not without it") {
+    for (double ms = 109; ms < 112; ms += 0.05) {
+        measurement m = measured(repeats_with_ttft({ms, ms}), {mean(ttft) <= 100_ms});
+        const verdict without = judge_all(m)[0].outcome;
+        m.rule.holm = true;
+        CAPTURE(ms);
+        CHECK_FALSE((judge_all(m)[0].outcome == verdict::fail && without != verdict::fail));
+    }
+}
+
+TEST_CASE("noise that was calibrated is believed where it is more than usual") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    const slo s = mean(ttft) <= 100_ms;
+    const slo_verdict usual = judged(m, s);
+    CHECK(usual.outcome == verdict::pass);
+    m.noise = {{"mean(ttft)", 0.20}};
+    const slo_verdict noisy = judged(m, s);
+    CHECK(noisy.outcome == verdict::inconclusive);
+    CHECK(noisy.estimate.high == about(0.08 * std::exp(2.49740980860672541 * 0.2 / 1.5)));
+    CHECK(judged(m, p50(ttft) <= 100_ms).outcome == verdict::pass);  // a statistic of its own
+    m.noise = {{"mean(ttft)", 0.01}};
+    CHECK(verdict_line(judged(m, s)) == verdict_line(usual));
+}
+
+TEST_CASE("a spread that the calibration foresaw is not noisy") {
+    measurement m = measured(repeats_with_ttft({80, 92, 80, 92}));
+    const slo s = mean(ttft) <= 200_ms;
+    CHECK(mentions(judged(m, s).method, "plain t"));
+    m.noise = {{"mean(ttft)", 0.12}};
+    CHECK(judged(m, s).method == text("moderated t"));
+}
+
+// ---- fresh traffic ----------------------------------------------------------------------------
+
+namespace {
+
+/// Requests whose ttft or time per token is the k-th value; infinite: the request failed.
+repeat_data stage_of_ttft(const std::vector<double>& ms) {
+    std::vector<request> requests;
+    for (std::size_t i = 0; i < ms.size(); ++i) {
+        const double at = 100.0 * static_cast<double>(i);
+        requests.push_back(ms[i] == infinity ? failed(at) : answered(at, ms[i]));
+    }
+    return repeat_of(requests);
+}
+repeat_data stage_of_gaps(const std::vector<double>& ms) {
+    std::vector<request> requests;
+    for (std::size_t i = 0; i < ms.size(); ++i)
+        requests.push_back(answered(100.0 * static_cast<double>(i), 50, ms[i]));
+    return repeat_of(requests);
+}
+/// `n` values, `slow` of them another one, evenly spread.
+std::vector<double> spread(int n, int slow, double usual, double other) {
+    std::vector<double> values;
+    for (int i = 0; i < n; ++i)
+        values.push_back((i + 1) * slow / n > i * slow / n ? other : usual);
+    return values;
+}
+measurement fresh_stages(std::vector<repeat_data> stages) {
+    measurement m = measured(std::move(stages));
+    m.rule = rule_of({}, fresh, 1, 3);
+    return m;
+}
+/// 100 values 0 to 99, each once, so that neighbours are far apart.
+std::vector<double> scattered(double from, double step) {
+    std::vector<double> values;
+    for (int i = 0; i < 100; ++i) values.push_back(from + step * (37 * i % 100));
+    return values;
+}
+double input(const slo_verdict& v, const char* name, std::size_t i = 0) {
+    for (const named_values& n : v.inputs)
+        if (n.name == text(name) && i < n.values.size()) return n.values[i];
+    return not_a_number;
+}
+std::vector<double> inputs(const slo_verdict& v, const char* name) {
+    std::vector<double> values;
+    for (std::size_t i = 0; !std::isnan(input(v, name, i)); ++i) values.push_back(input(v, name, i));
+    return values;
+}
+/// Lognormal ttft of median 100 ms, independent.
+std::vector<double> drawn_ttft(std::uint64_t seed, int n) {
+    generator random(seed, 5);
+    std::vector<double> ms;
+    for (int i = 0; i < n; ++i) ms.push_back(100 * std::exp(0.4 * random.normal()));
+    return ms;
+}
+
+}  // namespace
+
+TEST_CASE("fresh quantiles without one request beyond pass from a known number on") {
+    // Level 0.0170030 at each look: ln 0.0170030 / ln q.
+    const struct { slo s; int needed; } table[] = {
+        {p50(ttft) <= 100_ms, 6},   {p90(ttft) <= 100_ms, 39}, {p95(ttft) <= 100_ms, 80},
+        {p99(ttft) <= 100_ms, 406}, {p10(decode_speed) >= 50_tps, 39},
+        {p1(decode_speed) >= 50_tps, 406}};
+    for (const auto& [s, needed] : table) {
+        CAPTURE(str(s.text()));
+        const auto outcome = [&, objective = s](int n) {
+            return judged(fresh_stages({steady_repeat(80, n)}), objective).outcome;
+        };
+        CHECK(outcome(needed) == verdict::pass);
+        CHECK(outcome(needed - 1) == verdict::inconclusive);
+    }
+}
+
+TEST_CASE("fresh quantiles are judged on the number of requests beyond the limit") {
+    // Binomial, 100 trials at 10 %: P(X <= 3) = 0.0078 and P(X <= 4) = 0.0237 around the level
+    // 0.0170; P(X >= 20) = 0.0020 and P(X >= 19) = 0.0046 around 0.00256.
+    const struct { int slow; verdict outcome; } table[] = {{3, verdict::pass},
+                                                           {4, verdict::inconclusive},
+                                                           {19, verdict::inconclusive},
+                                                           {20, verdict::fail}};
+    for (const auto& [slow, outcome] : table) {
+        CAPTURE(slow);
+        const slo_verdict times = judged(
+            fresh_stages({stage_of_ttft(spread(100, slow, 80, 120))}), p90(ttft) <= 100_ms);
+        CHECK(times.outcome == outcome);
+        CHECK(times.method == text("Clopper-Pearson on counts"));
+        CHECK(times.repeats == 1);
+        CHECK(times.requests == 100);
+        CHECK(input(times, "misses") == slow);
+        CHECK(input(times, "trials") == 100);
+        CHECK(input(times, "design_effect") == 1);
+        CHECK(input(times, "allowed") == about(0.1));
+        CHECK(judged(fresh_stages({stage_of_gaps(spread(100, slow, 10, 20))}),
+                     p10(decode_speed) >= 80_tps)
+                  .outcome == outcome);
+        // A request that failed is a miss of every time and of every speed.
+        const measurement failing =
+            fresh_stages({stage_of_ttft(spread(100, slow, 80, infinity))});
+        CHECK(judged(failing, p90(ttft) <= 100_ms).outcome == outcome);
+        CHECK(judged(failing, p10(decode_speed) >= 80_tps).outcome == outcome);
+    }
+    // At 1 %: P(X >= 6) = 0.0005 and P(X >= 5) = 0.0034.
+    const auto p99_with = [](int slow) {
+        return judged(fresh_stages({stage_of_ttft(spread(100, slow, 80, 120))}),
+                      p99(ttft) <= 100_ms)
+            .outcome;
+    };
+    CHECK(p99_with(5) == verdict::inconclusive);
+    CHECK(p99_with(6) == verdict::fail);
+}
+
+TEST_CASE("a value on the limit is no miss") {
+    CHECK(input(judged(fresh_stages({steady_repeat(100, 40)}), p90(ttft) <= 100_ms), "misses") == 0);
+    CHECK(input(judged(fresh_stages({steady_repeat(80, 40)}), p10(decode_speed) >= 100_tps),
+                "misses") == 0);
+}
+
+TEST_CASE("the estimate of a fresh quantile is a value that was measured, between two limits") {
+    // 50 to 149 ms: the 90th is 139. At the pass level, as all intervals: 3 beyond 146 ms are few
+    // enough, P(X <= 3) = 0.0078, and 18 beyond 131 ms too many, P(X >= 18) = 0.0100.
+    const measurement m = fresh_stages({stage_of_ttft(scattered(50, 1))});
+    const slo_verdict v = judged(m, p90(ttft) <= 140_ms);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.estimate.value == about(0.139));
+    CHECK(v.estimate.low == about(0.131));
+    CHECK(v.estimate.high == about(0.146));
+    CHECK(v.estimate.value == evaluate(v.what.what, m.candidate[0]));
+    CHECK(judged(m, p90(ttft) <= 146.1_ms).outcome == verdict::pass);
+    CHECK(judged(m, p90(ttft) <= 145.9_ms).outcome == verdict::inconclusive);
+    // 20 beyond are shown to be too many, P(X >= 20) = 0.0020; 19 are not.
+    CHECK(judged(m, p90(ttft) <= 130.1_ms).outcome == verdict::inconclusive);
+    CHECK(judged(m, p90(ttft) <= 129.9_ms).outcome == verdict::fail);
+}
+
+TEST_CASE("the estimate of a fresh quantile of speeds is the definition's") {
+    // 10 to 19.9 ms a token: the 10th slowest has 19 ms; 3 have more than 19.6 and 18 more than
+    // 18.1.
+    const measurement m = fresh_stages({stage_of_gaps(scattered(10, 0.1))});
+    const slo_verdict v = judged(m, p10(decode_speed) >= 53_tps);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.estimate.low == about(1000 / 19.6));
+    CHECK(v.estimate.high == about(1000 / 18.1));
+    CHECK(v.estimate.value == about(1000 / 19.0));
+    CHECK(v.estimate.value == evaluate(v.what.what, m.candidate[0]));
+    CHECK(judged(m, p10(decode_speed) >= 51_tps).outcome == verdict::pass);
+    CHECK(judged(m, p10(decode_speed) >= 51.1_tps).outcome == verdict::inconclusive);
+    CHECK(judged(m, p10(decode_speed) >= 55.5_tps).outcome == verdict::inconclusive);
+    CHECK(judged(m, p10(decode_speed) >= 55.6_tps).outcome == verdict::fail);
+}
+
+TEST_CASE("a quantile that failures reach is infinite, and too few requests leave a side open") {
+    const measurement m = fresh_stages({stage_of_ttft(spread(100, 15, 80, infinity))});
+    CHECK(judged(m, p90(ttft) <= 100_ms).estimate.value == infinity);
+    CHECK(judged(m, p90(ttft) <= 100_ms).estimate.high == infinity);
+    const measurement few = fresh_stages({steady_repeat(80, 38)});
+    CHECK(judged(few, p90(ttft) <= 100_ms).estimate.value == about(0.080));
+    CHECK(judged(few, p90(ttft) <= 100_ms).estimate.high == infinity);
+    CHECK(judged(few, p10(decode_speed) >= 50_tps).estimate.low == 0);
+}
+
+TEST_CASE("fresh traffic is looked at after one, two and three stages") {
+    const auto stage = [](int n, int slow) { return stage_of_ttft(spread(n, slow, 80, 120)); };
+    const slo s = p90(ttft) <= 100_ms;
+    const auto on = [&](std::vector<repeat_data> stages) {
+        return judged(fresh_stages(std::move(stages)), s);
+    };
+    CHECK(on({stage(100, 3), stage(100, 90), stage(200, 180)}).repeats == 1);
+    CHECK(on({stage(100, 3), stage(100, 90), stage(200, 180)}).outcome == verdict::pass);
+    // 4 of 100, then 4 of 200: P(X <= 4) < 0.0001.
+    const slo_verdict second = on({stage(100, 4), stage(100, 0), stage(200, 180)});
+    CHECK(second.outcome == verdict::pass);
+    CHECK(second.repeats == 2);
+    CHECK(second.requests == 200);
+    CHECK(input(second, "misses") == 4);
+    // 10 of 100, 20 of 200, 40 of 400: on the limit.
+    const slo_verdict third = on({stage(100, 10), stage(100, 10), stage(200, 20)});
+    CHECK(third.outcome == verdict::inconclusive);
+    CHECK(third.repeats == 3);
+    CHECK(third.requests == 400);
+    CHECK(input(third, "trials") == 400);
+    CHECK(on({stage(100, 10), stage(100, 10), stage(200, 60)}).outcome == verdict::fail);
+}
+
+TEST_CASE("misses that come together count for less") {
+    // The same 20 of 100, in one row: the whole block is in 4 batches of 5.
+    std::vector<double> block(100, 80);
+    for (std::size_t i = 40; i < 60; ++i) block[i] = 120;
+    const slo_verdict v = judged(fresh_stages({stage_of_ttft(block)}), p90(ttft) <= 100_ms);
+    CHECK(v.outcome == verdict::inconclusive);
+    // 4 batches of 5 misses and 16 of none: (4 x 4^2 + 16 x 1^2) / (20 x 5 x 0.2 x 0.8).
+    CHECK(input(v, "design_effect") == about(80 / 16.0));
+}
+
+TEST_CASE("the design effect of a high quantile is at least that of one five times as low") {
+    // Of 1000 requests 50 are slower than the rest, in one row; none is beyond the limit. That row
+    // is one batch of 50: (50 x 0.95)^2 + 19 (50 x 0.05)^2 over 1000 x 0.05 x 0.95.
+    std::vector<double> row(1000, 80);
+    for (std::size_t i = 500; i < 550; ++i) row[i] = 120;
+    const double effect = (47.5 * 47.5 + 19 * 2.5 * 2.5) / 47.5;
+    const slo_verdict v = judged(fresh_stages({stage_of_ttft(row)}), p99(ttft) <= 200_ms);
+    CHECK(input(v, "misses") == 0);
+    CHECK(input(v, "design_effect") == about(effect));
+    CHECK(v.outcome == verdict::inconclusive);  // 20 independent ones show nothing
+    CHECK(judged(fresh_stages({stage_of_ttft(spread(1000, 50, 80, 120))}), p99(ttft) <= 200_ms)
+              .outcome == verdict::pass);
+    // Speeds have their slow ones below.
+    std::vector<double> gaps(1000, 10);
+    for (std::size_t i = 500; i < 550; ++i) gaps[i] = 12 + 0.01 * static_cast<double>(i);
+    const double of_speeds = input(
+        judged(fresh_stages({stage_of_gaps(gaps)}), p1(decode_speed) >= 50_tps), "design_effect");
+    CHECK(of_speeds > 0.95 * effect);
+    CHECK(of_speeds < 1.05 * effect);
+    // A share has no lower quantile: its own misses say it all.
+    CHECK(input(judged(fresh_stages({stage_of_ttft(row)}), goodput(ttft <= 200_ms) >= 99_pct),
+                "design_effect") == 1);
+}
+
+TEST_CASE("requests without a value are no trials of a fresh quantile") {
+    std::vector<request> requests;
+    for (int i = 0; i < 100; ++i)
+        requests.push_back(answered(100.0 * i, 80, 10, i % 20 == 0 ? 1 : 11));
+    const measurement m = fresh_stages({repeat_of(requests)});
+    CHECK(input(judged(m, p90(tpot) <= 20_ms), "trials") == 95);
+    CHECK(input(judged(m, p90(ttft) <= 100_ms), "trials") == 100);
+    CHECK(input(judged(m, p90(tpot) <= 5_ms), "misses") == 95);
+}
+
+TEST_CASE("a fresh statistic that no request has is invalid and has no estimate") {
+    std::vector<request> requests;
+    for (int i = 0; i < 100; ++i) {
+        const double at = 100.0 * i;  // the server does not tell prompt tokens
+        requests.push_back(
+            request(at).content(at + 50).content(at + 60).finish(at + 60).done(at + 60));
+    }
+    const measurement m = fresh_stages({repeat_of(requests)});
+    for (const slo& s : {p50(ttft_per_prompt_token) <= 1_s, mean(ttft_per_prompt_token) <= 1_s,
+                         p10(prefill_speed) >= 1_tps}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::invalid);
+        CHECK(std::isnan(judged(m, s).estimate.value));
+    }
+}
+
+TEST_CASE("fresh means are judged on the means of twenty batches") {
+    // Batches of two requests have 90 and 110 ms in turn: their sd is sqrt(2000 / 19) ms, and t at
+    // 19 degrees of freedom is 2.284626 to pass and 3.163978 to fail.
+    std::vector<double> ms;
+    for (int i = 0; i < 40; ++i) ms.push_back(i / 2 % 2 == 0 ? 90 : 110);
+    const measurement m = fresh_stages({stage_of_ttft(ms)});
+    const double se = std::sqrt(2000.0 / 19) / 100 / std::sqrt(20.0);
+    const slo_verdict v = judged(m, mean(ttft) <= 110_ms);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.method == text("batch means t"));
+    CHECK(v.repeats == 1);
+    CHECK(v.requests == 40);
+    CHECK(v.estimate.value == about(0.100));
+    CHECK(v.estimate.low == about(0.100 * std::exp(-2.28462552431824190 * se)));
+    CHECK(v.estimate.high == about(0.100 * std::exp(2.28462552431824190 * se)));
+    CHECK(input(v, "df") == 19);
+    CHECK(inputs(v, "batch_means").size() == 20);
+    CHECK(input(v, "fail_bound") == about(std::log(100 / 110.0) - 3.16397785458650784 * se));
+    CHECK(judged(m, mean(ttft) <= 104_ms).outcome == verdict::inconclusive);
+    CHECK(judged(m, mean(ttft) <= 90_ms).outcome == verdict::fail);
+    // The same numbers of a speed have their limit below.
+    const measurement speeds = fresh_stages({stage_of_gaps(ms)});
+    CHECK(judged(speeds, mean(decode_speed) >= 9_tps).outcome == verdict::pass);
+    CHECK(judged(speeds, mean(decode_speed) >= 12_tps).outcome == verdict::fail);
+}
+
+TEST_CASE("fresh means are over completed requests, and of forty at least") {
+    const slo s = mean(ttft) <= 100_ms;
+    const slo_verdict v = judged(fresh_stages({stage_of_ttft(spread(100, 5, 80, infinity))}), s);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.estimate.value == about(0.080));
+    CHECK(judged(fresh_stages({steady_repeat(80, 40)}), s).outcome == verdict::pass);
+    CHECK(judged(fresh_stages({steady_repeat(80, 39)}), s).outcome == verdict::invalid);
+    CHECK(mentions(judged(fresh_stages({steady_repeat(80, 39)}), s).reason, "fewer than 40"));
+}
+
+TEST_CASE("a mean that drifts within the run is known less well than its requests say") {
+    // The same values, sorted: the batches differ by all that the requests do.
+    std::vector<double> ms = drawn_ttft(3, 400);
+    const slo_verdict mixed_up = judged(fresh_stages({stage_of_ttft(ms)}), mean(ttft) <= 120_ms);
+    std::sort(ms.begin(), ms.end());
+    const slo_verdict drifting = judged(fresh_stages({stage_of_ttft(ms)}), mean(ttft) <= 120_ms);
+    CHECK(drifting.estimate.value == about(mixed_up.estimate.value));
+    CHECK(drifting.estimate.high / drifting.estimate.value >
+          1.1 * mixed_up.estimate.high / mixed_up.estimate.value);
+}
+
+TEST_CASE("fresh verdicts stop at the first stage that decides them") {
+    const std::vector<repeat_data> stages = {stage_of_ttft(drawn_ttft(1, 300)),
+                                             stage_of_ttft(drawn_ttft(2, 300)),
+                                             stage_of_ttft(drawn_ttft(3, 600))};
+    int seen[4] = {};
+    for (double limit = 90; limit < 240; limit += 0.5)
+        for (const slo& s : {mean(ttft) <= time_span::from_seconds(limit / 1000),
+                             p90(ttft) <= time_span::from_seconds(limit / 1000)}) {
+            const slo_verdict v = judged(fresh_stages(stages), s);
+            ++seen[v.repeats];
+            CHECK(v.requests == (v.repeats == 1 ? 300 : v.repeats == 2 ? 600 : 1200));
+            // What came later was not looked at.
+            const auto looked_at = stages.begin() + v.repeats;
+            const slo_verdict again = judged(fresh_stages({stages.begin(), looked_at}), s);
+            CHECK(again.outcome == v.outcome);
+            CHECK(again.estimate.value == v.estimate.value);
+            CHECK(again.estimate.high == v.estimate.high);
+            if (v.outcome == verdict::inconclusive) CHECK(v.repeats == 3);
+        }
+    CHECK(seen[1] > 100);
+    CHECK(seen[2] > 5);
+    CHECK(seen[3] > 5);
+}
+
+TEST_CASE("advice on fresh traffic is of the look that was decided last") {
+    // Headroom is small at the first stage and gone at the second.
+    const auto stage_of_mean = [](double ms, std::uint64_t seed) {
+        std::vector<double> values = drawn_ttft(seed, 300);
+        const double scale = ms / mean_of(values);
+        for (double& v : values) v *= scale;
+        return stage_of_ttft(values);
+    };
+    const slo_verdict v = judged(
+        fresh_stages({stage_of_mean(99, 1), stage_of_mean(103, 2)}), mean(ttft) <= 100_ms);
+    REQUIRE(v.outcome == verdict::inconclusive);
+    REQUIRE(v.estimate.value > 0.100);
+    CHECK_FALSE(mentions(v.advice, "headroom"));
+    CHECK(mentions(v.advice, "would pass"));
+}
+
+TEST_CASE("fresh stages are called stages") {
+    const measurement m = fresh_stages({steady_repeat(100, 100), steady_repeat(100, 200)});
+    const std::string line = verdict_line(judged(m, goodput(ttft <= 99_ms) >= 1_pct));
+    CHECK_FALSE(mentions(line, "repeat"));
+}
+
+// ---- stored baselines -------------------------------------------------------------------------
+
+namespace {
+measurement against_stored(const std::vector<double>& ms, const std::vector<double>& stored_s,
+                           double day_sd = 0.05) {
+    measurement m = measured(repeats_with_ttft(ms));
+    m.stored = {"chat.json", day_sd, {{"mean(ttft)", stored_s}}};
+    return m;
+}
+}  // namespace
+
+TEST_CASE("a stored baseline adds its own spread and that of days") {
+    // Ratios 0.80 and 0.84 to the geometric mean of 100, 104 and 96 ms.
+    const slo_verdict v =
+        judged(against_stored({80, 84}, {0.100, 0.104, 0.096}), mean(ttft) <= 1.1 * baseline);
+    const double base = (std::log(0.100) + std::log(0.104) + std::log(0.096)) / 3;
+    const double x1 = std::log(0.080) - base - std::log(1.1),
+                 x2 = std::log(0.084) - base - std::log(1.1);
+    double squares = (x1 - x2) * (x1 - x2) / 2;
+    for (const double b : {0.100, 0.104, 0.096})
+        squares += (std::log(b) - base) * (std::log(b) - base);
+    const double variance = (8 * 0.04 * 0.04 + squares) / 11;
+    const double se = std::sqrt(variance * (1 / 2.0 + 1 / 3.0) + 0.05 * 0.05);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.limit == 1.1);
+    CHECK(input(v, "df") == 11);
+    CHECK(input(v, "mean") == about((x1 + x2) / 2));
+    CHECK(input(v, "standard_error") == about(se));
+    CHECK(v.estimate.value == about(std::sqrt(0.080 * 0.084) / std::exp(base)));
+    CHECK(mentions(v.method, "stored"));
+    CHECK_FALSE(mentions(verdict_line(v), "pair"));
+}
+
+TEST_CASE("days that differ more say less") {
+    const auto outcome = [](double day_sd) {
+        return judged(against_stored(std::vector<double>(5, 97), {0.1, 0.1, 0.1}, day_sd),
+                      mean(ttft) <= 1.1 * baseline)
+            .outcome;
+    };
+    CHECK(outcome(0) == verdict::pass);
+    CHECK(outcome(0.05) == verdict::inconclusive);
+}
+
+TEST_CASE("nothing under twice the difference of days is a regression") {
+    // A loose level lets five repeats against ten show 9 %, which two days in a row may differ by.
+    const std::vector<double> ten(10, 0.1);
+    const auto on = [&](double ms, const slo& s) {
+        measurement m = against_stored(std::vector<double>(5, ms), ten);
+        m.rule = rule_of({.false_fail = 20_pct}, replayed, 2, 5);
+        return judged(m, s);
+    };
+    const slo none_slower = mean(ttft) <= 1.0 * baseline;
+    const slo_verdict within = on(109, none_slower);
+    CHECK(input(within, "fail_bound") > 0);
+    CHECK(within.outcome == verdict::inconclusive);
+    CHECK(on(112, none_slower).outcome == verdict::fail);
+    // The limit itself does not move it: what counts is the change, not the distance.
+    CHECK(on(112, mean(ttft) <= 1.02 * baseline).outcome == verdict::fail);
+}
+
+TEST_CASE("a speed may fall below a stored one by twice the difference of days") {
+    const auto on = [](double gap_ms) {
+        measurement m;
+        for (int i = 0; i < 5; ++i) m.candidate.push_back(steady_repeat(50, 20, gap_ms));
+        m.stored = {"chat.json", 0.05, {{"p50(decode_speed)", std::vector<double>(10, 100.0)}}};
+        m.rule = rule_of({.false_fail = 20_pct}, replayed, 2, 5);
+        return judged(m, p50(decode_speed) >= 1.0 * baseline);
+    };
+    CHECK(input(on(10.9), "fail_bound") > 0);  // 91.7 tokens/s
+    CHECK(on(10.9).outcome == verdict::inconclusive);
+    CHECK(on(11.3).outcome == verdict::fail);  // 88.5 tokens/s
+    CHECK(on(8).outcome == verdict::pass);
+}
+
+TEST_CASE("what a stored baseline does not have cannot be compared") {
+    const measurement m = against_stored({80, 80}, {0.1, 0.1});
+    const slo_verdict v = judged(m, p99(ttft) <= 1.1 * baseline);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason) == "the stored baseline has no value of p99(ttft)");
+    for (const std::vector<double>& bad :
+         {std::vector<double>{}, {0.1, not_a_number}, {0.1, infinity}, {0.1, 0}})
+        CHECK(judged(against_stored({80, 80}, bad), mean(ttft) <= 1.1 * baseline).outcome ==
+              verdict::invalid);
+}
+
+TEST_CASE("absolute limits and shares of a gate with a stored baseline are judged as ever") {
+    const measurement m = against_stored({80, 80}, {0.1, 0.1});
+    CHECK(verdict_line(judged(m, mean(ttft) <= 100_ms)) == verdict_line(verdict_on({80, 80})));
+    CHECK(judged(m, goodput(ttft <= 1_s) >= 50_pct).outcome == verdict::pass);
+}
+
+TEST_CASE("a candidate without a size fails against a stored baseline, too") {
+    measurement m = against_stored({80, 80}, {0.1, 0.1});
+    m.stored.values["p90(ttft)"] = {0.1, 0.1};
+    m.candidate = {repeat_with_failures(20, 4), repeat_with_failures(20, 4)};
+    CHECK(judged(m, p90(ttft) <= 2.0 * baseline).outcome == verdict::fail);
+}
+
+// ---- what a sample could have shown, and what to write instead ---------------------------------
+
+TEST_CASE("a share says which share of misses it would have shown in four runs of five") {
+    const auto at_least = [](double k, double n, double p) {
+        double under = 0, log_ways = 0;
+        for (double i = 0; i < k; ++i) {
+            under += std::exp(log_ways + i * std::log(p) + (n - i) * std::log1p(-p));
+            log_ways += std::log((n - i) / (i + 1));
+        }
+        return 1 - under;
+    };
+    // 12 of 400 is the fewest that fails a limit of 1 %.
+    for (const int failures : {0, 3, 12}) {
+        const slo_verdict v = verdict_on_failures(400, failures, error_rate <= 1_pct);
+        CHECK(at_least(12, 400, v.detectable) == about(0.8).epsilon(1e-6));
+    }
+    CHECK(verdict_on_failures(800, 0, error_rate <= 1_pct).detectable <
+          verdict_on_failures(400, 0, error_rate <= 1_pct).detectable);
+}
+
+TEST_CASE("where no number of misses could fail the line does not name one") {
+    const slo_verdict v = verdict_on_failures(8, 0, error_rate <= 50_pct);
+    CHECK_FALSE(mentions(verdict_line(v), "e+0"));
+}
+
+TEST_CASE("what a fresh quantile could have shown is a share and is told as one") {
+    const slo_verdict v = judged(fresh_stages({steady_repeat(80, 500)}), p90(ttft) <= 100_ms);
+    REQUIRE(v.detectable > 0.1);  // more than the 10 % that are allowed
+    CHECK_FALSE(mentions(verdict_line(v), "shows a miss from"));
+}
+
+namespace {
+/// The number behind "<= " or ">= " of an advice.
+double advised(const slo_verdict& v, const char* unit = "ms") {
+    const std::string advice = str(v.advice);
+    const std::size_t at = advice.find(v.what.at_most ? "<= " : ">= ");
+    if (at == std::string::npos) return not_a_number;
+    double limit = not_a_number;
+    char seen[16] = {};
+    if (std::sscanf(advice.c_str() + at + 3, "%lf %15s", &limit, seen) != 2) return not_a_number;
+    return std::string(seen).substr(0, std::strlen(unit)) == unit ? limit : not_a_number;
+}
+slo ttft_limit(double ms) { return mean(ttft) <= time_span::from_seconds(ms / 1000); }
+}  // namespace
+
+TEST_CASE("small headroom is told once, with a limit that is decided") {
+    CHECK(verdict_on({80, 80}).advice.empty());
+    CHECK(verdict_on({90, 90}).advice.empty());
+    CHECK(verdict_on({125, 125}).advice.empty());  // that one is decided
+    for (const double ms : {95.5, 97.0, 99.0, 99.9}) {
+        const slo_verdict v = verdict_on(std::vector<double>(5, ms));
+        CAPTURE(ms);
+        CHECK(mentions(v.advice, "will often be inconclusive"));
+        CHECK_FALSE(mentions(verdict_line(v), "often"));
+        const double limit = advised(v);
+        REQUIRE(limit > ms);
+        CHECK(limit < 1.2 * ms);
+        CHECK(verdict_on(std::vector<double>(5, ms), ttft_limit(limit)).outcome == verdict::pass);
+        // Taken, the advice is not given again.
+        CHECK(verdict_on(std::vector<double>(5, ms), ttft_limit(limit)).advice.empty());
+    }
+}
+
+TEST_CASE("the advised limit is decided in most runs of a machine as noisy as expected") {
+    generator random(11);
+    const auto run_of = [&] {
+        std::vector<repeat_data> repeats;
+        for (int i = 0; i < 5; ++i)
+            repeats.push_back(steady_repeat(100 * std::exp(0.04 * random.normal()), 4));
+        return repeats;
+    };
+    int advised_runs = 0, decided = 0;
+    for (int i = 0; i < 150; ++i) {
+        const slo_verdict v = judged(measured(run_of()), ttft_limit(102));
+        const double limit = advised(v);
+        if (std::isnan(limit) || !mentions(v.advice, "seldom")) continue;
+        ++advised_runs;
+        decided += judged(measured(run_of()), ttft_limit(limit)).outcome == verdict::pass;
+    }
+    CHECK(advised_runs > 50);
+    CHECK(decided > 0.85 * advised_runs);
+}
+
+TEST_CASE("what is undecided without headroom is told a limit that would pass") {
+    const slo_verdict v = verdict_on({101, 101, 101, 101, 101});
+    REQUIRE(v.outcome == verdict::inconclusive);
+    CHECK(mentions(v.advice, "would pass"));
+    CHECK(verdict_on({101, 101, 101, 101, 101}, ttft_limit(advised(v))).outcome == verdict::pass);
+
+    const slo_verdict speed =
+        verdict_on({50, 50, 50, 50, 50}, p50(decode_speed) >= 101_tps);
+    REQUIRE(speed.outcome == verdict::inconclusive);
+    const double floor = advised(speed, "tok/s");
+    REQUIRE(floor > 90);
+    CHECK(verdict_on({50, 50, 50, 50, 50}, p50(decode_speed) >= token_rate(floor)).outcome ==
+          verdict::pass);
+
+    const slo_verdict errors = verdict_on_failures(400, 4, error_rate <= 1_pct);
+    REQUIRE(errors.outcome == verdict::inconclusive);
+    const double errors_limit = advised(errors, "%");
+    REQUIRE(errors_limit > 1);
+    CHECK(verdict_on_failures(400, 4, error_rate <= share(errors_limit / 100)).outcome ==
+          verdict::pass);
+
+    const slo_verdict good = verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= 99_pct);
+    REQUIRE(good.outcome == verdict::inconclusive);
+    CHECK(verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= share(advised(good, "%") / 100))
+              .outcome == verdict::pass);
+
+    const slo_verdict ratio = verdict_on_pairs(std::vector<double>(8, 1.11));
+    REQUIRE(ratio.outcome == verdict::inconclusive);
+    const double factor = advised(ratio, "*");
+    CHECK(verdict_on_pairs(std::vector<double>(8, 1.11), mean(ttft) <= factor * baseline).outcome ==
+          verdict::pass);
+}
+
+TEST_CASE("an undecided fresh quantile is told a limit that would pass") {
+    const measurement m = fresh_stages({stage_of_ttft(scattered(50, 1))});
+    const slo_verdict v = judged(m, p90(ttft) <= 140_ms);
+    const double limit = advised(v);
+    REQUIRE(limit >= 146);
+    CHECK(judged(m, p90(ttft) <= time_span::from_seconds(limit / 1000)).outcome == verdict::pass);
+}
+
+// ---- whose fault it is, and what comes before what ---------------------------------------------
+
+TEST_CASE("a client whose core is full proves nothing about the server") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    for (repeat_data& d : m.candidate) d.cpu_share = 0.90;
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
+    for (repeat_data& d : m.candidate) d.cpu_share = 0.91;
+    for (const slo& s : {mean(ttft) <= 100_ms, mean(tpot) <= 20_ms, p90(itl) <= 20_ms,
+                         goodput(ttft <= 1_s) >= 50_pct, mean(ttft) <= 10_ms}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::invalid);
+        CHECK(str(judged(m, s).reason) ==
+              "client: its busiest thread used 91 % of a core; give it client.threads or a core of "
+              "its own");
+    }
+    CHECK(judged(m, error_rate <= 50_pct).outcome == verdict::pass);
+    // A client that was told to spin uses all of its core and is none the worse for it.
+    m.spins = true;
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
+    CHECK(judged(m, mean(ttft) <= 10_ms).outcome == verdict::fail);
+}
+
+TEST_CASE("answers shorter than forced are another load than the one asked for") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    m.candidate[1].short_outputs = 2;  // 5 % of 40
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
+    m.candidate[0].short_outputs = 1;
+    for (const slo& s : {mean(ttft) <= 100_ms, mean(tpot) <= 20_ms, p50(e2e) <= 1_s,
+                         goodput(ttft <= 1_s) >= 50_pct, p50(decode_speed) >= 50_tps}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::invalid);
+        CHECK(str(judged(m, s).reason) ==
+              "server: 3 of 40 completed requests brought fewer tokens than forced: it does not "
+              "heed ignore_eos, or stops by itself");
+    }
+    CHECK(judged(m, error_rate <= 50_pct).outcome == verdict::pass);
+}
+
+TEST_CASE("the baseline's faults are named as its own") {
+    const slo s = p50(ttft) <= 1.1 * baseline;
+    const auto reason = [&](auto&& spoil) {
+        measurement m = pairs_with_ratio({1, 1, 1, 1});
+        spoil(m);
+        const slo_verdict v = judged(m, s);
+        CHECK(v.outcome == verdict::invalid);
+        return str(v.reason);
+    };
+    CHECK(reason([](measurement& m) {
+              for (repeat_data& d : m.baseline) d = repeat_with_failures(20, 20);
+          }) == "baseline server: none of 80 requests succeeded (timeout: no answer)");
+    CHECK(reason([](measurement& m) { m.baseline[3].target_gone = "it went away"; }) ==
+          "baseline server: it went away");
+    CHECK(reason([](measurement& m) { m.candidate[3].target_gone = "it went away"; }) ==
+          "server: it went away");
+    CHECK(reason([](measurement& m) { m.baseline[0].interrupted = true; }) ==
+          "the run was interrupted");
+    const std::string shorter = reason([](measurement& m) {
+        for (repeat_data& d : m.baseline) d.short_outputs = 20;
+    });
+    CHECK(shorter.find("baseline server: 80 of 80") == 0);
+}
+
+TEST_CASE("a baseline without one repeat is no baseline") {
+    measurement m = pairs_with_ratio({1, 1, 1, 1});
+    m.baseline.clear();
+    CHECK(str(judged(m, mean(ttft) <= 1.1 * baseline).reason) == "there is no baseline");
+}
+
+namespace {
+
+/// A server that answers one request after another, each in `load` times the 100 ms in which they
+/// come: over 1 the queue grows. `failing`: every so many-th request fails at once.
+repeat_data queueing_repeat(double load, int n = 200, int failing = 0) {
+    std::vector<request> requests;
+    double free_at = 0;
+    for (int i = 0; i < n; ++i) {
+        const double at = 100.0 * i;
+        if (failing > 0 && i % failing == failing - 1) {
+            requests.push_back(failed(at).sent(at));
+            continue;
+        }
+        const double start = std::max(at, free_at);
+        free_at = start + 100 * load;
+        requests.push_back(answered(at, start - at + 100 * load - 50, 5));
+    }
+    repeat_data d = repeat_of(requests);
+    for (record& r : d.records)
+        if (r.end_ns == 0) r.end_ns = r.scheduled_ns;
+    return d;
+}
+measurement queueing(double load, int failing = 0) {
+    measurement m =
+        measured({queueing_repeat(load, 200, failing), queueing_repeat(load, 200, failing)});
+    m.arrival_cv2 = 0;
+    return m;
+}
+
+}  // namespace
+
+TEST_CASE("a queue that grows by a tenth of the arrivals is over the server's capacity") {
+    // In flight grows by 1 - 1 / load for each arrival.
+    CHECK(over_saturation_reason(queueing(0.9)) == "");
+    CHECK(over_saturation_reason(queueing(1.0)) == "");
+    CHECK(over_saturation_reason(queueing(1.08)) == "");
+    CHECK(over_saturation_reason(queueing(1.25)) != "");
+    CHECK(over_saturation_reason(queueing(2)) != "");
+    const std::string why = over_saturation_reason(queueing(2));
+    CHECK(why.find("over-saturated: requests in flight grew by ") == 0);
+    CHECK(why.find("and ttft by ") != std::string::npos);
+    CHECK(why.find("over the server's capacity") != std::string::npos);
+}
+
+TEST_CASE("a load that grows, bursts or waits by design is not over-saturated") {
+    measurement m = queueing(2);
+    m.arrival_cv2 = not_a_number;
+    CHECK(over_saturation_reason(m) == "");
+    CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("bursts of arrivals and of work let a queue wander further before it is called growth") {
+    // 200 requests with gaps of cv2 4: a server at exactly its capacity wanders by
+    // 3.09 x sqrt(1.2 x 200 x 4) = 96 requests once in a thousand runs.
+    measurement m = queueing(1.5);  // grows by 1/3 of the arrivals
+    CHECK(over_saturation_reason(m) != "");
+    m.arrival_cv2 = 4;
+    CHECK(over_saturation_reason(m) == "");
+}
+
+TEST_CASE("over-saturation must be shown in most repeats of an arm") {
+    measurement m = queueing(2);
+    m.candidate[1] = queueing_repeat(0.5);
+    CHECK(over_saturation_reason(m) == "");
+    m.candidate.push_back(queueing_repeat(2));
+    CHECK(over_saturation_reason(m) != "");
+    // Each arm is counted by itself, and the baseline is named.
+    measurement pairs;
+    pairs.arrival_cv2 = 0;
+    for (int i = 0; i < 4; ++i) {
+        pairs.candidate.push_back(queueing_repeat(0.5));
+        pairs.baseline.push_back(queueing_repeat(2));
+    }
+    CHECK(over_saturation_reason(pairs).find("baseline over-saturated: ") == 0);
+    const slo_verdict v = judged(pairs, mean(ttft) <= 1.1 * baseline);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason).find("baseline over-saturated: ") == 0);
+}
+
+TEST_CASE("over-saturated: a pass and an open question are invalid, a shown miss stays one") {
+    const measurement m = queueing(2);
+    const std::string why = over_saturation_reason(m);
+    for (const slo& s : {mean(tpot) <= 20_ms,          // would pass
+                         mean(ttft) <= 100_s, goodput(ttft <= 100_s) >= 90_pct,
+                         p50(decode_speed) >= 199_tps,  // would be open
+                         goodput(ttft <= 100_s) >= 99.9_pct}) {
+        CAPTURE(str(s.text()));
+        measurement calm = m;
+        calm.arrival_cv2 = not_a_number;
+        REQUIRE(judged(calm, s).outcome != verdict::fail);
+        const slo_verdict v = judged(m, s);
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(str(v.reason) == why);
+        CHECK(v.advice.empty());
+        CHECK_FALSE(std::isnan(v.estimate.value));
+    }
+    for (const slo& s :
+         {mean(ttft) <= 100_ms, p90(e2e) <= 1_s, goodput(ttft <= 1_s) >= 90_pct}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::fail);
+        CHECK(str(judged(m, s).reason) == why);
+    }
+}
+
+TEST_CASE("over-saturated or not, errors keep a verdict of their own") {
+    CHECK(judged(queueing(2), error_rate <= 2_pct).outcome == verdict::pass);
+    CHECK(judged(queueing(2), error_guard(), true).outcome == verdict::pass);
+    const measurement failing = queueing(2, 20);
+    REQUIRE(over_saturation_reason(failing) != "");
+    for (const bool guard : {false, true}) {
+        const slo_verdict v = judged(failing, error_guard(), guard);
+        CHECK(v.outcome == verdict::fail);
+        CHECK_FALSE(mentions(v.reason, "over-saturated"));
+    }
+    measurement started = queueing(2);
+    started.candidate[0].startup_s = 10;
+    CHECK(judged(started, startup_time <= 20_s).outcome == verdict::pass);
+}
+
+TEST_CASE("the client's fault comes before the load's, and both before the server's errors") {
+    // Over-saturated, with 5 % of errors, and all sends late.
+    measurement m = queueing(2, 20);
+    m.slos = {mean(ttft) <= 100_ms};
+    const slo missed = mean(ttft) <= 100_ms, met = mean(tpot) <= 20_ms;
+    CHECK(judged(m, missed).outcome == verdict::fail);
+    CHECK(mentions(judged(m, missed).reason, "over-saturated"));
+    for (repeat_data& d : m.candidate) send_late(d, {0.05});
+    CHECK(judged(m, missed).outcome == verdict::invalid);
+    CHECK(mentions(judged(m, missed).reason, "client: requests were sent late"));
+    // Immune to late sends, but not to the load.
+    CHECK(judged(m, met).outcome == verdict::invalid);
+    CHECK(mentions(judged(m, met).reason, "over-saturated"));
+    CHECK(judged(m, error_rate <= 1_pct).outcome == verdict::fail);
+    // Without a server nothing else is told of anything.
+    m.candidate[1].target_gone = "its process exited with code 1";
+    for (const slo_verdict& v : judge_all(m)) {
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(str(v.reason) == "server: its process exited with code 1");
+    }
+}
+
+TEST_CASE("errors over the gate's limit are a miss and not invalid") {
+    const measurement m = measured({repeat_with_failures(400, 40), repeat_with_failures(400, 40)},
+                                   {p50(ttft) <= 100_ms});
+    const std::vector<slo_verdict> v = judge_all(m);
+    CHECK(v[0].outcome == verdict::pass);
+    CHECK(v[1].outcome == verdict::fail);
+}
+
+// ---- a load over the engine's capacity, in virtual time ----------------------------------------
+
+namespace {
+
+struct virtual_load {
+    length_distribution prompts = lognormal(400, 0.6), outputs = lognormal(120, 0.7);
+    engine server{};
+};
+
+/// Answers of the engine model to requests at these times, the first `warmup` of them warming up.
+repeat_data answers_to(const virtual_load& load, const std::vector<double>& at, std::size_t warmup,
+                       std::uint64_t seed) {
+    generator lengths(seed, 3);
+    engine e = load.server;
+    e.seed = static_cast<long long>(seed);
+    engine_model model(e);
+    repeat_data d;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        record r;
+        r.phase = i < warmup ? run_phase::warmup : run_phase::measure;
+        r.status = request_status::ok;
+        r.scheduled_ns = r.dispatched_ns = r.sent_ns = at_ms(at[i] * 1000);
+        r.prompt_tokens = drawn_length(load.prompts, lengths, 1);
+        r.output_tokens = drawn_length(load.outputs, lengths, 2);
+        r.events = r.first_event_tokens = 1;
+        d.records.push_back(r);
+        d.gap_offsets.push_back(0);
+    }
+    std::size_t next = 0;
+    while (next < at.size() || model.step_end() < infinity) {
+        if (next < at.size() && at[next] <= model.step_end()) {
+            const record& r = d.records[next];
+            model.submit(at[next], {next, r.prompt_tokens, r.output_tokens, {}});
+            ++next;
+            continue;
+        }
+        const long long now = at_ms(model.step_end() * 1000);
+        for (const engine_model::emission& out : model.finish_step()) {
+            record& r = d.records[out.id];
+            if (r.first_token_ns == 0) r.first_token_ns = now;
+            r.last_token_ns = now;
+            if (out.finished) r.end_ns = now;
+        }
+    }
+    return d;
+}
+/// Requests per second that the engine answers when it is never idle.
+double capacity_of(const virtual_load& load) {
+    constexpr std::size_t n = 1500;
+    const repeat_data d = answers_to(load, std::vector<double>(n, 0.0), 0, 99);
+    long long last = 0;
+    for (const record& r : d.records) last = std::max(last, r.end_ns);
+    return static_cast<double>(n) / (static_cast<double>(last - start_ns) * 1e-9);
+}
+/// Whether two repeats of the same traffic are called over-saturated.
+bool is_flagged(const virtual_load& load, const arrival_data& arrivals, long long n,
+                std::uint64_t seed, double cv2) {
+    const schedule s = open_loop_schedule(arrivals, 20, 0, n, 0, seed);
+    const repeat_data d = answers_to(load, s.at, s.warmup, seed);
+    measurement m = measured({d, d});
+    m.arrival_cv2 = cv2;
+    return !over_saturation_reason(m).empty();
+}
+int flagged_of(int seeds, const virtual_load& load, double share_of_capacity, long long n = 300,
+               double burstiness = 1) {
+    const double rate = share_of_capacity * capacity_of(load);
+    const arrival_data arrivals = gamma(request_rate(rate), burstiness).data();
+    int flagged = 0;
+    for (int seed = 1; seed <= seeds; ++seed)
+        flagged += is_flagged(load, arrivals, n, static_cast<std::uint64_t>(seed), 1 / burstiness);
+    return flagged;
+}
+
+}  // namespace
+
+TEST_CASE("the model server of these tests answers about 9.5 requests per second") {
+    const double capacity = capacity_of({});
+    CHECK(capacity > 8.5);
+    CHECK(capacity < 10.5);
+}
+
+TEST_CASE("a load that the engine can take is never called over-saturated") {
+    CHECK(flagged_of(20, {}, 0.60) == 0);
+    CHECK(flagged_of(20, {}, 0.85) == 0);
+    CHECK(flagged_of(20, {}, 0.60, 300, 0.25) == 0);  // bursts
+    CHECK(flagged_of(20, {}, 0.85, 100) == 0);
+    CHECK(flagged_of(5, {}, 0.85, 1500) == 0);
+}
+
+TEST_CASE("a load at exactly the engine's capacity wanders and is hardly ever called over it") {
+    CHECK(flagged_of(40, {}, 1.0) <= 1);
+}
+
+TEST_CASE("a load far over the engine's capacity is called over-saturated") {
+    CHECK(flagged_of(20, {}, 1.5) >= 19);
+    CHECK(flagged_of(20, {}, 2.0) == 20);
+    CHECK(flagged_of(10, {}, 1.3, 1500) == 10);  // a longer run shows less
+}
+
+TEST_CASE("a pipe that fills with long answers at the start is not called over-saturated") {
+    // An answer takes about 12 s, so that in flight grows from 0 to 19 in the first of them.
+    virtual_load load;
+    load.outputs = fixed(800);
+    load.server.kv.memory_bytes = 1e12;
+    CHECK(flagged_of(10, load, 0.6, 60) == 0);
+    CHECK(flagged_of(10, load, 0.6, 100) == 0);
+    CHECK(flagged_of(10, load, 0.6, 300) == 0);
+    CHECK(flagged_of(10, load, 0.85, 100) == 0);
+    CHECK(flagged_of(10, load, 2.0, 300) == 10);
+}
+
+TEST_CASE("a ramp over the capacity is not called over-saturated, since it grows by design") {
+    const double capacity = capacity_of({});
+    const arrival_data up = ramp(request_rate(0.5 * capacity), request_rate(2.5 * capacity), 20_s).data();
+    for (const std::uint64_t seed : {1u, 2u, 3u}) {
+        CHECK_FALSE(is_flagged({}, up, 300, seed, arrival_cv2_of(up)));
+        CHECK(is_flagged({}, up, 300, seed, 1));  // as it would be, were it not known
+    }
+}
+
+// ---- the time budget --------------------------------------------------------------------------
+
+TEST_CASE("what the time budget leaves open is inconclusive and says so") {
+    const std::string why = "LLMBENCH_TIME_BUDGET of 60 s is spent after 2 of 5 repeats";
+    const slo s = mean(ttft) <= 100_ms;
+    const auto on = [&](std::vector<repeat_data> data, const slo& objective) {
+        measurement m = measured(std::move(data), {objective});
+        m.stopped = why;
+        return judged(m, objective);
+    };
+    const slo_verdict open = on(repeats_with_ttft({99, 99}), s);
+    CHECK(open.outcome == verdict::inconclusive);
+    CHECK(str(open.reason) == why);
+    CHECK(open.estimate.value == about(0.099));
+    CHECK(on({repeat_with_failures(100, 0), repeat_with_failures(100, 0)}, error_rate <= 1_pct)
+              .reason == text(why));
+    // Noise is no other reason to be silent about it.
+    const slo_verdict noisy = on(repeats_with_ttft({70, 100}), s);
+    CHECK(noisy.outcome == verdict::inconclusive);
+    CHECK(mentions(noisy.reason, "LLMBENCH_TIME_BUDGET"));
+
+    const slo_verdict decided = on(repeats_with_ttft({80, 80}), s);
+    CHECK(decided.outcome == verdict::pass);
+    CHECK(decided.reason.empty());
+    CHECK(on(repeats_with_ttft({150, 150}), s).outcome == verdict::fail);
+    CHECK(on(repeats_with_ttft({80}), s).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a budget that left no time to measure shows nothing at all") {
+    measurement m = measured({}, {mean(ttft) <= 100_ms, error_rate <= 1_pct,
+                                  goodput(ttft <= 1_s) >= 1_pct, startup_time <= 60_s,
+                                  mean(ttft) <= 1.1 * baseline});
+    m.stopped = "LLMBENCH_TIME_BUDGET of 1 s is spent after 0 of 5 repeats";
+    std::vector<slo_verdict> verdicts = judge_all(m);
+    m.slos = {mean(ttft) <= 100_ms};  // now with the guard on errors
+    verdicts.push_back(judge_all(m).back());
+    for (const traffic_mode traffic : {replayed, fresh}) {
+        m.rule.traffic = traffic;
+        verdicts.push_back(judged(m, p90(ttft) <= 1_s));
+    }
+    for (const slo_verdict& v : verdicts) {
+        CHECK(v.outcome == verdict::inconclusive);
+        CHECK(str(v.reason) == m.stopped);
+        CHECK(std::isnan(v.estimate.value));
+        CHECK(mentions(verdict_line(v), "INCONCLUSIVE"));
+    }
+}
+
+TEST_CASE("a server that went away is invalid however short the time was") {
+    measurement m = measured(repeats_with_ttft({99, 99}));
+    m.stopped = "LLMBENCH_TIME_BUDGET of 60 s is spent after 2 of 5 repeats";
+    m.candidate[1].target_gone = "it went away";
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::invalid);
+}
+
+// ---- calibration ------------------------------------------------------------------------------
+
+TEST_CASE("a calibration tells the noise of each statistic, the headroom in it and a limit") {
+    const std::vector<calibrated> rows = calibration_of(measured(
+        repeats_with_ttft({80, 84, 88}),
+        {mean(ttft) <= 100_ms, mean(ttft) <= 80_ms, p50(decode_speed) >= 80_tps,
+         error_rate <= 1_pct, goodput(ttft <= 1_s) >= 90_pct}));
+    REQUIRE(rows.size() == 5);
+    const double x[] = {std::log(0.080), std::log(0.084), std::log(0.088)};
+    const double center = (x[0] + x[1] + x[2]) / 3;
+    double squares = 0;
+    for (const double v : x) squares += (v - center) * (v - center);
+    const double sd = std::sqrt(squares / 2);
+    CHECK(rows[0].estimate == about(std::exp(center)));
+    CHECK(rows[0].sd == about(sd));
+    CHECK(rows[0].headroom_sd == about((std::log(0.100) - center) / sd));
+    CHECK(rows[1].headroom_sd == about((std::log(0.080) - center) / sd));
+    CHECK(rows[1].headroom_sd < 0);
+    // 83.9 ms x exp((2.392 + 1.645) x 0.0477 / sqrt(5)) = 91.5 ms.
+    CHECK(rows[0].suggestion == "<= 92 ms");
+    CHECK(rows[1].suggestion == "<= 92 ms");
+    // All three have 100 tokens/s, which is believed to be as noisy as usual: 93.03 and down.
+    CHECK(rows[2].estimate == about(100));
+    CHECK(rows[2].sd == about(0));
+    CHECK(rows[2].suggestion == ">= 93 tok/s");
+    for (const std::size_t share : {std::size_t{3}, std::size_t{4}}) {
+        CHECK(std::isnan(rows[share].sd));
+        CHECK(rows[share].suggestion.empty());
+    }
+}
+
+TEST_CASE("a suggested limit passes in most runs as noisy as the calibration") {
+    generator random(21);
+    const auto run_of = [&](int repeats) {
+        std::vector<repeat_data> data;
+        for (int i = 0; i < repeats; ++i)
+            data.push_back(steady_repeat(100 * std::exp(0.05 * random.normal()), 4));
+        return data;
+    };
+    int passed = 0;
+    constexpr int runs = 150;
+    for (int i = 0; i < runs; ++i) {
+        const calibrated row = calibration_of(measured(run_of(10), {mean(ttft) <= 90_ms}))[0];
+        double limit = 0;
+        REQUIRE(std::sscanf(row.suggestion.c_str(), "<= %lf ms", &limit) == 1);
+        measurement m = measured(run_of(5));
+        m.noise = {{"mean(ttft)", row.sd}};
+        passed += judged(m, ttft_limit(limit)).outcome == verdict::pass;
+    }
+    CHECK(passed > 0.85 * runs);
+}
+
+TEST_CASE("a calibration against a baseline is of the ratios") {
+    measurement m = pairs_with_ratio({1.0, 1.1, 1.0, 1.1});
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+        // A machine that is twice as slow for a pair changes no ratio.
+        m.candidate[i] = steady_repeat(i == 1 ? 220 : 200);
+        m.baseline[i] = steady_repeat(200);
+    }
+    m.slos = {mean(ttft) <= 1.2 * baseline, mean(ttft) <= 1_s};
+    const std::vector<calibrated> rows = calibration_of(m);
+    CHECK(rows[0].estimate == about(std::sqrt(1.1)));
+    CHECK(rows[0].sd == about(std::log(1.1) / std::sqrt(3.0)));
+    CHECK(rows[1].sd > 0.3);  // the machine's
+}
+
+TEST_CASE("what has no finite value in every repeat, or one repeat only, is not calibrated") {
+    const slo s = p90(ttft) <= 100_ms;
+    const auto row = [&](std::vector<repeat_data> data) {
+        return calibration_of(measured(std::move(data), {s}))[0];
+    };
+    const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);
+    for (const calibrated& c : {row({good, bad}), row({good}), row({})}) {
+        CHECK(std::isnan(c.sd));
+        CHECK(c.suggestion.empty());
+        CHECK(str(c.what.text()) == str(s.text()));
+    }
 }
 
 // ---- properties -------------------------------------------------------------------------------
