@@ -637,12 +637,12 @@ TEST_CASE("the first SLO that is unsound is the one refused") {
 // ---- fresh traffic, stored baselines, error levels ----------------------------------------------
 
 namespace {
-std::string refusal_of_fresh(const slo& s, int requests = 1000, judging_options levels = {}) {
+std::string refusal_of_fresh(const slo& s, int requests = 1000, int stages = 0) {
     return refusal({.arrivals = poisson(8_rps),
                     .requests = requests,
+                    .repeats = stages,
                     .traffic = fresh,
-                    .slos = {s},
-                    .judging = levels});
+                    .slos = {s}});
 }
 }  // namespace
 
@@ -694,9 +694,11 @@ TEST_CASE("a percentile of fresh traffic needs as many requests as can show it")
                       str(s.what.name) + " needs at least " + number, "has " + one_less);
         CHECK(refusal_of_fresh(s, needed) == "");
     }
-    // Another error level needs another number: ln 0.1 / ln 0.99.
-    CHECK_REFUSED(refusal_of_fresh(p99(ttft) <= 1_s, 229, {.false_pass = 10_pct}), "at least 230");
-    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 230, {.false_pass = 10_pct}) == "");
+    // One look alone must be able to show it at its own level: ln 0.0170 / ln 0.99.
+    CHECK_REFUSED(refusal_of_fresh(p99(ttft) <= 1_s, 405, 1), "at least 406");
+    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 406, 1) == "");
+    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 299, 2) == "");
+    CHECK(refusal_of_fresh(p99(ttft) <= 1_s, 299, 3) == "");
     // A share says of itself what its counts can show.
     CHECK(refusal_of_fresh(error_rate <= 1_pct, 4) == "");
 }

@@ -188,6 +188,16 @@ TEST_CASE("Student's quantiles agree with the printed table far into the tail") 
     }
 }
 
+TEST_CASE("the chi-square quantile is near its printed table") {
+    // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.4, upper 5 % points.
+    const struct { double df, q; } table[] = {{1, 3.841}, {2, 5.991},  {3, 7.815},
+                                              {4, 9.488}, {9, 16.919}, {30, 43.773}};
+    for (const auto& [df, q] : table) {
+        CAPTURE(df);
+        CHECK(chi_square_95(df) == Approx(q).epsilon(0.03));
+    }
+}
+
 // ---- Clopper-Pearson ----------------------------------------------------------------------------
 
 TEST_CASE("Clopper-Pearson bounds agree with published intervals") {
