@@ -1,0 +1,561 @@
+// [P13] stored results: what a run leaves, read back.
+#include "support/timelines.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+
+namespace {
+
+constexpr long long over_double = 9007199254740993;  // 2^53 + 1: no double is this
+
+scenario chat() {
+    return {.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
+            .arrivals = poisson(8_rps),
+            .requests = 20,
+            .slos = {mean(ttft) <= 100_ms, p75(ttft) <= 90_ms, error_rate <= 5_pct},
+            .seed = 7};
+}
+target_facts tiny() { return {"endpoint", "http://127.0.0.1:8000", "tiny", "openai_chat"}; }
+
+/// A gate of repeats with these values of ttft, its records numbered as a run numbers them.
+gate_report measured_gate(const scenario& s, const std::string& name,
+                          const std::vector<double>& ms) {
+    gate_report g;
+    g.what = planned(s, 1);
+    g.what.name = name;
+    g.target = tiny();
+    for (const double v : ms) {
+        repeat_data d = steady_repeat(v);
+        d.index = static_cast<int>(g.measured.candidate.size());
+        d.window_from_ns = at_ms(0);
+        d.window_to_ns = at_ms(2200);
+        for (record& r : d.records) {
+            r.repeat = d.index;
+            r.id = printed("llmbench-1c-%d-%d", d.index, static_cast<int>(&r - &d.records[0]));
+        }
+        g.measured.candidate.push_back(d);
+    }
+    g.measured.slos = g.what.slos;
+    g.measured.rule = g.what.rule;
+    g.measured.arrival_cv2 = 1;
+    g.verdicts = judge_all(g.measured);
+    g.self_check = self_check_of(g.measured);
+    return g;
+}
+gate_report chat_gate(const std::string& name = "chat") {
+    return measured_gate(chat(), name, {80, 82});
+}
+std::string file_of(const std::vector<gate_report>& gates) {
+    return result_json(gates, {}, {}, 0);
+}
+stored_gate read_back(const gate_report& g) { return read_stored_gate(file_of({g}), "r.json", ""); }
+
+/// What is said of a call that throws, "" where it does not.
+template <class F>
+std::string refusal_of(F&& f) {
+    try {
+        f();
+        return "";
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+}
+bool has(const std::string& sentence, const std::string& part) {
+    return sentence.find(part) != std::string::npos;
+}
+std::string replaced(std::string s, const std::string& part, const std::string& by) {
+    const std::size_t at = s.find(part);
+    REQUIRE(at != std::string::npos);
+    return s.replace(at, part.size(), by);
+}
+
+}  // namespace
+
+// ---- result.json --------------------------------------------------------------------------------
+
+TEST_CASE("a stored gate has what its verdicts depended on") {
+    gate_report g = chat_gate();
+    measurement& m = g.measured;
+    m.rule.traffic = fresh;
+    m.rule.looks = 8;
+    m.rule.most = 9;
+    m.rule.pass_level = 0.025;
+    m.rule.fail_level = 1.0 / 300;
+    m.rule.pass_z = 2.4130000000000003;
+    m.rule.fail_z = 3.0782;
+    m.rule.holm = true;
+    m.arrival_cv2 = 1.0 / 3;
+    m.short_outputs_expected = true;
+    m.spins = true;
+    m.stopped = "LLMBENCH_TIME_BUDGET of 60 s is spent after 2 of 5 repeats";
+    m.noise = {{"mean(ttft)", 0.1}, {"p75(ttft) / baseline", 0.07}};
+    m.stored = {"old \"one\".json", 0.03, {{"mean(ttft)", {0.1, 0.2}}, {"max(e2e)", {0.5}}}};
+
+    const measurement r = read_back(g).measured;
+    CHECK(r.rule.traffic == fresh);
+    CHECK(r.rule.looks == 8);
+    CHECK(r.rule.most == 9);
+    CHECK(r.rule.pass_level == 0.025);
+    CHECK(r.rule.fail_level == 1.0 / 300);
+    CHECK(r.rule.pass_z == 2.4130000000000003);
+    CHECK(r.rule.fail_z == 3.0782);
+    CHECK(r.rule.holm);
+    CHECK(r.arrival_cv2 == 1.0 / 3);
+    CHECK(r.short_outputs_expected);
+    CHECK(r.spins);
+    CHECK(r.stopped == m.stopped);
+    CHECK(r.noise == m.noise);
+    CHECK(r.stored.file == m.stored.file);
+    CHECK(r.stored.day_sd == 0.03);
+    CHECK(r.stored.values == m.stored.values);
+}
+
+TEST_CASE("what was not so, or not known, is read as that") {
+    gate_report g = chat_gate();
+    g.measured.arrival_cv2 = not_a_number;
+    const stored_gate s = read_back(g);
+    CHECK(s.measured.rule.traffic == replayed);
+    CHECK_FALSE(s.measured.rule.holm);
+    CHECK_FALSE(s.measured.spins);
+    CHECK_FALSE(s.measured.short_outputs_expected);
+    CHECK(std::isnan(s.measured.arrival_cv2));
+    CHECK(s.measured.stopped.empty());
+    CHECK(s.measured.noise.empty());
+    CHECK(s.measured.stored.file.empty());
+    CHECK_FALSE(s.what.has_stored_baseline);
+    CHECK(std::isnan(s.measured.candidate[0].startup_s));
+}
+
+TEST_CASE("a stored gate has each repeat as it was, but for the records") {
+    gate_report g = chat_gate();
+    repeat_data& d = g.measured.candidate[1];
+    d.asked_rate = 8;
+    d.achieved_rate = 7.9999999999999;
+    d.connections_opened = 5;
+    d.content_events = 220;
+    d.coalesced_events = 3;
+    d.cpu_share = 0.1;
+    d.startup_s = 12.5;
+    d.short_outputs = 2;
+    d.interrupted = true;
+    d.target_gone = "its process \"exited\"\nwith code 1";
+    d.window_from_ns = over_double;
+    d.window_to_ns = over_double + 2;
+    const stored_gate s = read_back(g);
+    REQUIRE(s.measured.candidate.size() == 2);
+    CHECK(s.measured.candidate[0].index == 0);
+    CHECK(s.measured.candidate[0].window_from_ns == at_ms(0));
+    const repeat_data& r = s.measured.candidate[1];
+    CHECK(r.index == 1);
+    CHECK(r.asked_rate == 8);
+    CHECK(r.achieved_rate == 7.9999999999999);
+    CHECK(r.connections_opened == 5);
+    CHECK(r.content_events == 220);
+    CHECK(r.coalesced_events == 3);
+    CHECK(r.cpu_share == 0.1);
+    CHECK(r.startup_s == 12.5);
+    CHECK(r.short_outputs == 2);
+    CHECK(r.interrupted);
+    CHECK(r.target_gone == d.target_gone);
+    CHECK(r.window_from_ns == over_double);
+    CHECK(r.window_to_ns == over_double + 2);
+    CHECK(r.records.empty());
+}
+
+TEST_CASE("a stored gate has one value a repeat of every statistic that may be compared") {
+    const gate_report g = chat_gate();
+    const stored_gate s = read_back(g);
+    for (const statistic_data& what : kept_statistics(g.what.slos)) {
+        const std::string name = str(what.name);
+        CAPTURE(name);
+        REQUIRE(s.statistics.contains(name));
+        REQUIRE(s.statistics.at(name).size() == 2);
+        for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
+            CHECK(s.statistics.at(name)[i] == evaluate(what, g.measured.candidate[i]));
+    }
+    CHECK(s.statistics.at("mean(ttft)")[1] == about(0.082));
+    CHECK(s.statistics.contains("p75(ttft)"));
+    CHECK_FALSE(s.statistics.contains("error_rate"));  // a share is no baseline
+}
+
+TEST_CASE("a gate is found among others by its name, and each window belongs to its repeat") {
+    gate_report first = chat_gate("first"), second = chat_gate("second");
+    first.what.has_baseline = true;
+    first.measured.baseline = first.measured.candidate;
+    int n = 0;
+    for (gate_report* g : {&first, &second})
+        for (auto* arm : {&g->measured.candidate, &g->measured.baseline})
+            for (repeat_data& d : *arm) {
+                d.window_from_ns = over_double + 10 * n;
+                d.window_to_ns = over_double + 10 * n++ + 5;
+            }
+    gate_report refused;
+    refused.what.name = "refused";
+    refused.refusal = "the rate must be above 0";
+    const std::string json = file_of({first, refused, second});
+    const stored_gate a = read_stored_gate(json, "r.json", "first"),
+                      b = read_stored_gate(json, "r.json", "second");
+    CHECK(a.name == "first");
+    CHECK(a.what.has_baseline);
+    REQUIRE(a.measured.baseline.size() == 2);
+    CHECK(a.measured.baseline[1].arm == run_arm::baseline);
+    CHECK(a.measured.candidate[1].window_from_ns == over_double + 10);
+    CHECK(a.measured.baseline[0].window_from_ns == over_double + 20);
+    CHECK(a.measured.baseline[1].window_to_ns == over_double + 35);
+    CHECK_FALSE(b.what.has_baseline);
+    CHECK(b.measured.candidate[0].window_from_ns == over_double + 40);
+    CHECK(b.measured.candidate[1].window_to_ns == over_double + 55);
+    CHECK(a.statistics.at("mean(ttft)").size() == 2);  // the candidate's alone
+
+    CHECK(has(refusal_of([&] { read_stored_gate(json, "r.json", "refused"); }),
+              "no measured gate \"refused\""));
+    const std::string none = refusal_of([&] { read_stored_gate(json, "r.json", "third"); });
+    CHECK(has(none, "r.json has no measured gate \"third\""));
+    CHECK(has(none, "\"first\", \"refused\", \"second\""));
+    CHECK(has(refusal_of([&] { read_stored_gate(json, "r.json", ""); }), "no measured gate"));
+    CHECK(has(refusal_of([&] {
+                  read_stored_gate(file_of({first, second, first}), "r.json", "first");
+              }),
+              "more than one measured gate \"first\""));
+}
+
+TEST_CASE("what a text says is no number of the file") {
+    gate_report g = chat_gate("\"window_from_ns\": 1, \\\"window_to_ns\":2");
+    g.measured.candidate[0].target_gone = "\"window_from_ns\":3,\"window_to_ns\": 4";
+    g.measured.candidate[0].window_from_ns = over_double;
+    const stored_gate s = read_back(g);
+    CHECK(s.name == g.what.name);
+    CHECK(s.measured.candidate[0].window_from_ns == over_double);
+    CHECK(s.measured.candidate[1].window_from_ns == at_ms(0));
+    CHECK(s.measured.candidate[1].window_to_ns == at_ms(2200));
+}
+
+TEST_CASE("what is not a result of this schema is refused with its name") {
+    const std::string json = file_of({chat_gate()});
+    for (const std::string& bad :
+         {std::string(), std::string("hello"), std::string("[]"), std::string("{}"),
+          json.substr(0, json.size() / 2), replaced(json, "llmbench/result/1", "llmbench/result/2")}) {
+        const std::string said = refusal_of([&] { read_stored_gate(bad, "dir/r.json", "chat"); });
+        CHECK(has(said, "dir/r.json is not a result of this schema (llmbench/result/1)"));
+    }
+    CHECK(has(refusal_of([&] { read_stored_gate(file_of({}), "r.json", "chat"); }),
+              "no measured gate \"chat\": it has none"));
+}
+
+TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
+    for (const traffic_mode traffic : {replayed, fresh}) {
+        gate_report g = measured_gate(chat(), "chat", {80, 97, 88});
+        measurement& m = g.measured;
+        m.slos = {mean(ttft) <= 100_ms,  p50(itl) <= 11_ms,      p75(ttft) <= 90_ms,
+                  error_rate <= 5_pct,   goodput(ttft <= 1_s && itl <= 20_ms) >= 50_pct,
+                  mean(decode_speed) >= 90_tps};
+        if (traffic == replayed) m.slos.push_back(output_throughput >= 90_tps);
+        m.rule = rule_of({.false_fail = 0.3_pct}, traffic, traffic == fresh ? 1 : 2, 3);
+        m.noise = {{"mean(ttft)", 0.0712345678901234}};
+        m.candidate[1].short_outputs = 1;
+        stored_gate s = read_back(g);
+        s.measured.slos = m.slos;
+        for (std::size_t i = 0; i < m.candidate.size(); ++i) {
+            const repeat_data& d = m.candidate[i];
+            for (const record& r : d.records) {
+                std::string gate;
+                s.measured.candidate[i].records.push_back(read_record(record_json(r, "chat"), gate));
+                CHECK(gate == "chat");
+            }
+            s.measured.candidate[i].gaps = d.gaps;
+            s.measured.candidate[i].gap_offsets = d.gap_offsets;
+        }
+        const std::vector<slo_verdict> before = judge_all(m), after = judge_all(s.measured);
+        REQUIRE(before.size() == after.size());
+        for (std::size_t i = 0; i < before.size(); ++i) {
+            json_writer a, b;
+            write_verdict(a, before[i]);
+            write_verdict(b, after[i]);
+            CHECK(a.text() == b.text());
+        }
+    }
+}
+
+// ---- whether two runs compare -------------------------------------------------------------------
+
+namespace {
+template <class Change>
+std::string refused_after(Change&& change) {
+    const stored_gate old = read_back(chat_gate());
+    scenario s = chat();
+    target_facts target = tiny();
+    change(s, target);
+    const plan p = planned(s, 1);
+    return refusal_of([&] { check_comparable(old, "old.json", p, target); });
+}
+std::string does_not_compare(const std::string& field, const std::string& was,
+                             const std::string& is) {
+    return "baseline is stored(\"old.json\") and does not compare: its " + field + " is \"" + was +
+           "\" and this gate's is \"" + is + "\"";
+}
+}  // namespace
+
+TEST_CASE("a run of the same traffic on the same model compares, whatever else is asked") {
+    CHECK(refused_after([](scenario&, target_facts&) {}) == "");
+    CHECK(refused_after([](scenario& s, target_facts& t) {
+              s.slos = {p99(tpot) <= 1_s};
+              s.requests = 20;
+              s.slos = {mean(tpot) <= 50_ms, error_rate <= 1_pct};
+              s.repeats = 4;
+              s.judging.false_fail = 0.1_pct;
+              t.url = "http://another:80";
+              t.kind = "process";
+          }) == "");
+}
+
+TEST_CASE("a run of another kind is refused with what differs") {
+    CHECK(refused_after([](scenario&, target_facts& t) { t.model = "large"; }) ==
+          does_not_compare("model", "tiny", "large"));
+    CHECK(refused_after([](scenario&, target_facts& t) { t.api = "openai_completions"; }) ==
+          does_not_compare("api", "openai_chat", "openai_completions"));
+    CHECK(refused_after([](scenario& s, target_facts&) { s.arrivals = poisson(9_rps); }) ==
+          does_not_compare("arrivals", "poisson(8 req/s)", "poisson(9 req/s)"));
+    CHECK(refused_after([](scenario& s, target_facts&) {
+              s.workload = synthetic{.prompt_tokens = fixed(12), .output_tokens = fixed(11)};
+          }) == does_not_compare("workload", "synthetic, prompt 10 tokens, output 11 tokens",
+                                 "synthetic, prompt 12 tokens, output 11 tokens"));
+    CHECK(has(refused_after([](scenario& s, target_facts&) { s.requests = 30; }),
+              "its extent is \"20 requests"));
+    CHECK(has(refused_after([](scenario& s, target_facts&) { s.warmup = 5; }), "its extent is"));
+    CHECK(has(refused_after([](scenario& s, target_facts&) { s.options.temperature = 0.5; }),
+              "its options is \"ignore_eos\" and this gate's is \"ignore_eos, temperature 0.5\""));
+    CHECK(has(refused_after(
+                  [](scenario& s, target_facts&) { s.options.system_prompt = "be brief"; }),
+              "be brief"));
+    CHECK(refused_after([](scenario& s, target_facts&) { s.seed = 8; }) ==
+          does_not_compare("seed", "7", "8"));
+}
+
+TEST_CASE("definitions and traces of another version are refused") {
+    stored_gate old = read_back(chat_gate());
+    const plan p = planned(chat(), 1);
+    old.trace_hash = "0123456789abcdef";
+    CHECK(refusal_of([&] { check_comparable(old, "old.json", p, tiny()); }) ==
+          does_not_compare("trace hash", "0123456789abcdef", trace_hash(p)));
+    old = read_back(chat_gate());
+    old.definitions = "metrics/0";
+    CHECK(refusal_of([&] { check_comparable(old, "old.json", p, tiny()); }) ==
+          does_not_compare("definitions version", "metrics/0", "metrics/1"));
+}
+
+TEST_CASE("prompts of the same number but other words are other traffic") {
+    const auto given = [](const char* second) {
+        scenario s = chat();
+        s.workload = prompts({"one", second});
+        return s;
+    };
+    const stored_gate old = read_back(measured_gate(given("two"), "chat", {80, 82}));
+    CHECK(refusal_of([&] {
+              check_comparable(old, "old.json", planned(given("two"), 1), tiny());
+          }) == "");
+    CHECK(has(refusal_of([&] {
+                  check_comparable(old, "old.json", planned(given("2"), 1), tiny());
+              }),
+              "its trace hash is"));
+}
+
+TEST_CASE("a statistic that the stored run does not have in every repeat is named") {
+    const auto refused = [](const slo& s, const std::vector<double>& ms,
+                            const repeat_data* bad = nullptr) {
+        gate_report g = measured_gate(chat(), "chat", ms);
+        if (bad) g.measured.candidate.back() = *bad;
+        scenario x = chat();
+        x.baseline = stored("old.json");
+        x.slos = {s};
+        const plan p = planned(x, 1);
+        return refusal_of([&] { check_comparable(read_back(g), "old.json", p, tiny()); });
+    };
+    CHECK(refused(mean(ttft) <= 1.1 * baseline, {80, 82}) == "");
+    CHECK(refused(percentile(ttft, 0.6) <= 100_ms, {80, 82}) == "");  // compared with nothing
+    const std::string missing = refused(percentile(ttft, 0.6) <= 1.1 * baseline, {80, 82});
+    CHECK(has(missing, "baseline is stored(\"old.json\"): it has no value of"));
+    CHECK(has(missing, "in every repeat, write it again"));
+    CHECK(has(refused(mean(ttft) <= 1.1 * baseline, {}), "no value of mean(ttft)"));
+    const repeat_data dead = repeat_of({failed(0), failed(100), failed(200)});
+    CHECK(has(refused(mean(ttft) <= 1.1 * baseline, {80, 82}, &dead), "no value of mean(ttft)"));
+    CHECK(has(refused(p75(ttft) <= 1.1 * baseline, {80, 82}, &dead), "no value of p75(ttft)"));
+    // Poisson arrivals measure no throughput; the window of this repeat is empty as well.
+    CHECK(refused(p75(e2e) <= 1.1 * baseline, {80, 82}) == "");
+}
+
+// ---- calibration.json ---------------------------------------------------------------------------
+
+TEST_CASE("a calibration is read back for its gate and statistic") {
+    gate_report g = measured_gate(chat(), "chat", {80, 84, 88}),
+                other = measured_gate(chat(), "other", {80, 80.8, 81});
+    for (gate_report* x : {&g, &other}) x->calibration = calibration_of(x->measured);
+    const std::string json = calibration_json({g, chat_gate("not calibrated"), other});
+    const std::map<std::string, double> noise = read_calibration(json, "c.json", "chat");
+    REQUIRE(noise.size() == 2);  // the error rate has none
+    CHECK(noise.at("mean(ttft)") == g.calibration[0].sd);
+    CHECK(noise.at("p75(ttft)") == g.calibration[1].sd);
+    CHECK(read_calibration(json, "c.json", "other").at("mean(ttft)") == other.calibration[0].sd);
+    CHECK(read_calibration(json, "c.json", "not calibrated").empty());
+    CHECK(read_calibration(json, "c.json", "unknown").empty());
+}
+
+TEST_CASE("the noise of a ratio is not that of the statistic itself") {
+    gate_report g = measured_gate(chat(), "chat", {80, 100, 80});
+    g.measured.baseline = g.measured.candidate;
+    g.measured.slos = {mean(ttft) <= 1.1 * baseline, mean(ttft) <= 100_ms};
+    g.calibration = calibration_of(g.measured);
+    const auto noise = read_calibration(calibration_json({g}), "c.json", "chat");
+    REQUIRE(noise.size() == 2);
+    measurement m = g.measured;
+    m.noise = noise;
+    CHECK(prior_sd_of(m, g.measured.slos[0]) == 0.04);
+    CHECK(prior_sd_of(m, g.measured.slos[1]) == g.calibration[1].sd);
+    CHECK(g.calibration[1].sd > 0.1);
+}
+
+TEST_CASE("what is no calibration is refused with its name, nonsense in it is left out") {
+    for (const char* bad : {"", "x", "[]", "{}", "{\"schema\":\"llmbench/result/1\"}"})
+        CHECK(refusal_of([&] { read_calibration(bad, "c.json", "chat"); }) ==
+              "LLMBENCH_CALIBRATION: c.json is not a calibration (llmbench/calibration/1)");
+    const auto with_sd = [](const std::string& sd) {
+        return read_calibration("{\"schema\":\"llmbench/calibration/1\",\"gates\":[{\"name\":\"g\","
+                                "\"slos\":[{\"statistic\":\"mean(ttft)\",\"sd\":" +
+                                    sd + "}]}]}",
+                                "c.json", "g");
+    };
+    CHECK(with_sd("0.07").at("mean(ttft)") == 0.07);
+    for (const char* sd : {"null", "\"0.07\"", "-0.1", "1e9"}) CHECK(with_sd(sd).empty());
+}
+
+// ---- records.jsonl ------------------------------------------------------------------------------
+
+namespace {
+record full_record() {
+    record r;
+    r.id = "llmbench-1c-0-17";
+    r.repeat = 3;
+    r.scheduled_ns = over_double;
+    r.dispatched_ns = over_double + 2;
+    r.connected_ns = over_double + 4;
+    r.sent_ns = over_double + 6;
+    r.first_token_ns = over_double + 8;
+    r.last_token_ns = over_double + 10;
+    r.end_ns = over_double + 12;
+    r.late_ns = 1'000'003;
+    r.prompt_tokens = 17;
+    r.output_tokens = 9;
+    r.events = 4;
+    r.first_event_tokens = 2;
+    r.http_status = 200;
+    r.status = request_status::ok;
+    r.finish_reason = "stop";
+    return r;
+}
+void check_same(const record& a, const record& b) {
+    CHECK(a.id == b.id);
+    CHECK(a.arm == b.arm);
+    CHECK(a.phase == b.phase);
+    CHECK(a.repeat == b.repeat);
+    CHECK(a.scheduled_ns == b.scheduled_ns);
+    CHECK(a.dispatched_ns == b.dispatched_ns);
+    CHECK(a.connected_ns == b.connected_ns);
+    CHECK(a.sent_ns == b.sent_ns);
+    CHECK(a.first_token_ns == b.first_token_ns);
+    CHECK(a.last_token_ns == b.last_token_ns);
+    CHECK(a.end_ns == b.end_ns);
+    CHECK(a.late_ns == b.late_ns);
+    CHECK(a.prompt_tokens == b.prompt_tokens);
+    CHECK(a.output_tokens == b.output_tokens);
+    CHECK(a.token_source == b.token_source);
+    CHECK(a.events == b.events);
+    CHECK(a.first_event_tokens == b.first_event_tokens);
+    CHECK(a.status == b.status);
+    CHECK(a.http_status == b.http_status);
+    CHECK(a.finish_reason == b.finish_reason);
+    CHECK(a.error == b.error);
+}
+void check_round_trip(const record& r, const std::string& gate = "chat") {
+    std::string read;
+    check_same(read_record(record_json(r, gate), read), r);
+    CHECK(read == gate);
+}
+}  // namespace
+
+TEST_CASE("a record is read back as it was written, to the nanosecond") {
+    check_round_trip(full_record());
+    for (int status = 0; status <= static_cast<int>(request_status::unsent); ++status)
+        for (const run_arm arm : {run_arm::candidate, run_arm::baseline})
+            for (const run_phase phase : {run_phase::warmup, run_phase::measure})
+                for (const token_origin source : {token_origin::usage, token_origin::events}) {
+                    record r = full_record();
+                    r.status = static_cast<request_status>(status);
+                    r.arm = arm;
+                    r.phase = phase;
+                    r.token_source = source;
+                    check_round_trip(r);
+                }
+}
+
+TEST_CASE("what a record has not is read back as none") {
+    record r;
+    r.id = "x";
+    check_round_trip(r);
+    r.late_ns = -5;
+    check_round_trip(r);
+}
+
+TEST_CASE("no text of a server or a gate is taken for a field") {
+    for (const char* text : {"a \"quoted\" word", "back\\slash and \\\"both\\\"",
+                             "\"scheduled_ns\":7,\"end_ns\": 8", "\\\"scheduled_ns\\\":7",
+                             "{\"repeat\":9}", "tab\tand\nline", "caf\xC3\xA9", "\"", "\\"}) {
+        record r = full_record();
+        r.error = text;
+        r.finish_reason = text;
+        r.id = text;
+        CAPTURE(text);
+        check_round_trip(r, text);
+    }
+}
+
+TEST_CASE("a line that is not a record is refused in one clear sentence") {
+    const std::string good = record_json(full_record(), "chat");
+    const auto said = [](const std::string& line) {
+        std::string gate;
+        return refusal_of([&] { read_record(line, gate); });
+    };
+    CHECK(said(good) == "");
+    for (const std::string& line : {std::string(), std::string("hello"), std::string("[1,2]"),
+                                    std::string("7"), good.substr(0, good.size() / 2),
+                                    good.substr(0, good.size() - 2)})
+        CHECK(said(line) == "it is not a JSON object");
+    for (const char* field :
+         {"scheduled_ns", "dispatched_ns", "connected_ns", "sent_ns", "first_token_ns",
+          "last_token_ns", "end_ns", "late_ns", "repeat", "prompt_tokens", "output_tokens",
+          "events", "first_event_tokens", "http_status"})
+        CHECK(said(replaced(good, printed("\"%s\":", field), "\"other\":")) ==
+              printed("it has no field %s", field));
+    CHECK(said(replaced(good, "\"arm\":\"candidate\"", "\"arm\":\"left\"")) == "arm is \"left\"");
+    CHECK(said(replaced(good, "\"phase\":\"measure\"", "\"phase\":\"\"")) == "phase is \"\"");
+    CHECK(said(replaced(good, "\"status\":\"ok\"", "\"status\":\"fine\"")) == "status is \"fine\"");
+    CHECK(said(replaced(good, "\"token_source\":\"events\"", "\"token_source\":7")) ==
+          "token_source is \"\"");
+}
+
+TEST_CASE("a number that is none, or that fits nowhere, is refused and not taken for zero") {
+    const std::string good = record_json(full_record(), "chat");
+    const auto said = [&](const std::string& part, const std::string& by) {
+        std::string gate;
+        return refusal_of([&] { read_record(replaced(good, part, by), gate); });
+    };
+    CHECK(has(said(printed("\"scheduled_ns\":%lld", over_double), "\"scheduled_ns\":\"soon\""),
+              "scheduled_ns"));
+    CHECK(has(said("\"events\":4", "\"events\":true"), "events"));
+    CHECK(has(said("\"repeat\":3", "\"repeat\":99999999999"), "repeat"));
+    CHECK(has(said("\"end_ns\":", "\"end_ns\":99999999999"), "end_ns"));
+    CHECK(has(said("\"gate\":\"chat\",", ""), "gate"));
+}
