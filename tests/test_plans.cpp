@@ -647,8 +647,8 @@ std::string refusal_of_fresh(const slo& s, int requests = 1000, int stages = 0) 
 }  // namespace
 
 TEST_CASE("fresh traffic is not compared with a baseline") {
-    for (const any_baseline& b : {any_baseline(endpoint{.url = "http://h"}),
-                                  any_baseline(stored("chat.json"))}) {
+    for (const any_baseline& b :
+         {any_baseline(endpoint{.url = "http://h"}), any_baseline(stored("chat.json"))}) {
         const auto with = [&](traffic_mode traffic) {
             return refusal({.baseline = b,
                             .arrivals = poisson(8_rps),
@@ -668,9 +668,9 @@ TEST_CASE("what has no method on fresh traffic is refused") {
         return refusal(
             {.arrivals = closed_loop(16), .requests = 1000, .traffic = traffic, .slos = {s}});
     };
-    for (const slo& s : {output_throughput >= 400_tps, total_throughput >= 400_tps,
-                         request_throughput >= 4_rps, p90(itl) <= 50_ms, mean(itl) <= 50_ms,
-                         max(ttft) <= 10_s, min(decode_speed) >= 1_tps}) {
+    for (const slo& s :
+         {output_throughput >= 400_tps, total_throughput >= 400_tps, request_throughput >= 4_rps,
+          p90(itl) <= 50_ms, mean(itl) <= 50_ms, max(ttft) <= 10_s, min(decode_speed) >= 1_tps}) {
         CHECK_REFUSED(saturating(s, fresh), str(s.text()), "traffic is fresh",
                       str(s.what.name) + " is judged on replayed traffic only");
         CHECK(saturating(s, replayed) == "");
@@ -682,11 +682,17 @@ TEST_CASE("what has no method on fresh traffic is refused") {
 
 TEST_CASE("a percentile of fresh traffic needs as many requests as can show it") {
     // ln 0.05 / ln q, as Wilks (1941) found for 95 % and 99 %.
-    const struct { slo s; int needed; } table[] = {
-        {p50(ttft) <= 1_s, 5},          {p90(ttft) <= 1_s, 29},
-        {p95(e2e) <= 1_s, 59},          {p99(tpot) <= 1_s, 299},
-        {p999(ttft) <= 1_s, 2995},      {p10(decode_speed) >= 1_tps, 29},
-        {p1(prefill_speed) >= 1_tps, 299}, {mean(ttft) <= 1_s, 40}};
+    const struct {
+        slo s;
+        int needed;
+    } table[] = {{p50(ttft) <= 1_s, 5},
+                 {p90(ttft) <= 1_s, 29},
+                 {p95(e2e) <= 1_s, 59},
+                 {p99(tpot) <= 1_s, 299},
+                 {p999(ttft) <= 1_s, 2995},
+                 {p10(decode_speed) >= 1_tps, 29},
+                 {p1(prefill_speed) >= 1_tps, 299},
+                 {mean(ttft) <= 1_s, 40}};
     for (const auto& [s, needed] : table) {
         CAPTURE(s);
         const std::string number = std::to_string(needed), one_less = std::to_string(needed - 1);

@@ -112,16 +112,18 @@ TEST_CASE("the incomplete beta function runs from 0 to 1, mirrored, without a st
 }
 
 TEST_CASE("the incomplete beta function agrees with the printed F distribution") {
-    // Upper 5 % and 1 % points of F, Pearson and Hartley, Biometrika Tables for Statisticians, vol. 1,
-    // table 18: P(F > f) = I_x(d2 / 2, d1 / 2) with x = d2 / (d2 + d1 f).
+    // Upper 5 % and 1 % points of F, Pearson and Hartley, Biometrika Tables for Statisticians,
+    // vol. 1, table 18: P(F > f) = I_x(d2 / 2, d1 / 2) with x = d2 / (d2 + d1 f).
     const auto f_tail = [](double f, double d1, double d2) {
         return incomplete_beta(d2 / 2, d1 / 2, d2 / (d2 + d1 * f));
     };
-    const struct { double d1, d2, five, one; } table[] = {{1, 10, 4.96, 10.04},
-                                                          {2, 10, 4.10, 7.56},
-                                                          {5, 10, 3.33, 5.64},
-                                                          {10, 20, 2.35, 3.37},
-                                                          {20, 60, 1.75, 2.20}};
+    const struct {
+        double d1, d2, five, one;
+    } table[] = {{1, 10, 4.96, 10.04},
+                 {2, 10, 4.10, 7.56},
+                 {5, 10, 3.33, 5.64},
+                 {10, 20, 2.35, 3.37},
+                 {20, 60, 1.75, 2.20}};
     for (const auto& [d1, d2, five, one] : table) {
         CAPTURE(d1);
         CAPTURE(d2);
@@ -176,11 +178,13 @@ TEST_CASE("Student's distribution is symmetric, undoes its quantile and tends to
 TEST_CASE("Student's quantiles agree with the printed table far into the tail") {
     // Pearson and Hartley, Biometrika Tables for Statisticians, vol. 1, table 12: the bounds of a
     // verdict lie out there.
-    const struct { double df, p999, p9995; } table[] = {{4, 7.173, 8.610},
-                                                        {8, 4.501, 5.041},
-                                                        {10, 4.144, 4.587},
-                                                        {20, 3.552, 3.850},
-                                                        {30, 3.385, 3.646}};
+    const struct {
+        double df, p999, p9995;
+    } table[] = {{4, 7.173, 8.610},
+                 {8, 4.501, 5.041},
+                 {10, 4.144, 4.587},
+                 {20, 3.552, 3.850},
+                 {30, 3.385, 3.646}};
     for (const auto& row : table) {
         CAPTURE(row.df);
         CHECK(rounds_to(student_t_quantile(0.999, row.df), row.p999, 3));
@@ -190,8 +194,9 @@ TEST_CASE("Student's quantiles agree with the printed table far into the tail") 
 
 TEST_CASE("the chi-square quantile is near its printed table") {
     // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.4, upper 5 % points.
-    const struct { double df, q; } table[] = {{1, 3.841}, {2, 5.991},  {3, 7.815},
-                                              {4, 9.488}, {9, 16.919}, {30, 43.773}};
+    const struct {
+        double df, q;
+    } table[] = {{1, 3.841}, {2, 5.991}, {3, 7.815}, {4, 9.488}, {9, 16.919}, {30, 43.773}};
     for (const auto& [df, q] : table) {
         CAPTURE(df);
         CHECK(chi_square_95(df) == Approx(q).epsilon(0.03));
@@ -217,9 +222,10 @@ TEST_CASE("Clopper-Pearson bounds agree with published intervals") {
 TEST_CASE("Clopper-Pearson bounds agree with the printed tables") {
     // Documenta Geigy, Scientific Tables, 7th edition (1970), exact confidence limits for a
     // proportion, two-sided 95 %, in per cent.
-    const struct { double hits, trials, lower, upper; } table[] = {
-        {0, 10, 0, 30.85},    {1, 10, 0.25, 44.50},  {5, 10, 18.71, 81.29},
-        {1, 100, 0.03, 5.45}, {10, 100, 4.90, 17.62}, {50, 100, 39.83, 60.17}};
+    const struct {
+        double hits, trials, lower, upper;
+    } table[] = {{0, 10, 0, 30.85},    {1, 10, 0.25, 44.50},   {5, 10, 18.71, 81.29},
+                 {1, 100, 0.03, 5.45}, {10, 100, 4.90, 17.62}, {50, 100, 39.83, 60.17}};
     for (const auto& row : table) {
         CAPTURE(row.hits);
         CAPTURE(row.trials);
@@ -293,10 +299,12 @@ TEST_CASE("Pocock's constants agree with the published table") {
     // Jennison and Turnbull, Group Sequential Methods (2000), table 2.1, after Pocock, Biometrika
     // 64 (1977): two-sided levels 0.01, 0.05 and 0.10. One side has half the level, since hardly
     // any path crosses both boundaries.
-    const struct { int looks; double p01, p05, p10; } table[] = {
-        {1, 2.576, 1.960, 1.645}, {2, 2.772, 2.178, 1.875}, {3, 2.873, 2.289, 1.992},
-        {4, 2.939, 2.361, 2.067}, {5, 2.986, 2.413, 2.122}, {8, 3.078, 2.512, 2.225},
-        {10, 3.117, 2.555, 2.270}};
+    const struct {
+        int looks;
+        double p01, p05, p10;
+    } table[] = {{1, 2.576, 1.960, 1.645}, {2, 2.772, 2.178, 1.875}, {3, 2.873, 2.289, 1.992},
+                 {4, 2.939, 2.361, 2.067}, {5, 2.986, 2.413, 2.122}, {8, 3.078, 2.512, 2.225},
+                 {10, 3.117, 2.555, 2.270}};
     for (const auto& row : table) {
         CAPTURE(row.looks);
         CHECK(rounds_to(pocock_constant(row.looks, 0.005), row.p01, 3));

@@ -50,20 +50,15 @@ gate_report measured_gate(const scenario& s, const std::string& name,
 gate_report chat_gate(const std::string& name = "chat") {
     return measured_gate(chat(), name, {80, 82});
 }
-std::string file_of(const std::vector<gate_report>& gates) {
-    return result_json(gates, {}, {}, 0);
-}
+std::string file_of(const std::vector<gate_report>& gates) { return result_json(gates, {}, {}, 0); }
 stored_gate read_back(const gate_report& g) { return read_stored_gate(file_of({g}), "r.json", ""); }
 
 /// What is said of a call that throws, "" where it does not.
-template <class F>
-std::string refusal_of(F&& f) {
+template <class F> std::string refusal_of(F&& f) {
     try {
         f();
         return "";
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
+    } catch (const std::invalid_argument& e) { return e.what(); }
 }
 bool has(const std::string& sentence, const std::string& part) {
     return sentence.find(part) != std::string::npos;
@@ -237,9 +232,9 @@ TEST_CASE("what a text says is no number of the file") {
 
 TEST_CASE("what is not a result of this schema is refused with its name") {
     const std::string json = file_of({chat_gate()});
-    for (const std::string& bad :
-         {std::string(), std::string("hello"), std::string("[]"), std::string("{}"),
-          json.substr(0, json.size() / 2), replaced(json, "llmbench/result/1", "llmbench/result/2")}) {
+    for (const std::string& bad : {std::string(), std::string("hello"), std::string("[]"),
+                                   std::string("{}"), json.substr(0, json.size() / 2),
+                                   replaced(json, "llmbench/result/1", "llmbench/result/2")}) {
         const std::string said = refusal_of([&] { read_stored_gate(bad, "dir/r.json", "chat"); });
         CHECK(has(said, "dir/r.json is not a result of this schema (llmbench/result/1)"));
     }
@@ -251,8 +246,11 @@ TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
     for (const traffic_mode traffic : {replayed, fresh}) {
         gate_report g = measured_gate(chat(), "chat", {80, 97, 88});
         measurement& m = g.measured;
-        m.slos = {mean(ttft) <= 100_ms,  p50(itl) <= 11_ms,      p75(ttft) <= 90_ms,
-                  error_rate <= 5_pct,   goodput(ttft <= 1_s && itl <= 20_ms) >= 50_pct,
+        m.slos = {mean(ttft) <= 100_ms,
+                  p50(itl) <= 11_ms,
+                  p75(ttft) <= 90_ms,
+                  error_rate <= 5_pct,
+                  goodput(ttft <= 1_s && itl <= 20_ms) >= 50_pct,
                   mean(decode_speed) >= 90_tps};
         if (traffic == replayed) m.slos.push_back(output_throughput >= 90_tps);
         m.rule = rule_of({.false_fail = 0.3_pct}, traffic, traffic == fresh ? 1 : 2, 3);
@@ -264,7 +262,8 @@ TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
             const repeat_data& d = m.candidate[i];
             for (const record& r : d.records) {
                 std::string gate;
-                s.measured.candidate[i].records.push_back(read_record(record_json(r, "chat"), gate));
+                s.measured.candidate[i].records.push_back(
+                    read_record(record_json(r, "chat"), gate));
                 CHECK(gate == "chat");
             }
             s.measured.candidate[i].gaps = d.gaps;
@@ -284,8 +283,7 @@ TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
 // ---- whether two runs compare -------------------------------------------------------------------
 
 namespace {
-template <class Change>
-std::string refused_after(Change&& change) {
+template <class Change> std::string refused_after(Change&& change) {
     const stored_gate old = read_back(chat_gate());
     scenario s = chat();
     target_facts target = tiny();
@@ -329,9 +327,9 @@ TEST_CASE("a run of another kind is refused with what differs") {
     CHECK(has(refused_after([](scenario& s, target_facts&) { s.warmup = 5; }), "its extent is"));
     CHECK(has(refused_after([](scenario& s, target_facts&) { s.options.temperature = 0.5; }),
               "its options is \"ignore_eos\" and this gate's is \"ignore_eos, temperature 0.5\""));
-    CHECK(has(refused_after(
-                  [](scenario& s, target_facts&) { s.options.system_prompt = "be brief"; }),
-              "be brief"));
+    CHECK(
+        has(refused_after([](scenario& s, target_facts&) { s.options.system_prompt = "be brief"; }),
+            "be brief"));
     CHECK(refused_after([](scenario& s, target_facts&) { s.seed = 8; }) ==
           does_not_compare("seed", "7", "8"));
 }
@@ -355,13 +353,11 @@ TEST_CASE("prompts of the same number but other words are other traffic") {
         return s;
     };
     const stored_gate old = read_back(measured_gate(given("two"), "chat", {80, 82}));
-    CHECK(refusal_of([&] {
-              check_comparable(old, "old.json", planned(given("two"), 1), tiny());
-          }) == "");
-    CHECK(has(refusal_of([&] {
-                  check_comparable(old, "old.json", planned(given("2"), 1), tiny());
-              }),
-              "its trace hash is"));
+    CHECK(refusal_of(
+              [&] { check_comparable(old, "old.json", planned(given("two"), 1), tiny()); }) == "");
+    CHECK(
+        has(refusal_of([&] { check_comparable(old, "old.json", planned(given("2"), 1), tiny()); }),
+            "its trace hash is"));
 }
 
 TEST_CASE("a statistic that the stored run does not have in every repeat is named") {
@@ -423,10 +419,11 @@ TEST_CASE("what is no calibration is refused with its name, nonsense in it is le
         CHECK(refusal_of([&] { read_calibration(bad, "c.json", "chat"); }) ==
               "LLMBENCH_CALIBRATION: c.json is not a calibration (llmbench/calibration/1)");
     const auto with_sd = [](const std::string& sd) {
-        return read_calibration("{\"schema\":\"llmbench/calibration/1\",\"gates\":[{\"name\":\"g\","
-                                "\"slos\":[{\"statistic\":\"mean(ttft)\",\"sd\":" +
-                                    sd + "}]}]}",
-                                "c.json", "g");
+        return read_calibration(
+            "{\"schema\":\"llmbench/calibration/1\",\"gates\":[{\"name\":\"g\","
+            "\"slos\":[{\"statistic\":\"mean(ttft)\",\"sd\":" +
+                sd + "}]}]}",
+            "c.json", "g");
     };
     CHECK(with_sd("0.07").at("mean(ttft)") == 0.07);
     for (const char* sd : {"null", "\"0.07\"", "-0.1", "1e9"}) CHECK(with_sd(sd).empty());
@@ -529,9 +526,9 @@ TEST_CASE("a line that is not a record is refused in one clear sentence") {
         return refusal_of([&] { read_record(line, gate); });
     };
     CHECK(said(good) == "");
-    for (const std::string& line : {std::string(), std::string("hello"), std::string("[1,2]"),
-                                    std::string("7"), good.substr(0, good.size() / 2),
-                                    good.substr(0, good.size() - 2)})
+    for (const std::string& line :
+         {std::string(), std::string("hello"), std::string("[1,2]"), std::string("7"),
+          good.substr(0, good.size() / 2), good.substr(0, good.size() - 2)})
         CHECK(said(line) == "it is not a JSON object");
     for (const char* field :
          {"scheduled_ns", "dispatched_ns", "connected_ns", "sent_ns", "first_token_ns",
