@@ -5595,6 +5595,12 @@ inline const picojson::array& array_member(const picojson::value& v, const char*
     return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
 }
 
+/// 0 where it is missing or no count.
+inline long long large_count(const picojson::value& v, const char* name) {
+    const double d = number_member(v, name);
+    return d >= 0 && d <= 9e15 ? static_cast<long long>(d) : 0;
+}
+
 inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     repeat_data d;
     d.arm = arm;
@@ -5602,8 +5608,8 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.asked_rate = number_member(v, "asked_rate");
     d.achieved_rate = number_member(v, "achieved_rate");
     d.connections_opened = count_member(v, "connections_opened");
-    d.content_events = static_cast<long long>(number_member(v, "content_events"));
-    d.coalesced_events = static_cast<long long>(number_member(v, "coalesced_events"));
+    d.content_events = large_count(v, "content_events");
+    d.coalesced_events = large_count(v, "coalesced_events");
     d.cpu_share = number_member(v, "cpu_share");
     d.startup_s = number_member(v, "startup_s");
     d.loop_lag_p99 = number_member(v, "loop_lag_p99");
@@ -5612,7 +5618,7 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.stamp_lag_max = number_member(v, "stamp_lag_max");
     d.target_gone = string_member(v, "target_gone");
     d.interrupted = true_member(v, "interrupted");
-    d.short_outputs = static_cast<long long>(number_member(v, "short_outputs"));
+    d.short_outputs = large_count(v, "short_outputs");
     return d;
 }
 
@@ -5649,6 +5655,10 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         m.stored.day_sd = number_member(*stored, "day_to_day_sd");
         m.stored.values = lists_of(member(*stored, "statistics"));
     }
+    const judging_rule& r = m.rule;
+    require(r.looks > 0 && r.most > 0 && r.pass_z > 0 && r.fail_z > 0 && r.pass_level > 0 &&
+                r.fail_level > 0,
+            "the result does not say how \"" + g.name + "\" was judged");
     g.what.rule = m.rule;
     g.what.most_repeats = m.rule.most;
     g.what.has_baseline = true_member(v, "paired");
@@ -5669,8 +5679,8 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     std::string names;
     const picojson::array& gates = array_member(root, "gates");
     for (const picojson::value& g : gates) {
-        names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
         const bool measured = string_member(g, "refusal").empty();
+        if (measured) names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
         if (measured && (string_member(g, "name") == name || (gates.size() == 1 && name.empty()))) {
             ++matches;
             found = &g;
@@ -5773,10 +5783,15 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
 inline record read_record(const std::string& line, std::string& gate) {
     picojson::value v;
     require(parse_json(line, v) && v.is<picojson::object>(), "it is not a JSON object");
-    const auto whole_of = [&](const char* key) {
+    const auto whole_of = [&](const char* key, double most) {
+        const picojson::value* m = member(v, key);
         const std::vector<long long> found = whole_numbers(line, key);
-        require(found.size() == 1, std::string("it has no field ") + key);
-        return found[0];
+        const bool is_null = m && m->is<picojson::null>();
+        const bool is_whole = m && m->is<double>() && found.size() == 1 &&
+                              std::fabs(m->get<double>()) <= most;
+        require(m != nullptr, std::string("it has no field ") + key);
+        require(is_null || is_whole, std::string(key) + " is no whole number that fits");
+        return is_null ? 0 : found[0];
     };
     const auto one_of = [&](const char* key, auto last) {
         const std::string given = string_member(v, key);
@@ -5786,7 +5801,9 @@ inline record read_record(const std::string& line, std::string& gate) {
         throw std::invalid_argument(std::string(key) + " is \"" + printable(given, 40) + "\"");
     };
     record r;
-    gate = string_member(v, "gate");
+    const picojson::value* name = member(v, "gate");
+    require(name && name->is<std::string>(), "it has no field gate");
+    gate = name->get<std::string>();
     r.id = string_member(v, "id");
     r.arm = one_of("arm", run_arm::baseline);
     r.phase = one_of("phase", run_phase::measure);
@@ -5798,13 +5815,13 @@ inline record read_record(const std::string& line, std::string& gate) {
           std::pair{"first_token_ns", &r.first_token_ns},
           std::pair{"last_token_ns", &r.last_token_ns}, std::pair{"end_ns", &r.end_ns},
           std::pair{"late_ns", &r.late_ns}})
-        *into = whole_of(key);
+        *into = whole_of(key, 9e18);
     for (const auto& [key, into] :
          {std::pair{"repeat", &r.repeat}, std::pair{"prompt_tokens", &r.prompt_tokens},
           std::pair{"output_tokens", &r.output_tokens}, std::pair{"events", &r.events},
           std::pair{"first_event_tokens", &r.first_event_tokens},
           std::pair{"http_status", &r.http_status}})
-        *into = static_cast<int>(whole_of(key));
+        *into = static_cast<int>(whole_of(key, 2e9));
     r.finish_reason = string_member(v, "finish_reason");
     r.error = string_member(v, "error");
     return r;
