@@ -989,6 +989,9 @@ struct request_options {
 
 // ===== [D7] the scenario =========================================================================
 
+/// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
+/// `fresh`: all traffic of this kind, on the server as it runs now; what differs between two runs of
+/// the same server is not in its interval, so leave it in the limit.
 enum class traffic_mode : unsigned char { replayed, fresh };
 using enum traffic_mode;
 

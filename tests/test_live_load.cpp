@@ -6,6 +6,7 @@
 #include "support/scripted_server.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +15,12 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace llmbench;
 using namespace std::chrono_literals;
@@ -620,4 +626,70 @@ TEST_CASE("the report of a run is that of all runs of the program so far") {
     const std::size_t before = gates();
     run(s);
     CHECK(gates() == before + 1);
+}
+
+// ---- the client's own account -------------------------------------------------------------------
+
+namespace {
+void stay_on_the_first_core() {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    ::pthread_setaffinity_np(::pthread_self(), sizeof one, &one);
+}
+/// Threads that leave next to nothing of the first core to whoever is less important.
+class busy_core {
+public:
+    busy_core() {
+        for (int i = 0; i < 3; ++i)
+            threads_.emplace_back([this] {
+                stay_on_the_first_core();
+                while (!over_.load()) {}
+            });
+    }
+    ~busy_core() {
+        over_ = true;
+        for (std::thread& t : threads_) t.join();
+    }
+
+private:
+    std::atomic<bool> over_{false};
+    std::vector<std::thread> threads_{};
+};
+}  // namespace
+
+TEST_CASE("a client that is starved of its core says so and proves nothing about latency") {
+    scenario s = short_requests(poisson(40_rps));
+    s.requests = 80;
+    s.repeats = 2;
+    s.slos = {p90(ttft) <= 40_ms};  // so 2 ms of lateness are too many
+    result r;
+    {
+        const busy_core others;
+        std::thread client([&] {
+            stay_on_the_first_core();
+            ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 10);
+            r = run(s);
+        });
+        client.join();
+    }
+    CAPTURE(r.self_check().lateness_p99);
+    CAPTURE(r.self_check().loop_lag_p99);
+    CHECK_FALSE(r.self_check().ok);
+    CHECK(std::string(r.self_check().reason).rfind("client: ", 0) == 0);
+    REQUIRE(r.verdicts().size() > 0);
+    CHECK(r.verdicts()[0].outcome == verdict::invalid);
+    CHECK(std::string(r.verdicts()[0].reason).rfind("client: ", 0) == 0);
+}
+
+TEST_CASE("every result tells how the client kept up") {
+    scenario s = short_requests(poisson(100_rps));
+    s.client.threads = 2;
+    const self_check_t c = run(s).self_check();
+    CHECK(c.lateness_max >= c.lateness_p99);
+    CHECK(c.loop_lag_max >= c.loop_lag_p99);
+    CHECK(c.stamp_lag_max >= c.stamp_lag_p99);
+    CHECK(c.stamp_lag_max > 0);
+    CHECK(c.cpu_share > 0);
+    CHECK(c.asked_rate == doctest::Approx(100));
 }
