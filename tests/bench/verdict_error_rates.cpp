@@ -1,7 +1,8 @@
 // How often verdicts are wrong. The shipped verdict functions judge simulated runs whose truth is
 // known, beside what other tools do: one run against the limit, median of three, retries, and an
 // abort on the running statistic. Everything runs in virtual time, without a socket.
-//   verdict_error_rates [--quick] [--trials N] [--seed N]
+//   verdict_error_rates [--quick] [--trials N] [--seed N] [--only PART]
+// The parts: replayed, fresh, baselines, saturation.
 // Quick: a small part, held against wide bounds, exit code 1 where one is violated.
 //
 // The words: r is true value / limit, so 0.9 is 10 % headroom and 1.1 a miss of 10 %. A replayed
@@ -118,19 +119,14 @@ slo at_most(const statistic_data& what, double bound) {
     return s;
 }
 
-std::vector<double> evaluated(const repeat_data& d) {
-    std::vector<double> values;
-    for (const statistic_data& s : statistics()) values.push_back(evaluate(s, d));
-    return values;
-}
-
 /// exp(mean log) of every statistic over the noise of the machine. The noise is not drawn but
 /// spread over equal shares of its distribution, which needs fewer runs.
 std::vector<double> truth_of(const plan& p, double noise, int runs, generator& random) {
     std::vector<double> sums(statistics().size(), 0.0);
     for (int i = 0; i < runs; ++i) {
         const double slowness = std::exp(noise * normal_quantile((i + 0.5) / runs));
-        const auto values = evaluated(simulated_run(p, machine(slowness, random.next())));
+        const auto values =
+            evaluate(statistics(), simulated_run(p, machine(slowness, random.next())));
         for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += std::log(values[k]) / runs;
     }
     for (double& s : sums) s = std::exp(s);
@@ -285,7 +281,7 @@ void add_point_estimates(cell& c, const setting& at, std::uint64_t trial, genera
         const plan p = traffic(at.rate, seed_of(at.seed, trial, 10 + i));
         const repeat_data d =
             simulated_run(p, machine(drawn_slowness(at.noise, random), random.next()));
-        values[i] = evaluated(d);
+        values[i] = evaluate(statistics(), d);
         for (std::size_t k = 0; i == 0 && k < tabled; ++k)
             crossing[k] = running_maximum(statistics()[k], d);
     }
@@ -344,7 +340,8 @@ std::vector<double> long_run_values(const setting& at, long long requests) {
         const double slowness = std::exp(
             at.noise * normal_quantile((static_cast<double>(i) + 0.5) / runs));
         const plan p = traffic(at.rate, seed_of(at.seed, i, 2), requests);
-        const auto values = evaluated(simulated_run(p, machine(slowness, seed_of(at.seed, i, 3))));
+        const auto values =
+            evaluate(statistics(), simulated_run(p, machine(slowness, seed_of(at.seed, i, 3))));
         for (std::size_t k = 0; k < values.size(); ++k) sum.of[k] += std::log(values[k]) / runs;
     });
     for (double& v : sums.of) v = std::exp(v);
@@ -680,6 +677,7 @@ struct options {
     bool quick = false;
     long long trials = 0;
     std::uint64_t seed = 1;
+    std::string only{};
 };
 
 struct study {
@@ -822,6 +820,15 @@ bool saturation_part(const study& all) {
     return all_met(targets);
 }
 
+struct part {
+    const char* name;
+    bool (*run)(const study&);
+};
+constexpr part parts[] = {{"replayed", replayed_part},
+                          {"fresh", fresh_part},
+                          {"baselines", baseline_part},
+                          {"saturation", saturation_part}};
+
 // ---- the program --------------------------------------------------------------------------------
 
 /// The options, or a sentence that says what is wrong with them.
@@ -832,10 +839,18 @@ std::string read_options(int argc, char** argv, options& o) {
             o.quick = true;
             continue;
         }
-        if (name != "--trials" && name != "--seed")
+        if (name != "--trials" && name != "--seed" && name != "--only")
             return "unknown option \"" + printable(name, 40) +
-                   "\": there are --quick, --trials N and --seed N";
+                   "\": there are --quick, --trials N, --seed N and --only PART";
         const std::string given = i + 1 < argc ? argv[++i] : "";
+        if (name == "--only") {
+            if (std::none_of(std::begin(parts), std::end(parts),
+                             [&](const part& p) { return given == p.name; }))
+                return "--only is \"" + printable(given, 40) +
+                       "\": the parts are replayed, fresh, baselines and saturation";
+            o.only = given;
+            continue;
+        }
         long long n = 0;
         const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), n);
         if (error != std::errc() || end != given.data() + given.size() || n < 1 || n > 1000000)
@@ -860,7 +875,7 @@ int main(int argc, char** argv) {
     std::printf("Capacity %.2f requests/s; %lld measured requests a run after %lld of warm-up.\n",
                 all.capacity, requests_a_run, warmup_requests);
     bool met = true;
-    for (const auto& part : {replayed_part, fresh_part, baseline_part, saturation_part})
-        met &= part(all);
+    for (const part& p : parts)
+        if (o.only.empty() || o.only == p.name) met &= p.run(all);
     return o.quick && !met ? 1 : 0;
 }
