@@ -1,0 +1,110 @@
+// What surrounds a live test: variables, the report directory, standard output, being in a test.
+#pragma once
+#include <doctest/doctest.h>
+
+#include "llmbench.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <unistd.h>
+
+namespace live {
+
+inline bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// Sets a variable of the environment for as long as it lives.
+class variable {
+public:
+    variable(const char* name, const std::string& value) : name_(name) {
+        const char* before = std::getenv(name);
+        was_set_ = before != nullptr;
+        if (before) before_ = before;
+        ::setenv(name, value.c_str(), 1);
+    }
+    ~variable() {
+        if (was_set_) ::setenv(name_, before_.c_str(), 1);
+        else ::unsetenv(name_);
+    }
+    variable(const variable&) = delete;
+    variable& operator=(const variable&) = delete;
+
+private:
+    const char* name_;
+    std::string before_{};
+    bool was_set_ = false;
+};
+
+/// An empty directory, gone with it.
+class scratch {
+public:
+    scratch() {
+        char name[] = "/tmp/llmbench-test-XXXXXX";
+        if (!::mkdtemp(name)) throw std::runtime_error("no scratch directory");
+        path_ = name;
+    }
+    ~scratch() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    scratch(const scratch&) = delete;
+    scratch& operator=(const scratch&) = delete;
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+private:
+    std::string path_{};
+};
+
+inline std::string content_of(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+inline void write(const std::string& file, const std::string& content) {
+    std::ofstream(file, std::ios::binary) << content;
+}
+
+/// A file that this program's gates left.
+inline std::string report_file(const std::string& name) {
+    const char* directory = std::getenv("LLMBENCH_REPORT_DIR");
+    return std::string(directory && *directory ? directory : "llmbench-report") + "/" + name;
+}
+
+/// What is said on standard output while it lives.
+class heard {
+public:
+    heard() : before_(std::cout.rdbuf(said_.rdbuf())) {}
+    ~heard() { std::cout.rdbuf(before_); }
+    heard(const heard&) = delete;
+    heard& operator=(const heard&) = delete;
+    std::string text() const { return said_.str(); }
+
+private:
+    std::ostringstream said_{};
+    std::streambuf* before_;
+};
+
+/// Why something is refused, "" where it is not. Outside of test cases run() throws; inside it
+/// would fail this one.
+template <class F> std::string refusal_by(F&& f) {
+    struct outside_of_tests {
+        outside_of_tests() { doctest::is_running_in_test = false; }
+        ~outside_of_tests() { doctest::is_running_in_test = true; }
+    } const guard;
+    try {
+        f();
+    } catch (const std::invalid_argument& e) { return e.what(); }
+    return "";
+}
+inline std::string refusal_of(const llmbench::scenario& s) {
+    return refusal_by([&] { llmbench::run(s); });
+}
+
+}  // namespace live
