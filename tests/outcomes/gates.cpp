@@ -76,6 +76,43 @@ TEST_CASE("process crashes") {
     gate(s);
 }
 
+TEST_CASE("a minute to be ready") {
+    gate(quick(process{.command = "echo still loading; exec sleep 60"}, within_reach()));
+}
+
+// ---- over capacity: two slots take 50 requests a second. Counted from the send, no lateness of a
+// busy client is in the way.
+
+static scenario twice_the_capacity(const slo_list& slos) {
+    engine e = fast_engine();
+    e.slots = 2;
+    e.decode_step = 10_ms;
+    scenario s = quick(simulated(e), slos);
+    s.workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(4)};
+    s.arrivals = constant(100_rps);
+    s.requests = 150;
+    return s;
+}
+
+TEST_CASE("over-saturated") { gate(twice_the_capacity({mean(ttft_from_send) <= 1_min})); }
+
+TEST_CASE("over-saturated and too slow") {
+    gate(twice_the_capacity({mean(ttft_from_send) <= 100_ms}));
+}
+
+// ---- what the environment asks for
+
+// With a time budget of twice as much, one repeat fits and a second one does not.
+TEST_CASE("two seconds a repeat") {
+    scenario s = quick(simulated(fast_engine()), within_reach());
+    s.arrivals = constant(20_rps);
+    gate(s);
+}
+
+TEST_CASE("stored baseline") { gate(compared_with_stored(5_ms)); }
+
+TEST_CASE("four times slower than stored") { gate(compared_with_stored(20_ms)); }
+
 // ---- long enough to be interrupted
 
 static scenario one_minute(const process& target) {

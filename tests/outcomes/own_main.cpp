@@ -18,3 +18,13 @@ TEST_CASE("refused") {
     s.arrivals = poisson(20_rps);
     gate(s);
 }
+
+TEST_CASE("cannot be measured in time") {
+    scenario s = quick(simulated(fast_engine()), within_reach());
+    s.arrivals = constant(1_rps);
+    gate(s);
+}
+
+TEST_CASE("stored baseline") { gate(compared_with_stored(5_ms)); }
+
+TEST_CASE("four times slower than stored") { gate(compared_with_stored(20_ms)); }

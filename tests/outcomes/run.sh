@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset "${!LLMBENCH_@}"
 export LLMBENCH_REPORT_DIR=$work/report
-export SERVER=$no_doctest CHILD=$work/child
+export SERVER=$no_doctest CHILD=$work/child BASELINE=$work/baselines/chat.json
 closed=http://127.0.0.1:1  # nothing listens there
 log=$work/log
 passed=0 failed=0 what=
@@ -46,6 +46,12 @@ reported() {
     local file
     for file in result.json records.jsonl events.bin junit.xml summary.md report.html; do
         if [[ -s $LLMBENCH_REPORT_DIR/$file ]]; then ok; else wrong "the report has no $file"; fi
+    done
+}
+reported_without_requests() {
+    local file
+    for file in result.json records.jsonl events.bin junit.xml summary.md report.html; do
+        if [[ -e $LLMBENCH_REPORT_DIR/$file ]]; then ok; else wrong "the report has no $file"; fi
     done
 }
 # summary_says TEXT: the file that a pull request would show
@@ -120,6 +126,74 @@ cases 3 "process never ready"
 says "was not ready within 1 s" "still loading"
 cases 3 "process crashes"
 says "INVALID" "the server process exited"
+
+# ---- over capacity
+
+cases 3 "over-saturated"
+says_like 'INVALID +mean\(ttft_from_send\) <= 60 s .*; over-saturated: requests in flight grew by'
+says_like 'PASS +error_rate <= 1 %'
+cases 1 "over-saturated and too slow"
+says_like 'FAIL +mean\(ttft_from_send\) <= 100 ms .*; over-saturated: '
+
+# ---- a time budget: what is not decided is inconclusive, what is not measured is not green
+
+cases 0 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8
+says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s .*LLMBENCH_TIME_BUDGET of 3.8 s is spent after 1 of 5 repeats'
+summary_says "green does not mean shown"
+reported
+cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8 LLMBENCH_INCONCLUSIVE=fail
+cases 77 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1s
+says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s +none; LLMBENCH_TIME_BUDGET of 1 s is spent after 0 of 5 repeats'
+says "0 of 0 requests ok"
+reported_without_requests
+cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1 LLMBENCH_INCONCLUSIVE=fail
+cases 77 "pass" LLMBENCH_TIME_BUDGET=0.1  # cut in the middle of the first repeat
+says "after 0 of 5 repeats"
+cases 77 "pass,two seconds a repeat" LLMBENCH_TIME_BUDGET=1.9  # the budget is the program's
+says "passed" "after 0 of 5 repeats"
+# Nothing but doctest's own result is there to say so.
+ends 1 env LLMBENCH_TIME_BUDGET=1 "$own_main" --test-case="cannot be measured in time"
+says "own_main.cpp:" "ERROR: CHECK( mean(tpot) <= 1 s )" "after 0 of 5 repeats"
+cases 3 "a minute to be ready" LLMBENCH_TIME_BUDGET=1
+says "was not ready within" "still loading"
+cases 0 "pass" LLMBENCH_TIME_BUDGET=5min
+cases 2 "pass" LLMBENCH_TIME_BUDGET=soon
+says 'LLMBENCH_TIME_BUDGET is "soon": it must be a time above zero'
+
+# ---- stored baselines
+
+cases 2 "stored baseline"
+says "$BASELINE" "LLMBENCH_WRITE_BASELINE=1" "cannot be read"
+cases 77 "stored baseline" LLMBENCH_WRITE_BASELINE=1
+says_like "SKIPPED +p50\(tpot\) <= 2 \* baseline .*written to $BASELINE as a baseline, not compared"
+says_like 'PASS +mean\(tpot\) <= 1 s'
+cases 0 "stored baseline"
+says_like 'PASS +p50\(tpot\) <= 2 \* baseline +[0-9.]+ x baseline \['
+cases 1 "four times slower than stored"
+says_like 'FAIL +p50\(tpot\) <= 2 \* baseline +[0-9.]+ x baseline \['
+says_like 'PASS +mean\(tpot\) <= 1 s'
+cases 2 "stored baseline" LLMBENCH_SEED=2
+says "$BASELINE" "does not compare"
+cases 2 "stored baseline" BASELINE=
+says "it must name a file"
+ends 0 "$own_main" --test-case="stored baseline"
+ends 1 "$own_main" --test-case="four times slower than stored"
+says "own_main.cpp:" "ERROR: CHECK("
+
+# ---- calibration judges nothing
+
+cases 77 "miss" LLMBENCH_CALIBRATE=3
+says "calibration over 3 repeats" "noise sd" "a calibration run judges nothing"
+says_like 'mean\(tpot\) <= 0\.5 ms +[0-9.]+ ms +[0-9.]+ % +-[0-9.]+ +<= [0-9.]+ ms'
+reported
+cp "$LLMBENCH_REPORT_DIR/calibration.json" "$work/noise.json"
+cases 1 "miss" LLMBENCH_CALIBRATION="$work/noise.json"
+cases 77 "pass,miss" LLMBENCH_CALIBRATE=3
+cases 3 "server gone" LLMBENCH_CALIBRATE=3  # broken is broken
+cases 2 "pass" LLMBENCH_CALIBRATE=2
+says 'LLMBENCH_CALIBRATE is "2": it must be a whole number from 3 to 100'
+cases 2 "pass" LLMBENCH_CALIBRATION="$work/none.json"
+says "LLMBENCH_CALIBRATION" "$work/none.json cannot be read"
 
 # ---- several gates: 1 before 2 before 3 before 77 before 0
 
@@ -200,11 +274,10 @@ for name in miss "server gone" refused; do
     ends 1 "$own_main" --test-case="$name"
     says "own_main.cpp:" "ERROR: CHECK("
 done
-reported_by_no_doctest() { says "verdict: $1" "judged afterwards: pass, fail"; }
 ends 0 "$no_doctest" pass
-reported_by_no_doctest pass
+says "verdict: pass" "judged afterwards: pass, inconclusive"  # two repeats are too few to fail
 ends 1 "$no_doctest" miss
-reported_by_no_doctest fail
+says "verdict: fail" "judged afterwards: pass, fail"
 ends 0 "$no_doctest" judged
 says "judged afterwards: pass, fail"
 ends 2 "$no_doctest" refused

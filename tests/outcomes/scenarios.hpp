@@ -3,6 +3,8 @@
 #define LLMBENCH_TEST_OUTCOMES_SCENARIOS_HPP
 #include "llmbench.hpp"
 
+#include <cstdlib>  // getenv
+
 using namespace llmbench;
 
 // One token takes 2 ms.
@@ -19,6 +21,17 @@ inline scenario quick(const any_target& target, const slo_list& slos) {
         .requests = 40,
         .slos = slos,
     };
+}
+
+// Against the baseline in the file $BASELINE, with an engine whose tokens take so long.
+inline scenario compared_with_stored(time_span decode_step) {
+    engine e = fast_engine();
+    e.decode_step = decode_step;
+    scenario s = quick(simulated(e), {p50(tpot) <= 2 * baseline, mean(tpot) <= 1_s});
+    s.name = "compared";
+    s.baseline = stored(std::getenv("BASELINE"));
+    s.workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = uniform(6, 10)};
+    return s;
 }
 
 inline slo_list within_reach() { return {mean(tpot) <= 1_s}; }
