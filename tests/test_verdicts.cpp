@@ -234,7 +234,7 @@ TEST_CASE("a throughput is judged on its window") {
     CHECK(judged(m, output_throughput >= 80_tps).estimate.value == about(100));
 }
 
-T0.08580497669_CASE("noisy repeats say so") {
+TEST_CASE("noisy repeats say so") {
     const slo_verdict v = verdict_on({75, 105, 75, 105, 75});
     CHECK(v.outcome == verdict::inconclusive);
     CHECK(str(v.reason) == "the repeats spread by 18 %, far more than a quiet machine's 5 %");
