@@ -756,6 +756,7 @@ TEST_CASE("Holm divides the level by the objectives that are not shown to be mis
     // Advisory ones change no outcome but their own.
     CHECK(outcomes({barely, advisory(met)}, true) == list_of{fail, pass});
     CHECK(outcomes({barely, advisory(clearly)}, true)[0] == fail);
+    CHECK(outcomes({barely, met, advisory(clearly)}, true)[0] == inconclusive);
 }
 
 TEST_CASE("with Holm nothing fails that would not without it") {
@@ -993,6 +994,21 @@ TEST_CASE("misses that come together count for less") {
     CHECK(v.outcome == verdict::inconclusive);
     // 4 batches of 5 misses and 16 of none: (4 x 4^2 + 16 x 1^2) / (20 x 5 x 0.2 x 0.8).
     CHECK(input(v, "design_effect") == about(80 / 16.0));
+}
+
+TEST_CASE("batches are of a repeat, and of all stages of fresh traffic together") {
+    // The first 20 of 400 requests are slow. 5, 5 and 10 batches of 20: one has all of them. In 20
+    // batches each, four of 5 have all of them.
+    std::vector<double> first(100, 80);
+    for (std::size_t i = 0; i < 20; ++i) first[i] = 120;
+    const std::vector<repeat_data> repeats = {stage_of_ttft(first), steady_repeat(80, 100),
+                                              steady_repeat(80, 200)};
+    const slo s = goodput(ttft <= 100_ms) >= 90_pct;
+    const slo_verdict stages = judged(fresh_stages(repeats), s), each = judged(measured(repeats), s);
+    REQUIRE(stages.repeats == 3);
+    REQUIRE(each.repeats == 3);
+    CHECK(input(stages, "design_effect") == about(380 / 19.0));
+    CHECK(input(each, "design_effect") == about(97.5 / 19));
 }
 
 TEST_CASE("the design effect of a high quantile is at least that of one five times as low") {
@@ -1393,6 +1409,10 @@ TEST_CASE("answers shorter than forced are another load than the one asked for")
               "heed ignore_eos, or stops by itself");
     }
     CHECK(judged(m, error_rate <= 50_pct).outcome == verdict::pass);
+    m.candidate.push_back(steady_repeat(80));  // 3 of 60 are 5 % again, 4 are not
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
+    m.candidate[2].short_outputs = 1;
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::invalid);
 }
 
 TEST_CASE("the baseline's faults are named as its own") {
@@ -1473,6 +1493,22 @@ TEST_CASE("a load that grows, bursts or waits by design is not over-saturated") 
     m.arrival_cv2 = not_a_number;
     CHECK(over_saturation_reason(m) == "");
     CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("until the first answers have ended every load fills up, and that is no growth") {
+    // Answers take 10 s whatever the load: in flight grows to 100, and ttft a little with it.
+    std::vector<request> requests;
+    for (int i = 0; i < 150; ++i)
+        requests.push_back(answered(100.0 * i, 50 + std::min(i, 100), 990));
+    measurement m = measured({repeat_of(requests), repeat_of(requests)});
+    m.arrival_cv2 = 0;
+    CHECK(over_saturation_reason(m) == "");
+    // The same growth, but answers that take longer and longer.
+    requests.clear();
+    for (int i = 0; i < 150; ++i)
+        requests.push_back(answered(100.0 * i, 50 + 4.0 * i, 20 + 8.0 * i));
+    m.candidate = {repeat_of(requests), repeat_of(requests)};
+    CHECK(over_saturation_reason(m) != "");
 }
 
 TEST_CASE("bursts of arrivals and of work let a queue wander further before it is called growth") {
