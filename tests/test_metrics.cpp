@@ -446,3 +446,27 @@ TEST_CASE("the time to start is the repeat's own") {
     d.startup_s = 12.5;
     CHECK(value_of(startup_time, d) == 12.5);
 }
+
+// ---- lags --------------------------------------------------------------------------------------
+
+TEST_CASE("counted lags have quantiles that are at most a sixteenth too high") {
+    lag_counts none;
+    CHECK(none.count() == 0);
+    CHECK(none.quantile(0.99) == 0);
+    lag_counts a, b;
+    for (long long i = 1; i <= 1000; ++i) (i % 2 ? a : b).add(i * i * i);
+    a.add(b);
+    CHECK(a.count() == 1000);
+    CHECK(a.max() == doctest::Approx(1.0));
+    for (const double q : {0.001, 0.01, 0.5, 0.9, 0.99, 1.0}) {
+        CAPTURE(q);
+        const double exact = std::pow(q * 1000, 3) * 1e-9;
+        CHECK(a.quantile(q) >= exact * (1 - 1e-9));
+        CHECK(a.quantile(q) <= exact * (1 + 1.0 / 16) + 1e-9);
+    }
+    lag_counts extreme;
+    extreme.add(-5);
+    extreme.add(9223372036854775807ll);
+    CHECK(extreme.quantile(0.5) <= 1e-9);
+    CHECK(extreme.quantile(1) == doctest::Approx(9.223372036854775807e9));
+}
