@@ -1,0 +1,142 @@
+// How true the client's stamps are: the server, a process on another core, logs on the same monotonic
+// clock when it saw each request and when it wrote each first and last event. Beside ours in the same
+// run: the raw reader, whose error is the machine's, and an aiohttp client (Debian: python3-aiohttp).
+//   client_accuracy [SECONDS]      of each measurement, default 4
+#define LLMBENCH_NO_DOCTEST
+#define LLMBENCH_IMPLEMENT
+#include "llmbench.hpp"
+
+#include "flood_server.hpp"
+
+using namespace llmbench;
+
+/// Client's stamp minus server's, ms; of the requests the time from the planned send.
+struct errors {
+    std::vector<double> first{}, last{}, received{};
+    double late_share = 0;  // of stamps that the self-check saw wait for more than 1 ms
+    void add(const bench::served& s, long long scheduled_ns, long long first_ns, long long last_ns) {
+        const auto ms = [](long long ns) { return static_cast<double>(ns) * 1e-6; };
+        if (s.first_ns == 0 || s.last_ns == 0 || first_ns == 0) return;
+        first.push_back(ms(first_ns - s.first_ns));
+        last.push_back(ms(last_ns - s.last_ns));
+        if (scheduled_ns > 0) received.push_back(ms(s.received_ns - scheduled_ns));
+    }
+};
+static double at(std::vector<double> v, double q) {
+    if (v.empty()) return detail::not_a_number;
+    std::sort(v.begin(), v.end());
+    return v[static_cast<std::size_t>(q * static_cast<double>(v.size() - 1))];
+}
+
+struct load {
+    const char* name;
+    std::size_t streams;
+    int interval_ms, tokens;
+    bool open;
+};
+/// Requests a second that keep so many streams busy.
+static double rate_of(const load& l) { return static_cast<double>(l.streams) / (1e-3 * l.interval_ms * (l.tokens + 0.5)); }
+
+static errors ours(const bench::flood_server& server, const load& l, double seconds) {
+    const double rate = rate_of(l);
+    const scenario s{
+        .target = endpoint{.url = server.url()},
+        .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(l.tokens)},
+        .arrivals = l.open ? arrival_pattern(poisson(request_rate(rate))) : arrival_pattern(closed_loop(static_cast<long long>(l.streams))),
+        .warmup = 0,
+        .requests = l.open ? static_cast<long long>(rate * seconds) : 0,
+        .duration = l.open ? time_span() : time_span::from_seconds(seconds),
+        .repeats = 1,
+    };
+    const detail::plan p = detail::planned(s, 1);
+    detail::live_target target(s.target, run_arm::candidate);
+    target.bring_up();
+    const detail::repeat_data d = detail::run_repeat(p, target, run_arm::candidate, 0, 1);
+    errors e;
+    for (const record& r : d.records) {
+        const std::string id = detail::str(r.id);
+        e.add(server.log(std::stoul(id.substr(id.rfind('-') + 1))), r.scheduled_ns, r.first_token_ns, r.last_token_ns);
+    }
+    std::printf("    the client's own view: loop lag p99 %.3f ms, wake-up to stamp p99 %.3f ms, max %.3f ms, %.0f %% CPU\n", 1e3 * d.loop_lag.quantile(0.99),
+                1e3 * d.stamp_lag.quantile(0.99), 1e3 * d.stamp_lag.max(), 100 * d.cpu_share);
+    return e;
+}
+static errors raw(const bench::flood_server& server, const load& l, double seconds) {
+    bench::raw_reader reader(server, l.tokens);
+    bench::raw_figures f;
+    if (l.open) {
+        const detail::schedule plan = detail::open_loop_schedule(poisson(request_rate(rate_of(l))).data(), 0, 0,
+                                                                 static_cast<long long>(rate_of(l) * seconds), 0, 1);
+        std::vector<long long> send_at;
+        for (const double t : plan.at) send_at.push_back(detail::ns_of(t));
+        f = reader.open(send_at);
+    } else {
+        f = reader.closed(l.streams, seconds);
+    }
+    errors e;
+    for (std::size_t i = 0; i < f.records.size(); ++i) e.add(server.log(i), f.records[i].scheduled_ns, f.records[i].first_ns, f.records[i].last_ns);
+    return e;
+}
+static errors aiohttp(const bench::flood_server& server, const load& l, double seconds) {
+    errors e;
+    char log[] = "/tmp/llmbench-aiohttp-XXXXXX";
+    const int fd = ::mkstemp(log);
+    if (l.open || fd < 0) return e;
+    const char* const python = std::getenv("PYTHON");
+    const std::string command = detail::printed("%s %s/aiohttp_client.py %s %zu %d %g %s > /dev/null 2>&1", python ? python : "/usr/bin/python3",
+                                                std::filesystem::path(__FILE__).parent_path().c_str(), server.url().c_str(), l.streams, l.tokens, seconds, log);
+    if (std::system(command.c_str()) == 0) {
+        std::ifstream in(log);
+        for (long long id = 0, first = 0, last = 0; in >> id >> first >> last;) e.add(server.log(static_cast<std::size_t>(id)), 0, first, last);
+    }
+    ::close(fd);
+    ::unlink(log);
+    return e;
+}
+static void row(const load& l, const char* client, const errors& e) {
+    if (e.first.empty()) return;
+    std::printf("| %-11s | %4zu at %2d ms | %-8s | %6zu | %7.3f | %8.3f | %8.3f | %7.3f | %8.3f | %8.3f |", l.name, l.streams, l.interval_ms, client,
+                e.first.size(), at(e.first, 0.5), at(e.first, 0.99), at(e.first, 1), at(e.last, 0.5), at(e.last, 0.99), at(e.last, 1));
+    if (e.received.empty()) std::printf("\n");
+    else std::printf(" %7.3f | %8.3f |\n", at(e.received, 0.5), at(e.received, 0.99));
+    std::fflush(stdout);
+}
+
+int main(int argc, char** argv) {
+    const double seconds = argc > 1 ? std::atof(argv[1]) : 4;
+    bench::allow_many_files();
+    bench::pin(0);
+    std::cout.rdbuf(nullptr);
+    std::vector<load> loads;
+    for (const std::size_t n : {1u, 32u, 128u, 512u, 1000u}) loads.push_back({"closed loop", n, 20, 50, false});
+    loads.push_back({"closed loop", 2000, 40, 25, false});
+    for (const std::size_t n : {32u, 512u, 1000u}) loads.push_back({"Poisson", n, 20, 50, true});
+    std::printf("Errors in ms: stamp of the client minus that of the server\n"
+                "| load | streams | client | requests | first p50 | p99 | max | last p50 | p99 | max | request received p50 | p99 |\n"
+                "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    int missed = 0;
+    for (const load& l : loads) {
+        const bench::flood_server server({.interval = std::chrono::milliseconds(l.interval_ms)});
+        // The machine is taken away at times: three runs of each in turns, and the median of their p99.
+        std::vector<double> raw_p99, our_p99;
+        errors raw_all, our_all;
+        const auto gather = [](errors& all, const errors& e, std::vector<double>& p99) {
+            p99.push_back(std::max(at(e.first, 0.99), at(e.last, 0.99)));
+            all.first.insert(all.first.end(), e.first.begin(), e.first.end());
+            all.last.insert(all.last.end(), e.last.begin(), e.last.end());
+            all.received.insert(all.received.end(), e.received.begin(), e.received.end());
+        };
+        for (int i = 0; i < 3; ++i) {
+            gather(raw_all, raw(server, l, seconds / 3 + 1e-3 * l.interval_ms * l.tokens), raw_p99);
+            gather(our_all, ours(server, l, seconds / 3 + 1e-3 * l.interval_ms * l.tokens), our_p99);
+        }
+        row(l, "raw recv", raw_all);
+        row(l, "llmbench", our_all);
+        row(l, "aiohttp", aiohttp(server, l, seconds));
+        const double limit = 1.5 * at(raw_p99, 0.5) + 0.2, value = at(our_p99, 0.5);
+        std::printf("    median p99: %.3f ms, must be at most 1.5 times %.3f + 0.2 = %.3f ms: %s\n", value, at(raw_p99, 0.5), limit,
+                    value <= limit ? "met" : "NOT MET");
+        missed += value > limit;
+    }
+    return missed > 0;
+}
