@@ -990,8 +990,8 @@ struct request_options {
 // ===== [D7] the scenario =========================================================================
 
 /// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
-/// `fresh`: all traffic of this kind, on the server as it runs now; what differs between two runs of
-/// the same server is not in its interval, so leave it in the limit.
+/// `fresh`: all traffic of this kind, on the server as it runs now. What differs between two runs
+/// of the same server is not in its interval, so leave it in the limit.
 enum class traffic_mode : unsigned char { replayed, fresh };
 using enum traffic_mode;
 
@@ -3967,8 +3967,10 @@ inline std::vector<calibrated> calibration_of(const measurement& m) {
         row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
         const double sd = std::max(row.sd, prior_sd_of(m, s)), most = m.rule.most;
         const double t = student_t_quantile(normal_cdf(m.rule.pass_z), prior_df + most - 1);
-        row.suggestion = limit_to_write(
-            s, row.estimate * std::exp(sign * (t + 1.645) * sd / std::sqrt(most)));
+        const bool against_stored = s.factor > 0 && !paired;
+        const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
+                                    (against_stored ? m.stored.day_sd * m.stored.day_sd : 0));
+        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (t + 1.645) * se));
     }
     return rows;
 }
@@ -5970,7 +5972,9 @@ inline long long deadline_ns() {
 
 inline std::string file_content(const std::string& path, const std::string& what) {
     std::ifstream in(path, std::ios::binary);
-    require(static_cast<bool>(in), what + ": " + path + " cannot be read");
+    std::error_code ignored;
+    require(static_cast<bool>(in) && !std::filesystem::is_directory(path, ignored),
+            what + ": " + path + " cannot be read");
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
@@ -8067,7 +8071,8 @@ inline void check_writable(const std::string& file) {
     std::error_code ignored;
     if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
     const std::filesystem::path draft = file + ".tmp";
-    const bool writable = static_cast<bool>(std::ofstream(draft));
+    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
+                          static_cast<bool>(std::ofstream(draft));
     std::filesystem::remove(draft, ignored);
     require(writable, "baseline is stored(\"" + file + "\"): the file cannot be written");
 }
@@ -8226,15 +8231,17 @@ inline void measure(gate_report& g, const scenario& s) {
         g.calibration = calibration_of(m);
         mark_skipped(g, false, "a calibration run judges nothing");
     } else if (mode.write_baseline) {
-        const bool sound = gate_invalid_reason(m).empty() && g.self_check.ok && m.stopped.empty() &&
-                           over_saturation_reason(m).empty();
-        const std::string file = str(p.stored.file);
-        if (sound) mark_skipped(g, true, "written to " + file + " as a baseline, not compared");
-        else
+        const std::string file = str(p.stored.file), faults[] = {
+            gate_invalid_reason(m), str(g.self_check.reason), m.stopped, over_saturation_reason(m)};
+        const auto fault = std::find_if(std::begin(faults), std::end(faults),
+                                        [](const std::string& why) { return !why.empty(); });
+        if (fault == std::end(faults)) {
+            mark_skipped(g, true, "written to " + file + " as a baseline, not compared");
+            session::of_this_program().write_baseline(g, file);
+        } else {
             for (slo_verdict& v : g.verdicts)
-                if (v.what.factor > 0)
-                    v.reason = "the run is no sound baseline, " + file + " was not written";
-        if (sound) session::of_this_program().write_baseline(g, file);
+                if (v.what.factor > 0) v.reason = file + " was not written: " + *fault;
+        }
     }
     g.exit_class = exit_class_of(g.verdicts, inconclusive_policy());
     // Missing data is never green.
