@@ -1637,22 +1637,24 @@ inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::
 /// exceeds with probability alpha at any look: Pocock (1977), one-sided, by the recursive
 /// integration of Armitage, McPherson and Rowe (1969).
 inline double pocock_constant(int looks, double alpha) {
-    constexpr int cells = 60;  // of Simpson's rule; the constants come out to four decimals
+    constexpr std::size_t cells = 60;  // of Simpson's rule; the constants come out to four decimals
     const auto crossed = [&](double c) {
         // The density of the walk among the paths that stayed below, on a grid up to the boundary.
-        const auto grid = [&](int n, int i) { return (-7 + (c + 7) * i / cells) * std::sqrt(n); };
+        const auto grid = [&](int n, std::size_t i) {
+            return (-7 + (c + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
+        };
         std::vector<double> weight(cells + 1), next(cells + 1);
-        const auto simpson = [&](int n, int i) {
+        const auto simpson = [&](int n, std::size_t i) {
             return (grid(n, 1) - grid(n, 0)) / 3 * (i == 0 || i == cells ? 1 : i % 2 ? 4 : 2);
         };
         const auto density = [](double x) { return 0.39894228040143268 * std::exp(-x * x / 2); };
-        for (int i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
+        for (std::size_t i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
         double sum = 1 - normal_cdf(c);
         for (int n = 2; n <= looks; ++n) {
-            for (int j = 0; j <= cells; ++j) {
+            for (std::size_t j = 0; j <= cells; ++j) {
                 sum += weight[j] * (1 - normal_cdf(c * std::sqrt(n) - grid(n - 1, j)));
                 next[j] = 0;
-                for (int i = 0; i <= cells; ++i)
+                for (std::size_t i = 0; i <= cells; ++i)
                     next[j] += weight[i] * density(grid(n, j) - grid(n - 1, i));
                 next[j] *= simpson(n, j);
             }
@@ -3373,8 +3375,9 @@ inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
         order.push_back(i);
     }
     std::sort(ends.begin(), ends.end());
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return d.records[a].scheduled_ns < d.records[b].scheduled_ns;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+        return at != other ? at < other : a < b;
     });
     std::vector<double> early;
     for (std::size_t k = 0; k < order.size() / 4; ++k)
@@ -3498,7 +3501,7 @@ inline double effect_of(const measurement& m, const slo& s,
 }
 
 /// What k misses in n trials show, dependence divided out.
-struct counted {
+struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
     double upper(double alpha) const {
         return clopper_pearson_upper(k / effect, n / effect, alpha);
@@ -3511,7 +3514,7 @@ struct counted {
         double low = -1, high = n;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (counted{mid, n, effect, allowed}.upper(alpha) <= allowed ? low : high) = mid;
+            (miss_counts{mid, n, effect, allowed}.upper(alpha) <= allowed ? low : high) = mid;
         }
         return low;
     }
@@ -3519,7 +3522,7 @@ struct counted {
         double low = 0, high = n + 1;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (counted{mid, n, effect, allowed}.lower(alpha) > allowed ? high : low) = mid;
+            (miss_counts{mid, n, effect, allowed}.lower(alpha) > allowed ? high : low) = mid;
         }
         return high;
     }
@@ -3527,7 +3530,7 @@ struct counted {
 
 /// The quantile, and the limits that would just pass at this level and just fail.
 inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::size_t stages,
-                                    const counted& c, double pass_alpha) {
+                                    const miss_counts& c, double pass_alpha) {
     std::vector<double> pooled;
     for (std::size_t i = 0; i < stages; ++i) {
         const std::vector<double> more = values_in_order(s.what.metric, m.candidate[i]);
@@ -3571,7 +3574,7 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
         const bool at_the_end = i + 1 == m.candidate.size();
         if (!at_the_end && (i + 1 < first || looks + 1 >= m.rule.looks)) continue;
         ++looks;
-        counted c;
+        miss_counts c;
         c.allowed = allowed_misses(s);
         for (const auto& r : misses)
             for (const bool miss : r) { c.k += miss; ++c.n; }
@@ -5489,13 +5492,13 @@ inline std::string workflow_escaped(std::string_view s, bool property) {
 /// nine are told and the rest is counted. `workspace` is cut off the names of the files.
 inline std::string github_annotations(const std::vector<gate_report>& gates,
                                       const std::string& workspace) {
-    struct note { int rank; std::string text; };
+    struct note { int rank; std::size_t order; std::string text; };
     std::vector<note> notes;
     const auto add = [&](int rank, const char* level, std::string file, int line,
                          const std::string& title, const std::string& message) {
         if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
             file.erase(0, workspace.size() + 1);
-        notes.push_back({rank, printed("::%s file=%s,line=%d,title=%s::%s\n", level,
+        notes.push_back({rank, notes.size(), printed("::%s file=%s,line=%d,title=%s::%s\n", level,
                                        workflow_escaped(file, true).c_str(), line,
                                        workflow_escaped(title, true).c_str(),
                                        workflow_escaped(message, false).c_str())});
@@ -5514,8 +5517,9 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
                 written ? v.what.at.line : g.what.line, g.what.name, verdict_line(v));
         }
     }
-    std::stable_sort(notes.begin(), notes.end(),
-                     [](const note& a, const note& b) { return a.rank < b.rank; });
+    std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
+        return a.rank != b.rank ? a.rank < b.rank : a.order < b.order;
+    });
     std::string out;
     for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
     if (notes.size() > 9)

@@ -1078,7 +1078,7 @@ TEST_CASE("every stage is other traffic, the first one that of the plan") {
     const plan p = traffic();
     CHECK(trace_hash(stage_of(p, 0)) == trace_hash(p));
     std::set<std::uint64_t> seeds;
-    for (const std::uint64_t seed : {1, 2, 3, 40})
+    for (const std::uint64_t seed : {1u, 2u, 3u, 40u})
         for (const int stage : {0, 1, 2}) seeds.insert(stage_of(traffic(seed), stage).seed);
     CHECK(seeds.size() == 12);
     std::set<int> lengths;
