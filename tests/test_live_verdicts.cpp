@@ -389,10 +389,10 @@ TEST_CASE("LLMBENCH_CALIBRATION gives the noise of the gates that it knows") {
     CHECK(prior_of(r) == 0.25);
     check_rejudged(r, s.slos);  // the report keeps the noise
     s.name = "not in the file";
-    CHECK(prior_of(run(s)) == 0.04);
+    CHECK(prior_of(run(s)) <= 0.05);  // what is believed of quiet machines, and of others
     s.name = "noisy";
     s.slos = {p50(e2e) <= 10_s};
-    CHECK(prior_of(run(s)) == 0.04);
+    CHECK(prior_of(run(s)) <= 0.05);
 }
 
 // ---- values of variables
