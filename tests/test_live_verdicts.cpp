@@ -277,9 +277,10 @@ TEST_CASE("a baseline that could not be written is refused before the load") {
     scenario s = brief(endpoint{.url = host.url()}, "nowhere to write");
     s.slos = {mean(tpot) <= 1.5 * baseline};
     const variable writing("LLMBENCH_WRITE_BASELINE", "1");
-    const std::string file = files.file("a file/b.json");
-    s.baseline = stored(file.c_str());
-    CHECK(holds(refusal_of(s), "stored(" + quoted(file) + "): the file cannot be written"));
+    for (const std::string& file : {files.file("a file/b.json"), files.file("")}) {
+        s.baseline = stored(file.c_str());
+        CHECK(holds(refusal_of(s), "stored(" + quoted(file) + ")"));
+    }
     CHECK(host.log().empty());
 }
 
@@ -415,7 +416,7 @@ TEST_CASE("a variable that makes no sense is refused in one sentence with its na
         refuses("LLMBENCH_TIME_BUDGET", value);
     for (const char* value : {"2", "101", "0", "-3", "three", "3.5", "3x", " 3", "1e1"})
         refuses("LLMBENCH_CALIBRATE", value);
-    for (const char* name : {"missing", "empty", "other.json"})
+    for (const char* name : {"missing", "empty", "other.json", ""})
         refuses("LLMBENCH_CALIBRATION", files.file(name));
     for (const char* value : {"0", "-1", "many", "1.5", "99999999999999999999"})
         refuses("LLMBENCH_SEED", value);
