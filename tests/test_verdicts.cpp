@@ -1509,6 +1509,11 @@ TEST_CASE("until the first answers have ended every load fills up, and that is n
         requests.push_back(answered(100.0 * i, 50 + 4.0 * i, 20 + 8.0 * i));
     m.candidate = {repeat_of(requests), repeat_of(requests)};
     CHECK(over_saturation_reason(m) != "");
+    // Longer answers that begin as fast as ever are no queue.
+    requests.clear();
+    for (int i = 0; i < 150; ++i) requests.push_back(answered(100.0 * i, 50, 20 + 8.0 * i));
+    m.candidate = {repeat_of(requests), repeat_of(requests)};
+    CHECK(over_saturation_reason(m) == "");
 }
 
 TEST_CASE("bursts of arrivals and of work let a queue wander further before it is called growth") {
