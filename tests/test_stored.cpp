@@ -136,6 +136,10 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     d.coalesced_events = 3;
     d.cpu_share = 0.1;
     d.startup_s = 12.5;
+    d.loop_lag_p99 = 0.1;
+    d.loop_lag_max = 0.2;
+    d.stamp_lag_p99 = 1.0 / 3;
+    d.stamp_lag_max = 0.4;
     d.short_outputs = 2;
     d.interrupted = true;
     d.target_gone = "its process \"exited\"\nwith code 1";
@@ -154,6 +158,10 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     CHECK(r.coalesced_events == 3);
     CHECK(r.cpu_share == 0.1);
     CHECK(r.startup_s == 12.5);
+    CHECK(r.loop_lag_p99 == 0.1);
+    CHECK(r.loop_lag_max == 0.2);
+    CHECK(r.stamp_lag_p99 == 1.0 / 3);
+    CHECK(r.stamp_lag_max == 0.4);
     CHECK(r.short_outputs == 2);
     CHECK(r.interrupted);
     CHECK(r.target_gone == d.target_gone);
