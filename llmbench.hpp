@@ -1128,7 +1128,7 @@ struct self_check_t {
     double late_share = 0;                 ///< of sends, later than 10 ms
     double asked_rate = 0, achieved_rate = 0;  ///< requests/s; 0 where the load asks for none
     double coalesced_share = 0;            ///< of content events, read together with an earlier one
-    double cpu_share = 0;                  ///< of one core, the busiest client thread's
+    double cpu_share = 0;                  ///< of one core, the busiest client thread of any repeat
     double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds a client thread came late to its work
     double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
     long long connections_opened = 0;
@@ -3230,7 +3230,7 @@ inline self_check_t self_check_of(const measurement& m) {
         c.connections_opened += d.connections_opened;
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
-        c.cpu_share += d.cpu_share;
+        c.cpu_share = std::max(c.cpu_share, d.cpu_share);
         c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
         c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
         c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
@@ -3239,7 +3239,6 @@ inline self_check_t self_check_of(const measurement& m) {
         c.achieved_rate += d.achieved_rate;
     });
     if (repeats > 0) {
-        c.cpu_share /= repeats;
         c.asked_rate /= repeats;
         c.achieved_rate /= repeats;
     }

@@ -578,7 +578,7 @@ TEST_CASE("the client's own account is over all repeats and arms") {
     CHECK(c.lateness_max == 0.020);
     CHECK(c.late_share == 0.25);
     CHECK(c.connections_opened == 7);
-    CHECK(c.cpu_share == about(0.1));
+    CHECK(c.cpu_share == 0.4);
     CHECK(c.coalesced_share == about(44 / 880.0));
 }
 
