@@ -2432,6 +2432,20 @@ inline stream_event read_openai_event(std::string_view type, std::string_view da
     return e;
 }
 
+/// The words of an event that belong into the conversation: the first choice's text, no reasoning.
+inline std::string answer_text(std::string_view data) {
+    picojson::value v;
+    if (!parse_json(data, v)) return {};
+    const picojson::value* choices = member(v, "choices");
+    if (!choices || !choices->is<picojson::array>()) return {};
+    for (const picojson::value& choice : choices->get<picojson::array>()) {
+        if (count_member(choice, "index") > 0) continue;
+        const picojson::value* delta = member(choice, "delta");
+        return delta ? string_member(*delta, "content") : string_member(choice, "text");
+    }
+    return {};
+}
+
 // The fast path. A server sends thousands of events of one shape, and a tree of each costs more
 // than all else that is done with it. This cursor reads that shape in one pass. Its functions
 // return false for whatever is unusual: malformed, rare, or with an escape where one matters. Then
@@ -2666,10 +2680,18 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
+/// One message of a conversation.
+struct chat_message {
+    std::string role{};
+    std::string content{};
+};
+
 /// What a request asks for.
 struct request_spec {
     std::string prompt{};
+    std::string parts{};  // the prompt as a JSON array of content parts, where it holds an image
     std::string system_prompt{};
+    std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
     bool force_length = false;
     double temperature = not_a_number;
@@ -2683,13 +2705,18 @@ inline std::string openai_path(api_format api) {
 inline std::string openai_body(api_format api, const std::string& model, const request_spec& r) {
     std::string b = "{\"model\":" + json_quoted(model);
     if (api == openai_completions) {
-        b += ",\"prompt\":" +
-             json_quoted(r.system_prompt.empty() ? r.prompt : r.system_prompt + "\n" + r.prompt);
+        std::string before = r.system_prompt.empty() ? "" : r.system_prompt + "\n";
+        for (const chat_message& m : r.history) before += m.content + "\n";
+        b += ",\"prompt\":" + json_quoted(before + r.prompt);
     } else {
         b += ",\"messages\":[";
         if (!r.system_prompt.empty())
             b += "{\"role\":\"system\",\"content\":" + json_quoted(r.system_prompt) + "},";
-        b += "{\"role\":\"user\",\"content\":" + json_quoted(r.prompt) + "}]";
+        for (const chat_message& m : r.history)
+            b += "{\"role\":" + json_quoted(m.role) + ",\"content\":" + json_quoted(m.content) +
+                 "},";
+        b += "{\"role\":\"user\",\"content\":" +
+             (r.parts.empty() ? json_quoted(r.prompt) : r.parts) + "}]";
     }
     b += ",\"stream\":true,\"stream_options\":{\"include_usage\":true}";
     if (r.max_tokens > 0) b += ",\"max_tokens\":" + std::to_string(r.max_tokens);

@@ -480,6 +480,40 @@ TEST_CASE("a system prompt is a message of its own, or the start of the prompt")
           "Hello");
 }
 
+TEST_CASE("earlier messages stand between the system prompt and the prompt") {
+    request_spec r;
+    r.prompt = "And now?";
+    r.system_prompt = "Be brief";
+    r.history = {{"user", "Hello \"you\""}, {"assistant", "Hi\nthere"}};
+    const picojson::value chat = parsed(openai_body(openai_chat, "m", r));
+    REQUIRE(chat.get("messages").get<picojson::array>().size() == 4);
+    CHECK(message(chat, 1, "role") == "user");
+    CHECK(message(chat, 1, "content") == "Hello \"you\"");
+    CHECK(message(chat, 2, "role") == "assistant");
+    CHECK(message(chat, 2, "content") == "Hi\nthere");
+    CHECK(message(chat, 3, "content") == "And now?");
+    CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").get<std::string>() ==
+          "Be brief\nHello \"you\"\nHi\nthere\nAnd now?");
+}
+
+TEST_CASE("a prompt of several parts is sent as they are") {
+    request_spec r;
+    r.prompt = "What is this?";
+    r.parts = R"([{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}])";
+    const picojson::value chat = parsed(openai_body(openai_chat, "m", r));
+    CHECK(chat.get("messages").get(0).get("content").serialize() == parsed(r.parts).serialize());
+}
+
+TEST_CASE("the words of an answer are its first choice's content, without the reasoning") {
+    CHECK(answer_text(R"({"choices":[{"index":0,"delta":{"content":"a \"b\"\u00e9"}}]})") ==
+          "a \"b\"\xC3\xA9");
+    CHECK(answer_text(R"({"choices":[{"index":1,"delta":{"content":"b"}},{"index":0,"delta":{"content":"a"}}]})") == "a");
+    CHECK(answer_text(R"({"choices":[{"delta":{"reasoning_content":"hm"}}]})") == "");
+    CHECK(answer_text(R"({"choices":[{"index":0,"text":"word"}]})") == "word");
+    for (const char* none : {"[DONE]", "{}", "[]", R"({"choices":[]})", R"({"choices":null})"})
+        CHECK(answer_text(none) == "");
+}
+
 TEST_CASE("any text arrives as it was written") {
     std::string all;
     for (int c = 1; c < 128; ++c) all += static_cast<char>(c);
