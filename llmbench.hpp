@@ -990,8 +990,9 @@ struct request_options {
 // ===== [D7] the scenario =========================================================================
 
 /// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
-/// `fresh`: all traffic of this kind, on the server as it runs now. What differs between two runs
-/// of the same server is not in its interval, so leave it in the limit.
+/// `fresh`: all traffic of this kind. Its means allow for what two runs of one server differ by
+/// (4 %, or as calibrated); its quantiles and shares are of the server as it runs now: leave room
+/// for that in their limits.
 enum class traffic_mode : unsigned char { replayed, fresh };
 using enum traffic_mode;
 
@@ -3162,7 +3163,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
     l.mean = mean_of(distances);
     // Noisy is what a machine of that noise would show in one run of twenty at most.
-    const double quiet_sd = std::max(noisy_sd, s0);
+    const double quiet_sd = s0 * (noisy_sd / prior_sd);
     l.moderated = own_df <= 0 ||
                   measured_variance * own_df <= quiet_sd * quiet_sd * chi_square_95(own_df);
     l.prior_df = l.moderated ? prior_df : noisy_df;
@@ -3694,8 +3695,11 @@ inline std::string noise_name(const slo& s) {
 }
 inline double prior_sd_of(const measurement& m, const slo& s) {
     if (s.what.metric == metric_id::startup_time) return prior_startup_sd;
+    // The log ratio of a pair has the noise of both its runs.
+    const double uncalibrated =
+        s.factor > 0 && m.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = m.noise.find(noise_name(s));
-    return std::max(prior_sd, at == m.noise.end() ? 0 : at->second);
+    return std::max(uncalibrated, at == m.noise.end() ? 0 : at->second);
 }
 
 /// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
@@ -3840,16 +3844,22 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
         l.df = batches - 1;
         l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
         l.sd = std::sqrt(sample_variance(means)) / mean;  // of the logarithm, to first order
-        l.se = l.sd / std::sqrt(static_cast<double>(batches));
+        // The batches of a stage share what differs from run to run: it is believed, not measured.
+        const double run_sd = prior_sd_of(m, s);
+        stored_side runs;
+        runs.day_sd = run_sd / std::sqrt(static_cast<double>(i + 1));
+        l.se = std::sqrt(l.sd * l.sd / batches + runs.day_sd * runs.day_sd);
         decide(l, m.rule);
         v.outcome = l.outcome;
         v.repeats = static_cast<int>(i + 1);
-        v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}}};
-        v.arithmetic = "means of 20 batches " + listed(means);
+        v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}},
+                    {"run_sd", {run_sd}}, {"stages", {static_cast<double>(i + 1)}}};
+        v.arithmetic = "means of 20 batches " + listed(means) +
+                       printed("; run-to-run sd %.6g over %zu stages", run_sd, i + 1);
         // The batches are what repeats are elsewhere.
         judging_rule as_batches = m.rule;
         as_batches.most = static_cast<int>(batches);
-        tell_look(v, l, as_batches, static_cast<double>(batches));
+        tell_look(v, l, as_batches, static_cast<double>(batches), runs);
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
     v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));

@@ -416,7 +416,7 @@ TEST_CASE("the noise of a ratio is not that of the statistic itself") {
     REQUIRE(noise.size() == 2);
     measurement m = g.measured;
     m.noise = noise;
-    CHECK(prior_sd_of(m, g.measured.slos[0]) == 0.04);
+    CHECK(prior_sd_of(m, g.measured.slos[0]) == 0.04 * std::sqrt(2.0));  // two runs' noise
     CHECK(prior_sd_of(m, g.measured.slos[1]) == g.calibration[1].sd);
     CHECK(g.calibration[1].sd > 0.1);
 }
