@@ -1876,6 +1876,15 @@ inline bool lists(std::string_view list, std::string_view name) {
     }
 }
 
+/// A word such as a header's name (RFC 9110, 5.6.2: token).
+inline bool is_token(std::string_view s) {
+    const auto allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+    };
+    return !s.empty() && std::all_of(s.begin(), s.end(), allowed);
+}
+
 /// A header name or value that cannot smuggle a line of its own into the request.
 inline bool is_header_safe(std::string_view s) {
     return s.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
@@ -1891,7 +1900,8 @@ struct header_field {
 class response_parser {
 public:
     static constexpr std::size_t max_line = 16 * 1024;
-    static constexpr std::size_t max_head = 64 * 1024;
+    static constexpr std::size_t max_head = 64 * 1024;  // interim answers included
+    static constexpr std::size_t max_fields = 256;
     static constexpr std::uint64_t max_chunk = 1ull << 30;
 
     /// Takes all of `bytes` unless the message is complete or broken; returns what it took.
@@ -2021,7 +2031,8 @@ private:
             at_ = state::chunk_size;
             return;
         case state::trailer:
-            if (line.empty()) at_ = state::complete;
+            if (!line.empty()) return on_header(line);
+            at_ = state::complete;
             return;
         default: return;
         }
@@ -2038,7 +2049,8 @@ private:
         if (code < 100 || code > 599)
             return fail("not an HTTP/1.x answer: \"" + printable(line, 60) + "\"");
         status_ = code;
-        keep_alive_ = line[7] == '1';
+        old_version_ = line[7] == '0';
+        keep_alive_ = !old_version_;
         at_ = state::header;
     }
     void on_header(std::string_view line) {
@@ -2049,6 +2061,10 @@ private:
         const std::string_view name = line.substr(0, colon);
         if (name.find_first_of(" \t") != std::string_view::npos)
             return fail("a space in a header name");
+        if (!is_token(name))
+            return fail("\"" + printable(name, 60) + "\" is no name of a header");
+        if (at_ == state::trailer) return;  // checked, and not looked at again
+        if (fields_.size() == max_fields) return fail("more than 256 header lines");
         fields_.push_back({std::string(name), std::string(trimmed(line.substr(colon + 1)))});
     }
     void on_head_end() {
@@ -2060,7 +2076,7 @@ private:
             return;
         }
         head_done_ = true;
-        bool chunked = false, sized = false;
+        bool chunked = false, sized = false, closes = false;
         for (const header_field& f : fields_) {
             if (same_ignoring_case(f.name, "transfer-encoding")) {
                 if (chunked || !same_ignoring_case(f.value, "chunked"))
@@ -2079,13 +2095,15 @@ private:
                 left_ = n;
             } else if (same_ignoring_case(f.name, "connection")) {
                 if (lists(f.value, "keep-alive")) keep_alive_ = true;
-                if (lists(f.value, "close")) keep_alive_ = false;
-            } else if (same_ignoring_case(f.name, "content-encoding") &&
+                if (lists(f.value, "close")) closes = true;
+            } else if (same_ignoring_case(f.name, "content-encoding") && !f.value.empty() &&
                        !same_ignoring_case(f.value, "identity")) {
                 return fail("content coding \"" + printable(f.value, 60) + "\" came unasked");
             }
         }
         if (chunked && sized) return fail("both a content length and a chunked body");
+        // HTTP/1.0 knows no chunks: whoever sent them there may mean the next answer's bytes too.
+        ends_with_connection_ = closes || (chunked && old_version_);
         if (status_ == 204 || status_ == 304) at_ = state::complete;
         else if (chunked) at_ = state::chunk_size;
         else if (!sized) { at_ = state::until_close; ends_with_connection_ = true; }
@@ -2111,6 +2129,7 @@ private:
     std::uint64_t left_ = 0;
     std::size_t head_size_ = 0;
     int status_ = 0;
+    bool old_version_ = false;
     bool keep_alive_ = true;
     bool ends_with_connection_ = false;
     bool interim_seen_ = false;
@@ -2216,6 +2235,7 @@ public:
                 return !broken_;
             }
             const auto end = static_cast<std::size_t>(eol - bytes.data());
+            if (line_.size() + end + data_.size() > max_event) return !(broken_ = true);
             // The usual event is one line and a blank one in the same read: no copy of it is made.
             const std::size_t usual = line_.empty() && !has_data_ ? usual_end(bytes, end) : 0;
             if (usual > 0) {
@@ -2248,7 +2268,7 @@ private:
     }
     /// Bytes of "data: ...", ending at `end`, with its line end and that of a blank line; else 0.
     static std::size_t usual_end(std::string_view bytes, std::size_t end) {
-        if (end < 5 || end > max_event || std::memcmp(bytes.data(), "data:", 5) != 0) return 0;
+        if (end < 5 || std::memcmp(bytes.data(), "data:", 5) != 0) return 0;
         const std::size_t n = bytes[end] == '\r' ? 4 : 2;
         const bool blank = bytes.size() - end >= n &&
                            std::memcmp(bytes.data() + end, n == 4 ? "\r\n\r\n" : "\n\n", n) == 0;
@@ -2281,7 +2301,6 @@ private:
             if (has_data_) data_ += '\n';
             has_data_ = true;
             data_.append(value);
-            broken_ = data_.size() > max_event;
         } else if (field == "event") {
             type_ = value;
         }
@@ -2303,9 +2322,25 @@ struct stream_event {
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
+    int choices = 1;                // of the stream, as far as it says so
+    int finished = 0;               // of them, with a finish reason
     std::string finish_reason{};
-    std::string error{};            // told by the server inside the stream
+    std::string error{};            // told by the server inside the stream, or why malformed
     bool malformed = false;
+
+    /// Of several finish reasons the last one counts, unless one before it tells of a failure.
+    void finish(const std::string& reason) {
+        if (reason.empty()) return;
+        ++finished;
+        if (!is_failure(finish_reason)) finish_reason = reason;
+    }
+    /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
+    /// "insufficient_system_resource" (DeepSeek): the server gave up.
+    static bool is_failure(std::string_view reason) {
+        for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient"})
+            if (reason.find(part) != std::string_view::npos) return true;
+        return false;
+    }
 };
 
 inline const picojson::value* member(const picojson::value& v, const char* name) {
@@ -2343,9 +2378,31 @@ inline bool nests_deeper_than(std::string_view s, int limit) {
     }
     return false;
 }
+/// Halves of surrogate pairs become U+FFFD. JSON may hold them (RFC 8259, 8.2) and servers that cut
+/// text in the middle of an emoji send them; picojson refuses them.
+inline std::string without_half_pairs(std::string_view s) {
+    const auto unit = [&](std::size_t at) {  // of "\uXXXX", 0 where there is none
+        unsigned code = 0;
+        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return code;
+        const char* const end = s.data() + at + 6;
+        return std::from_chars(end - 4, end, code, 16).ptr == end ? code : 0;
+    };
+    std::string out;
+    for (std::size_t i = 0, n = 0; i < s.size(); i += n) {
+        n = s[i] == '\\' ? std::min<std::size_t>(2, s.size() - i) : 1;
+        const unsigned first = unit(i) & 0xFC00, second = unit(i + 6) & 0xFC00;
+        if (first == 0xD800 && second == 0xDC00) n = 12;
+        else if (first == 0xD800 || first == 0xDC00) { out += "\\ufffd"; n = 6; continue; }
+        out.append(s.substr(i, n));
+    }
+    return out;
+}
 /// False for anything but one JSON value with nothing after it.
 inline bool parse_json(std::string_view s, picojson::value& out) {
     if (nests_deeper_than(s, 100)) return false;
+    std::string whole_pairs;
+    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
+        s = whole_pairs = without_half_pairs(s);
     try {
         std::string error;
         const char* const last = s.data() + s.size();
@@ -2359,13 +2416,15 @@ inline bool parse_json(std::string_view s, picojson::value& out) {
 
 /// The message of an error answer in any of the shapes in use.
 inline std::string error_message(const picojson::value& v) {
-    if (const picojson::value* e = member(v, "error"); e && !e->is<picojson::null>()) {
+    // Not null, false, 0 or "".
+    if (const picojson::value* e = member(v, "error"); e && e->evaluate_as_boolean()) {
         if (e->is<std::string>()) return e->get<std::string>();
         const std::string message = string_member(*e, "message");
         return message.empty() ? e->serialize() : message;
     }
-    const bool tells_error = string_member(v, "object") == "error" || member(v, "detail");
-    if (!tells_error) return {};
+    const picojson::value* detail = member(v, "detail");
+    if (string_member(v, "object") != "error" && !(detail && detail->evaluate_as_boolean()))
+        return {};
     const std::string message = string_member(v, "message");
     return message.empty() ? v.serialize() : message;
 }
@@ -2403,13 +2462,12 @@ inline int listed_tokens(const picojson::value& choice) {
 /// One `data:` of an OpenAI stream.
 inline stream_event read_openai_event(std::string_view type, std::string_view data) {
     stream_event e;
-    if (trimmed(data) == "[DONE]") {
-        e.done = true;
-        return e;
-    }
+    e.done = trimmed(data) == "[DONE]";
+    if (e.done || trimmed(data).empty()) return e;  // an empty one keeps the connection alive
     picojson::value v;
     if (!parse_json(data, v) || !v.is<picojson::object>()) {
         e.malformed = true;
+        e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
         return e;
     }
     e.error = error_message(v);
@@ -2423,8 +2481,8 @@ inline stream_event read_openai_event(std::string_view type, std::string_view da
     const picojson::value* choices = member(v, "choices");
     if (!choices || !choices->is<picojson::array>()) return e;
     for (const picojson::value& choice : choices->get<picojson::array>()) {
-        const std::string reason = string_member(choice, "finish_reason");
-        if (!reason.empty()) e.finish_reason = reason;
+        e.choices = std::max(e.choices, 1 + count_member(choice, "index"));
+        e.finish(string_member(choice, "finish_reason"));
         if (!choice_has_content(choice)) continue;
         e.content = true;
         if (e.completion_tokens > 0) e.first_tokens = e.completion_tokens;  // running usage
@@ -2498,16 +2556,18 @@ private:
     };
     bool once(field f) { return (std::exchange(seen_, seen_ | f) & f) == 0; }
 
-    /// None, or exactly one.
+    /// None, or exactly one, the first.
     bool choices() {
         if (!take('[')) return false;
-        return take(']') || (object([this](std::string_view key) {
-                                 if (key == "delta") return once(seen_delta) && (null() || delta());
-                                 if (key == "text") return output(seen_text);
-                                 if (key == "finish_reason") return finish_reason();
-                                 if (key == "logprobs" || key == "token_ids") return null();
-                                 return skip(8);
-                             }) && take(']'));
+        if (take(']')) return true;
+        return object([this](std::string_view key) {
+            if (key == "delta") return once(seen_delta) && (null() || delta());
+            if (key == "text") return output(seen_text);
+            if (key == "finish_reason") return finish_reason();
+            if (key == "index") return take('0') && (next() == ',' || next() == '}');
+            if (key == "logprobs" || key == "token_ids") return null();
+            return skip(8);
+        }) && take(']');
     }
     bool delta() {
         return object([this](std::string_view key) {
@@ -2541,7 +2601,7 @@ private:
         if (!once(seen_finish_reason)) return false;
         if (null()) return true;
         if (!plain_string()) return false;
-        event_.finish_reason = text_;
+        event_.finish(std::string(text_));
         return true;
     }
 
@@ -2734,13 +2794,16 @@ class stream_timeline {
 public:
     void on_event(const stream_event& e, long long now_ns) {
         if (ended_) return;
-        if (e.malformed) return fail(request_status::protocol, "an event is not a JSON object");
+        if (e.malformed) return fail(request_status::protocol, e.error);
+        if (!e.finish_reason.empty() && !stream_event::is_failure(finish_reason_))
+            finish_reason_ = e.finish_reason;
         if (!e.error.empty()) {
             end_ns_ = now_ns;
             return fail(request_status::server, printable(e.error));
         }
         if (e.content) on_content(e, now_ns);
-        if (!e.finish_reason.empty()) finish_reason_ = e.finish_reason;
+        choices_ = std::max(choices_, e.choices);
+        if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
         if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
         if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
         if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
@@ -2749,11 +2812,13 @@ public:
     /// The body is complete, or cut off.
     void on_body_end(long long now_ns) {
         if (ended_) return;
-        if (!finish_reason_.empty()) return end(now_ns);
+        if (finished_ > 0 && finished_ >= choices_) return end(now_ns);
         end_ns_ = now_ns;
-        fail(request_status::truncated, events_ == 0
-                                            ? "the answer ended before any content"
-                                            : "the answer ended without a finish reason or [DONE]");
+        fail(request_status::truncated,
+             finished_ > 0 ? printed("the answer ended after %d of its %d choices", finished_,
+                                     choices_)
+             : events_ == 0 ? "the answer ended before any content"
+                            : "the answer ended without a finish reason or [DONE]");
     }
     void fail(request_status status, std::string error) {
         if (ended_) return;
@@ -2773,8 +2838,10 @@ public:
         r.events = events_;
         r.first_event_tokens = events_ ? first_tokens_ : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
-        r.token_source = completion_tokens_ >= 0 ? token_origin::usage : token_origin::events;
-        r.output_tokens = completion_tokens_ >= 0 ? completion_tokens_ : events_;
+        // Usage that counts nothing where there was something is none.
+        const bool told = completion_tokens_ > 0 || (completion_tokens_ == 0 && events_ == 0);
+        r.token_source = told ? token_origin::usage : token_origin::events;
+        r.output_tokens = told ? completion_tokens_ : events_;
         r.status = status_;
         r.finish_reason = printable(finish_reason_, 40);
         r.error = error_;
@@ -2802,11 +2869,11 @@ private:
     }
     void end(long long now_ns) {
         end_ns_ = now_ns;
-        for (const char* bad : {"abort", "error"})
-            if (finish_reason_.find(bad) != std::string::npos)
-                return fail(request_status::server,
-                            "finish reason \"" + printable(finish_reason_, 40) + "\"");
-        if (events_ == 0) return fail(request_status::empty, "complete without any content");
+        const std::string reason = "finish reason \"" + printable(finish_reason_, 40) + "\"";
+        if (stream_event::is_failure(finish_reason_)) return fail(request_status::server, reason);
+        if (events_ == 0)
+            return fail(request_status::empty, "complete without any content" +
+                                                   (finish_reason_.empty() ? "" : ", " + reason));
         ended_ = true;
         status_ = request_status::ok;
     }
@@ -2815,9 +2882,111 @@ private:
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     int events_ = 0, first_tokens_ = 1;
+    int choices_ = 1, finished_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     request_status status_ = request_status::unsent;
     bool ended_ = false;
+};
+
+/// One answer without I/O: the bytes of a connection go in, in pieces of any size and with the time
+/// of each; what became of the request comes out.
+class answer_reader {
+public:
+    /// Takes what one read brought. What follows a complete answer belongs to nobody.
+    void feed(std::string_view bytes, long long now_ns) {
+        const std::size_t used =
+            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
+        more_came_ = more_came_ || (used < bytes.size() && http_.complete());
+        if (http_.complete()) on_complete(now_ns);
+        else if (http_.broken()) on_cut(http_.error());
+    }
+    /// The connection ended; `error` is empty where the server closed it in an orderly way.
+    void end_of_input(long long now_ns, const std::string& error = "") {
+        http_.end_of_input();
+        if (http_.complete()) return on_complete(now_ns);
+        // A stream that was cut: what it said so far decides what it was.
+        if (is_stream()) timeline_.on_body_end(now_ns);
+        on_cut(error.empty() ? http_.error() : "the connection was lost: " + error);
+    }
+    /// Nothing more can come of it: it is whole or broken.
+    bool finished() const { return http_.complete() || http_.broken(); }
+    /// No byte of it was seen yet.
+    bool untouched() const { return http_.untouched(); }
+    /// The next request may follow on the same connection.
+    bool keeps_connection() const { return http_.keep_alive() && !more_came_; }
+    /// 0 before the head is there.
+    int http_status() const { return http_.head_done() ? http_.status() : 0; }
+    stream_timeline& timeline() { return timeline_; }
+    const stream_timeline& timeline() const { return timeline_; }
+    void reset() {
+        timeline_.reset();
+        http_.reset();
+        events_.reset();
+        reader_.reset();
+        body_.clear();
+        body_is_ = body_kind::unknown;
+        more_came_ = false;
+    }
+
+private:
+    enum class body_kind : unsigned char { unknown, stream, other };
+
+    bool is_stream() const {
+        std::string_view type = http_.header("content-type");
+        type = trimmed(type.substr(0, type.find(';')));
+        return http_.status() / 100 == 2 && same_ignoring_case(type, "text/event-stream");
+    }
+    void on_body(std::string_view body, long long now_ns) {
+        if (body_is_ == body_kind::unknown)
+            body_is_ = is_stream() ? body_kind::stream : body_kind::other;
+        if (body_is_ == body_kind::other) {
+            body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
+            return;
+        }
+        const bool whole = events_.feed(body, [&](std::string_view type, std::string_view data) {
+            if (!timeline_.ended()) timeline_.on_event(reader_.read(type, data), now_ns);
+        });
+        if (!whole) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+    }
+    void on_complete(long long now_ns) {
+        if (is_stream()) timeline_.on_body_end(now_ns);
+        else on_other_answer();
+    }
+    /// An error status is what the server said, even where the rest of its answer is not to be had.
+    void on_cut(const std::string& why) {
+        if (http_status() != 0 && http_status() / 100 != 2) return on_other_answer();
+        timeline_.fail(request_status::protocol, why);
+    }
+    void on_other_answer() {
+        picojson::value v;
+        const std::string told = parse_json(body_, v) ? error_message(v) : "";
+        const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
+        const std::string_view to = http_.header("location");
+        const std::string_view later = http_.header("retry-after");
+        if (http_.status() / 100 == 3 && !to.empty())
+            timeline_.fail(request_status::http,
+                           printed("HTTP %d, a redirect to \"%s\": name the final URL",
+                                   http_.status(), printable(to, 100).c_str()));
+        else if (http_.status() / 100 != 2)
+            timeline_.fail(request_status::http,
+                           printed("HTTP %d", http_.status()) +
+                               (detail.empty() ? "" : ": " + detail) +
+                               (later.empty() ? "" : " (Retry-After: " + printable(later) + ")"));
+        else if (!told.empty())
+            timeline_.fail(request_status::server, detail);
+        else
+            timeline_.fail(request_status::protocol,
+                           "the answer is \"" + printable(http_.header("content-type"), 60) +
+                               "\" and not an event stream");
+    }
+
+    stream_timeline timeline_{};
+    response_parser http_{};
+    event_stream_parser events_{};
+    event_reader reader_{};
+    std::string body_{};
+    body_kind body_is_ = body_kind::unknown;
+    bool more_came_ = false;
 };
 
 /// How often a delay was how long. Sixteen classes an octave: a quantile is at most 1/16 too high.
@@ -6528,7 +6697,7 @@ private:
             rec_.scheduled_ns = w.scheduled_ns;
             rec_.dispatched_ns = dispatched_ns;
             rec_.late_ns = late_ns;
-            timeline_.reset();
+            answer_.reset();
             retried_ = false;
             delivered_ = false;
             asked_ = true;
@@ -6563,7 +6732,7 @@ private:
         }
         /// Ends the request with this outcome, and the connection with it.
         void abandon(request_status status, const std::string& why) {
-            timeline_.fail(status, why);
+            answer_.timeline().fail(status, why);
             close();
             deliver();
             worker_.move(*this, worker_.retired_);
@@ -6587,10 +6756,11 @@ private:
             if (over(rec_.dispatched_ns, l.total))
                 return abandon(request_status::timeout, within("not complete", "total", l.total));
             if (rec_.sent_ns == 0) return;
-            if (timeline_.events() == 0 && over(rec_.sent_ns, l.first_event))
+            const stream_timeline& seen = answer_.timeline();
+            if (seen.events() == 0 && over(rec_.sent_ns, l.first_event))
                 return abandon(request_status::timeout,
                                within("no content", "first_event", l.first_event));
-            if (timeline_.events() > 0 && over(timeline_.last_content_ns(), l.between_events))
+            if (seen.events() > 0 && over(seen.last_content_ns(), l.between_events))
                 return abandon(request_status::timeout,
                                within("no further content", "between_events", l.between_events));
         }
@@ -6630,11 +6800,6 @@ private:
                     std::string("cannot connect: ") + std::strerror(error));
         }
         void send() {
-            http_.reset();
-            events_.reset();
-            reader_.reset();
-            body_.clear();
-            body_is_ = body_kind::unknown;
             rec_.sent_ns = now_ns();
             ++worker_.shared_.sent;
             write_some();
@@ -6645,7 +6810,8 @@ private:
                 const ssize_t n = ::send(fd_.get(), from, unsent_, MSG_NOSIGNAL);
                 if (n > 0) unsent_ -= static_cast<std::size_t>(n);
                 else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-                else if (errno != EINTR) return on_lost(std::strerror(errno));
+                // What takes no more of a request may have answered it already, as with 413.
+                else if (errno != EINTR) return read_now();
             }
             if ((unsent_ > 0) == waits_for_room_) return;
             waits_for_room_ = unsent_ > 0;
@@ -6659,77 +6825,29 @@ private:
             if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
             worker_.on_stamp(now);
             if (n <= 0) return on_end_of_input(now, n == 0 ? "" : std::strerror(errno));
-            const int events_before = timeline_.events();
-            const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-            const std::size_t used =
-                http_.feed(bytes, [&](std::string_view body) { on_body(body, now); });
-            const int events = timeline_.events() - events_before;
+            const int events_before = answer_.timeline().events();
+            answer_.feed({buffer.data(), static_cast<std::size_t>(n)}, now);
+            const int events = answer_.timeline().events() - events_before;
             worker_.content_events_ += events;
             worker_.coalesced_events_ += std::max(0, events - 1);
             // An answer has begun, so this will not be sent again; it may be long.
             if (unsent_ == 0 && !bytes_.empty()) std::string().swap(bytes_);
-            if (http_.broken()) return abandon(request_status::protocol, http_.error());
-            if (http_.complete()) return on_complete(now, used == bytes.size());
-            if (timeline_.ended()) deliver();
+            if (answer_.finished()) return on_finished();
+            if (answer_.timeline().ended()) deliver();
         }
-        bool is_stream() const {
-            return http_.status() / 100 == 2 &&
-                   same_ignoring_case(http_.header("content-type").substr(0, 17),
-                                      "text/event-stream");
+        void on_end_of_input(long long now, const std::string& error) {
+            if (answer_.untouched() && !delivered_)
+                return on_lost(error.empty() ? "the server closed it" : error);
+            answer_.end_of_input(now, error);
+            on_finished();
         }
-        void on_body(std::string_view body, long long now) {
-            if (body_is_ == body_kind::unknown)
-                body_is_ = is_stream() ? body_kind::stream : body_kind::other;
-            if (body_is_ == body_kind::other) {
-                body_.append(body.substr(
-                    0, std::min(body.size(), 65536 - std::min<std::size_t>(body_.size(), 65536))));
-                return;
-            }
-            const bool whole =
-                events_.feed(body, [&](std::string_view type, std::string_view data) {
-                    if (!timeline_.ended()) timeline_.on_event(reader_.read(type, data), now);
-                });
-            if (!whole) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
-        }
-        /// The whole answer is here.
-        void on_complete(long long now, bool nothing_follows) {
-            if (is_stream()) timeline_.on_body_end(now);
-            else on_other_answer();
-            const bool keep = http_.keep_alive() && nothing_follows && unsent_ == 0;
+        void on_finished() {
+            const bool keep = answer_.keeps_connection() && unsent_ == 0;
             if (!keep) close();
             deliver();
             asked_ = false;
             used_ = true;
             worker_.move(*this, keep ? worker_.idle_ : worker_.retired_);
-        }
-        void on_other_answer() {
-            picojson::value v;
-            const std::string told = parse_json(body_, v) ? error_message(v) : "";
-            const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
-            if (http_.status() / 100 == 3)
-                timeline_.fail(
-                    request_status::http,
-                    printed("HTTP %d, a redirect to \"%s\": name the final URL", http_.status(),
-                            printable(http_.header("location"), 100).c_str()));
-            else if (http_.status() / 100 != 2)
-                timeline_.fail(request_status::http, printed("HTTP %d", http_.status()) +
-                                                         (detail.empty() ? "" : ": " + detail));
-            else if (!told.empty())
-                timeline_.fail(request_status::server, detail);
-            else
-                timeline_.fail(request_status::protocol,
-                               "the answer is \"" + printable(http_.header("content-type"), 60) +
-                                   "\" and not an event stream");
-        }
-        void on_end_of_input(long long now, const std::string& error) {
-            if (http_.untouched() && !delivered_)
-                return on_lost(error.empty() ? "the server closed it" : error);
-            http_.end_of_input();
-            if (http_.complete()) return on_complete(now, true);
-            // A stream that was cut: what it said so far decides what it was.
-            if (is_stream()) timeline_.on_body_end(now);
-            abandon(request_status::protocol,
-                    error.empty() ? http_.error() : "the connection was lost: " + error);
         }
         /// The connection broke before any byte of the answer. A reused one may have been closed by
         /// the server at the very moment we sent: that is no failure, so it is tried once afresh.
@@ -6748,31 +6866,25 @@ private:
             if (delivered_) return;
             delivered_ = true;
             drain_from_ns_ = now_ns();
-            timeline_.write_to(rec_);
-            rec_.http_status = http_.head_done() ? http_.status() : 0;
+            answer_.timeline().write_to(rec_);
+            rec_.http_status = answer_.http_status();
             const std::string& key = worker_.order_.target->key;
             rec_.error = without_key(rec_.error, key);
             rec_.finish_reason = without_key(rec_.finish_reason, key);
             if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
-            worker_.on_delivered(request_, std::move(rec_), timeline_.gaps_us());
+            worker_.on_delivered(request_, std::move(rec_), answer_.timeline().gaps_us());
         }
-
-        enum class body_kind : unsigned char { unknown, stream, other };
 
         load_worker& worker_;
         descriptor fd_{};
         waiting_request request_{};
         record rec_{};
-        stream_timeline timeline_{};
-        response_parser http_{};
-        event_stream_parser events_{};
-        event_reader reader_{};
-        std::string bytes_{}, body_{};
+        answer_reader answer_{};
+        std::string bytes_{};
         std::size_t unsent_ = 0;  // of bytes_
         std::size_t which_ = 0;   // of the target's addresses
         long long connect_from_ns_ = 0, drain_from_ns_ = 0;
         long long opened_in_turn_ = 0, opened_ns_ = 0;
-        body_kind body_is_ = body_kind::unknown;
         bool connecting_ = false, used_ = false, waits_for_room_ = false;
         bool asked_ = false;  // there is a request on it
         bool reused_ = false, retried_ = false, delivered_ = false;
