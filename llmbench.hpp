@@ -824,7 +824,8 @@ struct tls_options {
 };
 
 /// A server that runs already. `url` may end in a path, `http://host:8000` and
-/// `http://host:8000/v1` mean the same.
+/// `http://host:8000/v1` mean the same. `unix:/run/server.sock` is a Unix-domain socket, named by
+/// its full path of at most 107 bytes.
 struct endpoint {
     detail::text url{};
     detail::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
@@ -1803,32 +1804,57 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 
 // ===== [P5] HTTP/1.1 =============================================================================
 
-/// http://host:port/path of a target.
+/// Where a target is: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
-    std::string host{};
+    std::string host{};  // "localhost" behind a Unix-domain socket
     std::string port{};
     std::string path{};  // without a trailing slash, "" for the root
     bool ipv6 = false;
+    bool tls = false;
+    std::string socket{};  // the file of a Unix-domain socket, "" for TCP
     std::string authority() const {
         const std::string name = ipv6 ? "[" + host + "]" : host;
-        return port == "80" ? name : name + ":" + port;
+        return port == (tls ? "443" : "80") ? name : name + ":" + port;
     }
 };
+
+/// A URL for error texts, without what may be a password or a key in it.
+inline std::string without_credentials(std::string_view url) {
+    std::string s(url);
+    const std::size_t scheme = s.find("://");
+    const std::size_t from = scheme == std::string::npos ? 0 : scheme + 3;
+    if (const std::size_t query = s.find_first_of("?#", from); query != std::string::npos)
+        s.replace(query + 1, std::string::npos, "...");
+    if (const std::size_t at = s.find_last_of('@'); at != std::string::npos && at >= from)
+        s.replace(from, at - from, "...");
+    return s;
+}
 
 /// Throws std::invalid_argument, naming what is wrong.
 inline http_url parsed_url(std::string_view whole, std::string_view field) {
     const auto refuse = [&](const char* why) {
         return std::invalid_argument(printed("%s is \"%s\": %s", std::string(field).c_str(),
-                                             printable(whole).c_str(), why));
+                                             printable(without_credentials(whole)).c_str(), why));
     };
     for (const char c : whole)
         if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F)
             throw refuse("a URL holds no spaces or control characters");
     http_url u;
-    if (whole.substr(0, 8) == "https://")
-        throw refuse("https is not supported by this version, use http://");
-    if (whole.substr(0, 7) != "http://") throw refuse("it must start with http://");
-    std::string_view rest = whole.substr(7);
+    if (whole.substr(0, 5) == "unix:") {
+        u.host = "localhost";
+        u.port = "80";
+        u.socket = whole.substr(whole.substr(0, 7) == "unix://" ? 7 : 5);
+        if (u.socket.empty() || u.socket.front() != '/')
+            throw refuse("a Unix-domain socket is named by its full path, unix:/run/server.sock");
+        constexpr std::size_t longest = 107;  // what sockaddr_un holds beside its final zero
+        if (u.socket.size() > longest)
+            throw refuse("the path of a Unix-domain socket has at most 107 bytes");
+        return u;
+    }
+    u.tls = whole.substr(0, 8) == "https://";
+    if (!u.tls && whole.substr(0, 7) != "http://")
+        throw refuse("it must start with http://, https:// or unix:/");
+    std::string_view rest = whole.substr(u.tls ? 8 : 7);
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     std::string_view authority = rest.substr(0, slash);
     u.path = std::string(rest.substr(slash));
@@ -1837,7 +1863,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     while (!u.path.empty() && u.path.back() == '/') u.path.pop_back();
     if (authority.find('@') != std::string_view::npos)
         throw refuse("credentials belong in api_key_env");
-    u.port = "80";
+    u.port = u.tls ? "443" : "80";
     std::size_t colon = authority.rfind(':');
     if (!authority.empty() && authority.front() == '[') {
         const std::size_t close = authority.find(']');
@@ -6090,6 +6116,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6297,8 +6324,18 @@ struct address {
     socklen_t size = 0;
 };
 
-/// All addresses of a host. Throws std::runtime_error where there is none.
+/// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
+/// there is none.
 inline std::vector<address> resolved(const http_url& u) {
+    if (!u.socket.empty()) {
+        sockaddr_un a{};
+        a.sun_family = AF_UNIX;
+        u.socket.copy(a.sun_path, sizeof a.sun_path - 1);
+        address x;
+        std::memcpy(&x.storage, &a, sizeof a);
+        x.size = sizeof a;
+        return {x};
+    }
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
     const int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
@@ -6316,7 +6353,8 @@ inline std::vector<address> resolved(const http_url& u) {
     return out;
 }
 
-/// A non-blocking socket on its way to `to`; errno where it is not.
+/// A non-blocking socket on its way to `to`; errno where it is not. EAGAIN: the queue of a
+/// Unix-domain socket is full, and only asking again tells when it is not.
 inline descriptor connecting_socket(const address& to) {
     descriptor fd(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd.get() < 0) return fd;
@@ -6342,9 +6380,9 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
                                     double within_s) {
     http_answer answer;
     const long long deadline = now_ns() + ns_of(within_s);
-    const auto wait = [&](int fd, short events) {
+    const auto wait = [&](int fd, short events, long long until) {
         pollfd p{fd, events, 0};
-        const long long left = (deadline - now_ns()) / 1000000;
+        const long long left = (until - now_ns()) / 1000000;
         return left > 0 && ::poll(&p, 1, static_cast<int>(left)) > 0;
     };
     std::vector<address> addresses;
@@ -6355,11 +6393,16 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
         return answer;
     }
     descriptor fd;
-    for (const address& a : addresses) {
-        fd = connecting_socket(a);
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+        // An address that never answers leaves time for those after it.
+        const long long until = now_ns() + (deadline - now_ns()) /
+                                               static_cast<long long>(addresses.size() - i);
+        while ((fd = connecting_socket(addresses[i])).get() < 0 && errno == EAGAIN &&
+               now_ns() < until)
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
         int error = fd.get() < 0 ? errno : 0;
         socklen_t size = sizeof error;
-        if (error == 0 && !wait(fd.get(), POLLOUT)) error = ETIMEDOUT;
+        if (error == 0 && !wait(fd.get(), POLLOUT, until)) error = ETIMEDOUT;
         if (error == 0) ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
         if (error == 0) break;
         answer.error = std::string("cannot connect: ") + std::strerror(error);
@@ -6371,7 +6414,7 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
         const ssize_t n =
             ::send(fd.get(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
         if (n > 0) sent += static_cast<std::size_t>(n);
-        else if (errno != EAGAIN || !wait(fd.get(), POLLOUT)) {
+        else if (errno != EAGAIN || !wait(fd.get(), POLLOUT, deadline)) {
             answer.error = "the connection was lost while sending";
             return answer;
         }
@@ -6379,7 +6422,7 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
     response_parser parser;
     char buffer[16384];
     while (!parser.complete() && !parser.broken()) {
-        if (!wait(fd.get(), POLLIN)) {
+        if (!wait(fd.get(), POLLIN, deadline)) {
             answer.error = "no answer within " + time_text(within_s);
             return answer;
         }
@@ -6753,6 +6796,7 @@ private:
             if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect))
                 return abandon(request_status::connect,
                                within("no connection", "connect", l.connect));
+            if (connecting_) try_elsewhere(now);
             if (over(rec_.dispatched_ns, l.total))
                 return abandon(request_status::timeout, within("not complete", "total", l.total));
             if (rec_.sent_ns == 0) return;
@@ -6770,14 +6814,29 @@ private:
         std::size_t slot = 0;
 
     private:
-        void connect(std::size_t which) {
-            which_ = which;
-            fd_ = connecting_socket(worker_.order_.target->addresses[which]);
-            if (fd_.get() < 0) return on_connect_error(errno);
-            ++worker_.connections_opened_;
-            connecting_ = true;
+        /// An address that never answers leaves its share of limits.connect to the others. One that
+        /// could not be asked yet is asked again.
+        void try_elsewhere(long long now) {
+            const auto n = static_cast<double>(worker_.order_.target->addresses.size());
+            if (fd_.get() < 0) return connect(tried_);
+            if (!more_addresses() ||
+                now - opened_ns_ <= ns_of(worker_.plan_.limits.connect.seconds() / n))
+                return;
+            close();
+            connect(tried_ + 1);
+        }
+        /// `tried`: addresses of the target that this attempt has seen fail.
+        void connect(std::size_t tried) {
+            const auto& addresses = worker_.order_.target->addresses;
+            which_ = tried == 0 ? worker_.good_address_ : (which_ + 1) % addresses.size();
+            tried_ = tried;
+            fd_ = connecting_socket(addresses[which_]);
+            connecting_ = fd_.get() >= 0 || errno == EAGAIN;
+            if (!connecting_) return on_connect_error(errno);
             used_ = waits_for_room_ = false;
             opened_ns_ = now_ns();
+            if (fd_.get() < 0) return;  // check_limits tries again
+            ++worker_.connections_opened_;
             opened_in_turn_ = worker_.turn_;
             worker_.poller_.watch(EPOLL_CTL_ADD, fd_.get(), EPOLLOUT, this);
         }
@@ -6787,14 +6846,18 @@ private:
             ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
             if (error != 0) return on_connect_error(error);
             connecting_ = false;
+            worker_.good_address_ = which_;
             worker_.poller_.watch(EPOLL_CTL_MOD, fd_.get(), EPOLLIN, this);
             if (!asked_) return worker_.move(*this, worker_.idle_);
             rec_.connected_ns = now_ns();
             send();
         }
+        bool more_addresses() const {
+            return tried_ + 1 < worker_.order_.target->addresses.size();
+        }
         void on_connect_error(int error) {
             close();
-            if (which_ + 1 < worker_.order_.target->addresses.size()) return connect(which_ + 1);
+            if (more_addresses()) return connect(tried_ + 1);
             if (!asked_) return worker_.move(*this, worker_.retired_);
             abandon(request_status::connect,
                     std::string("cannot connect: ") + std::strerror(error));
@@ -6883,6 +6946,7 @@ private:
         std::string bytes_{};
         std::size_t unsent_ = 0;  // of bytes_
         std::size_t which_ = 0;   // of the target's addresses
+        std::size_t tried_ = 0;   // addresses before it that failed
         long long connect_from_ns_ = 0, drain_from_ns_ = 0;
         long long opened_in_turn_ = 0, opened_ns_ = 0;
         bool connecting_ = false, used_ = false, waits_for_room_ = false;
@@ -7128,6 +7192,7 @@ private:
     long long in_flight_ = 0, cap_ = 0, promised_ = 0;
     long long connections_opened_ = 0, content_events_ = 0, coalesced_events_ = 0;
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
+    std::size_t good_address_ = 0;  // the first of the target's to try: the last that connected
     long long turn_ = 0, woke_ns_ = 0, seen_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{}, stamp_lag_{};
     double cpu_share_ = 0;
@@ -7598,6 +7663,7 @@ public:
                                                    environment("LLMBENCH_URL") == str(endpoint_.url)
                                                ? "LLMBENCH_URL"
                                                : "endpoint.url");
+        require(!load_.url.tls, str(endpoint_.url) + ": https is not supported by this version");
         std::string base = load_.url.path;
         if (base.size() < 3 || base.substr(base.size() - 3) != "/v1") base += "/v1";
         load_.api = api_;
@@ -7780,7 +7846,7 @@ inline void make_room_for(const load_order& o) {
                     needed, static_cast<unsigned long long>(files.rlim_cur)));
     long long low = 0, high = 0;
     std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
-    if (range >> low >> high)
+    if (o.target->url.socket.empty() && range >> low >> high)
         require(static_cast<long long>(needed) <= high - low + 1,
                 printed("the load needs %zu connections at a time and this machine has %lld ports "
                         "for one server: widen net.ipv4.ip_local_port_range, or ask for less",

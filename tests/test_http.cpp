@@ -95,11 +95,9 @@ TEST_CASE("a URL has a host, a port and a path") {
 }
 
 TEST_CASE("a URL that is refused is told with its field, its value and the reason") {
-    CHECK(refusal("https://h") ==
-          "target.url is \"https://h\": https is not supported by this version, use http://");
     CHECK(refusal("localhost:8000") ==
-          "target.url is \"localhost:8000\": it must start with http://");
-    CHECK(refusal("") == "target.url is \"\": it must start with http://");
+          "target.url is \"localhost:8000\": it must start with http://, https:// or unix:/");
+    CHECK(refusal("") == "target.url is \"\": it must start with http://, https:// or unix:/");
     CHECK(refusal("http://") == "target.url is \"http://\": the host is missing");
     CHECK(refusal("http://:8000") == "target.url is \"http://:8000\": the host is missing");
     CHECK(refusal("http:///v1") == "target.url is \"http:///v1\": the host is missing");
@@ -112,16 +110,44 @@ TEST_CASE("a URL that is refused is told with its field, its value and the reaso
         refusal("http://::1:8000") ==
         "target.url is \"http://::1:8000\": an IPv6 address stands in brackets, http://[::1]:8000");
     CHECK(refusal("http://h/a?b") ==
-          "target.url is \"http://h/a?b\": a query or fragment is not allowed");
+          "target.url is \"http://h/a?...\": a query or fragment is not allowed");
     CHECK(refusal("http://h/a#b") ==
-          "target.url is \"http://h/a#b\": a query or fragment is not allowed");
+          "target.url is \"http://h/a#...\": a query or fragment is not allowed");
     CHECK(refusal("http://me:pass@h") ==
-          "target.url is \"http://me:pass@h\": credentials belong in api_key_env");
+          "target.url is \"http://...@h\": credentials belong in api_key_env");
+    CHECK(refusal("http://me:p@ss@h:x?key=secret") ==
+          "target.url is \"http://...@h:x?...\": credentials belong in api_key_env");
     for (const std::string port : {"0", "65536", "-1", "+1", "80x", "x", "", "4294967376"}) {
         const std::string url = "http://h:" + port;
         CHECK(refusal(url) ==
               "target.url is \"" + url + "\": the port must be a number from 1 to 65535");
     }
+}
+
+TEST_CASE("https has a port of its own") {
+    const http_url u = parsed_url("https://[::1]/v1", "target.url");
+    CHECK(u.tls);
+    CHECK(u.port == "443");
+    CHECK(u.authority() == "[::1]");
+    CHECK(parsed_url("https://h:80", "target.url").authority() == "h:80");
+    CHECK(parsed_url("http://h:443", "target.url").authority() == "h:443");
+}
+
+TEST_CASE("a Unix-domain socket is named by its full path") {
+    for (const std::string url : {"unix:/run/server.sock", "unix:///run/server.sock"}) {
+        const http_url u = parsed_url(url, "target.url");
+        CHECK(u.socket == "/run/server.sock");
+        CHECK(u.authority() == "localhost");
+        CHECK(u.path == "");
+        CHECK_FALSE(u.tls);
+    }
+    for (const std::string url : {"unix:", "unix:server.sock", "unix://run/server.sock"})
+        CHECK(refusal(url) == "target.url is \"" + url +
+                                  "\": a Unix-domain socket is named by its full path, "
+                                  "unix:/run/server.sock");
+    CHECK(parsed_url("unix:/" + std::string(106, 'a'), "target.url").socket.size() == 107);
+    CHECK(refusal("unix:/" + std::string(107, 'a')).find("at most 107 bytes") !=
+          std::string::npos);
 }
 
 TEST_CASE("no URL smuggles a line into a request or a terminal") {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace live {
@@ -32,5 +33,13 @@ std::string bring_up_and_end(const llmbench::process& p);
 
 /// Why a load is refused when it is about to begin, or "".
 std::string refusal_to_run(const llmbench::scenario& s);
+
+/// Why a target cannot be brought up, or "".
+std::string refusal_to_bring_up(const llmbench::any_target& t);
+
+/// The records of one repeat against a target that is said to have these addresses, host and port.
+std::vector<llmbench::record>
+records_over(const std::vector<std::pair<std::string, int>>& addresses,
+             const llmbench::scenario& s);
 
 }  // namespace live

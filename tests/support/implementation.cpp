@@ -24,14 +24,40 @@ std::vector<server_log_entry> logging_server::log() const {
     return out;
 }
 
-std::string bring_up_and_end(const llmbench::process& p) {
+std::string refusal_to_bring_up(const llmbench::any_target& target) {
     try {
-        live_target t(p, llmbench::run_arm::candidate);
+        live_target t(target, llmbench::run_arm::candidate);
         t.bring_up();
     } catch (const std::exception& e) {
         return e.what();
     }
     return {};
+}
+std::string bring_up_and_end(const llmbench::process& p) { return refusal_to_bring_up(p); }
+
+std::vector<llmbench::record>
+records_over(const std::vector<std::pair<std::string, int>>& addresses,
+             const llmbench::scenario& s) {
+    live_target t(s.target, llmbench::run_arm::candidate);
+    t.bring_up();
+    load_target several = t.load();
+    several.addresses.clear();
+    for (const auto& [host, port] : addresses) {
+        http_url u;
+        u.host = host;
+        u.port = std::to_string(port);
+        several.addresses.push_back(resolved(u).front());
+    }
+    const plan p = planned(s, 1);
+    load_order order;
+    order.what = &p;
+    order.target = &several;
+    order.last = static_cast<std::size_t>(p.requests);
+    load_state state;
+    repeat_data into;
+    std::vector<llmbench::record> records;
+    for (const finished_request& f : run_load(order, state, into)) records.push_back(f.what);
+    return records;
 }
 
 std::string refusal_to_run(const llmbench::scenario& s) {

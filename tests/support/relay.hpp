@@ -1,0 +1,114 @@
+// Another way into a server on 127.0.0.1: a Unix-domain socket or an IPv6 port that passes all bytes
+// on, both ways.
+#pragma once
+
+#include <list>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace relay {
+
+/// A connected socket to this port of 127.0.0.1, -1 where there is none.
+inline int connected_to(int port) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    a.sin_port = htons(static_cast<in_port_t>(port));
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0) return fd;
+    ::close(fd);
+    return -1;
+}
+
+/// Accepts connections until it goes; each is handled by `talk(fd)` in a thread of its own, which
+/// must end once `going()` is readable.
+class acceptor {
+public:
+    template <class Talk> acceptor(int listener, Talk talk) : listener_(listener) {
+        thread_ = std::thread([this, talk] {
+            for (;;) {
+                pollfd p[2] = {{going_, POLLIN, 0}, {listener_, POLLIN, 0}};
+                ::poll(p, 2, -1);
+                if (p[0].revents) return;
+                const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+                if (fd < 0) continue;
+                talks_.emplace_back([this, talk, fd] {
+                    talk(fd, going_);
+                    ::close(fd);
+                });
+            }
+        });
+    }
+    ~acceptor() {
+        ::eventfd_write(going_, 1);
+        thread_.join();
+        for (std::thread& t : talks_) t.join();
+        ::close(listener_);
+        ::close(going_);
+    }
+    acceptor(const acceptor&) = delete;
+    acceptor& operator=(const acceptor&) = delete;
+
+private:
+    int listener_, going_ = ::eventfd(0, EFD_CLOEXEC);
+    std::list<std::thread> talks_{};
+    std::thread thread_{};
+};
+
+/// Passes bytes on until either side ends.
+inline void pass_on(int from, int going, int port) {
+    const int to = connected_to(port);
+    pollfd p[3] = {{going, POLLIN, 0}, {from, POLLIN, 0}, {to, POLLIN, 0}};
+    char buffer[65536];
+    while (to >= 0 && ::poll(p, 3, -1) > 0 && !p[0].revents) {
+        for (const auto& [in, out] : {std::pair{1, 2}, std::pair{2, 1}}) {
+            if (!p[in].revents) continue;
+            const ssize_t n = ::recv(p[in].fd, buffer, sizeof buffer, 0);
+            if (n <= 0 || ::send(p[out].fd, buffer, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n)
+                return void(::close(to));
+        }
+    }
+    if (to >= 0) ::close(to);
+}
+
+inline int bound(int family, const sockaddr* a, socklen_t size, int queue) {
+    const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::bind(fd, a, size) != 0 || ::listen(fd, queue) != 0)
+        throw std::runtime_error("the relay cannot listen");
+    return fd;
+}
+/// A listening Unix-domain socket; `queue` connections at most wait to be accepted.
+inline int unix_listener(const std::string& path, int queue = 1024) {
+    sockaddr_un a{};
+    a.sun_family = AF_UNIX;
+    path.copy(a.sun_path, sizeof a.sun_path - 1);
+    return bound(AF_UNIX, reinterpret_cast<const sockaddr*>(&a), sizeof a, queue);
+}
+/// A listening port of ::1, -1 where this machine has no IPv6.
+inline int ipv6_listener() {
+    const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in6 a{};
+    a.sin6_family = AF_INET6;
+    a.sin6_addr = in6addr_loopback;
+    if (fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0 &&
+        ::listen(fd, 1024) == 0)
+        return fd;
+    ::close(fd);
+    return -1;
+}
+inline int port_of(int listener) {
+    sockaddr_in6 a{};  // the port of sockaddr_in is at the same place
+    socklen_t size = sizeof a;
+    ::getsockname(listener, reinterpret_cast<sockaddr*>(&a), &size);
+    return ntohs(a.sin6_port);
+}
+
+}  // namespace relay
