@@ -810,8 +810,19 @@ closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<lo
 
 // ===== [D5] targets ==============================================================================
 
-/// How requests are written and answers read. Only the OpenAI formats are spoken by this version.
-enum class api_format : unsigned char { openai_chat, openai_completions, tgi, triton, ollama };
+/// How requests are written and answers read. LLMBENCH_API takes the same names.
+enum class api_format : unsigned char {
+    openai_chat,         ///< /v1/chat/completions: vLLM, SGLang, llama.cpp, LMDeploy, LiteLLM ...
+    openai_completions,  ///< /v1/completions
+    tgi,                 ///< /generate_stream of Hugging Face's Text Generation Inference
+    triton,              ///< /v2/models/MODEL/generate_stream (vLLM, TensorRT-LLM); name the model
+    ollama,              ///< /api/chat
+    ollama_generate,     ///< /api/generate
+    llama_cpp,           ///< /completion of llama-server
+    sglang,              ///< /generate of SGLang
+    plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
+    anthropic            ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
+};
 using enum api_format;
 
 struct name_value {
@@ -824,8 +835,8 @@ struct tls_options {
 };
 
 /// A server that runs already. `url` may end in a path, `http://host:8000` and
-/// `http://host:8000/v1` mean the same. `unix:/run/server.sock` is a Unix-domain socket, named by
-/// its full path of at most 107 bytes.
+/// `http://host:8000/v1` mean the same; of plain_text it is the whole address.
+/// `unix:/run/server.sock` is a Unix-domain socket, named by its full path of at most 107 bytes.
 struct endpoint {
     detail::text url{};
     detail::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
@@ -841,7 +852,7 @@ struct endpoint {
 /// command runs in a shell, in a process group of its own, which is ended with the gate.
 struct process {
     detail::text command{};
-    detail::text ready{};  ///< path polled until it answers 200; default "/health"
+    detail::text ready{};  ///< path polled until it answers 200; default: the API's, "/health"
     detail::list<name_value> env{};
     detail::text working_directory{};
     bool restart_between_repeats = false;
@@ -2461,9 +2472,9 @@ inline bool has_text(const picojson::value& v, const char* name) {
 }
 
 /// Generated output of one choice of an OpenAI event, chat or completions.
-inline bool choice_has_content(const picojson::value& choice) {
+inline bool choice_has_content(const picojson::value& choice, const char* output) {
     if (has_text(choice, "text")) return true;
-    const picojson::value* delta = member(choice, "delta");
+    const picojson::value* delta = member(choice, output);
     if (!delta) return false;
     for (const char* name : {"content", "reasoning_content", "reasoning", "refusal"})
         if (has_text(*delta, name)) return true;
@@ -2485,8 +2496,54 @@ inline int listed_tokens(const picojson::value& choice) {
                : 0;
 }
 
-/// One `data:` of an OpenAI stream.
-inline stream_event read_openai_event(std::string_view type, std::string_view data) {
+/// What the reader of one stream remembers from event to event.
+struct stream_memory {
+    std::string text{};      // the last event's, where a server repeats all text so far
+    bool cumulative = true;  // until an event shows that it is not
+    int tokens = 0;          // so far, where each event tells its own
+    bool keeps_answer = false;
+    std::string answer{};    // its words, no reasoning, where they are kept
+
+    void say(const picojson::value& v, const char* name) {
+        if (keeps_answer) answer += string_member(v, name);
+    }
+};
+
+/// Usage and choices of an OpenAI answer; the output is in `delta`, of a whole answer in `message`.
+inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
+                                const char* output) {
+    if (const picojson::value* usage = member(v, "usage"); usage && usage->is<picojson::object>()) {
+        e.prompt_tokens = count_member(*usage, "prompt_tokens");
+        e.completion_tokens = count_member(*usage, "completion_tokens");
+        if (const picojson::value* details = member(*usage, "prompt_tokens_details"))
+            e.cached_tokens = count_member(*details, "cached_tokens");
+    }
+    const picojson::value* choices = member(v, "choices");
+    if (!choices || !choices->is<picojson::array>()) return;
+    for (const picojson::value& choice : choices->get<picojson::array>()) {
+        e.choices = std::max(e.choices, 1 + count_member(choice, "index"));
+        e.finish(string_member(choice, "finish_reason"));
+        if (!choice_has_content(choice, output)) continue;
+        e.content = true;
+        if (count_member(choice, "index") <= 0) {  // the conversation goes on from the first one
+            memory.say(choice, "text");
+            if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
+        }
+        if (e.completion_tokens > 0) e.first_tokens = e.completion_tokens;  // running usage
+        else if (const int n = listed_tokens(choice); n > 0) e.first_tokens = n;
+    }
+}
+inline void read_openai(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_openai_choices(v, e, memory, "delta");
+}
+inline void read_openai_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    read_openai_choices(v, e, memory, "message");
+}
+
+/// One event of a stream. `read` takes what is particular to the API.
+template <class Read>
+stream_event read_json_event(std::string_view type, std::string_view data, Read read,
+                             stream_memory& memory) {
     stream_event e;
     e.done = trimmed(data) == "[DONE]";
     if (e.done || trimmed(data).empty()) return e;  // an empty one keeps the connection alive
@@ -2498,37 +2555,13 @@ inline stream_event read_openai_event(std::string_view type, std::string_view da
     }
     e.error = error_message(v);
     if (e.error.empty() && type == "error") e.error = printable(data);
-    if (const picojson::value* usage = member(v, "usage"); usage && usage->is<picojson::object>()) {
-        e.prompt_tokens = count_member(*usage, "prompt_tokens");
-        e.completion_tokens = count_member(*usage, "completion_tokens");
-        if (const picojson::value* details = member(*usage, "prompt_tokens_details"))
-            e.cached_tokens = count_member(*details, "cached_tokens");
-    }
-    const picojson::value* choices = member(v, "choices");
-    if (!choices || !choices->is<picojson::array>()) return e;
-    for (const picojson::value& choice : choices->get<picojson::array>()) {
-        e.choices = std::max(e.choices, 1 + count_member(choice, "index"));
-        e.finish(string_member(choice, "finish_reason"));
-        if (!choice_has_content(choice)) continue;
-        e.content = true;
-        if (e.completion_tokens > 0) e.first_tokens = e.completion_tokens;  // running usage
-        else if (const int n = listed_tokens(choice); n > 0) e.first_tokens = n;
-    }
+    read(v, e, memory);
     return e;
 }
-
-/// The words of an event that belong into the conversation: the first choice's text, no reasoning.
-inline std::string answer_text(std::string_view data) {
-    picojson::value v;
-    if (!parse_json(data, v)) return {};
-    const picojson::value* choices = member(v, "choices");
-    if (!choices || !choices->is<picojson::array>()) return {};
-    for (const picojson::value& choice : choices->get<picojson::array>()) {
-        if (count_member(choice, "index") > 0) continue;
-        const picojson::value* delta = member(choice, "delta");
-        return delta ? string_member(*delta, "content") : string_member(choice, "text");
-    }
-    return {};
+/// One `data:` of an OpenAI stream.
+inline stream_event read_openai_event(std::string_view type, std::string_view data) {
+    stream_memory none;
+    return read_json_event(type, data, read_openai, none);
 }
 
 // The fast path. A server sends thousands of events of one shape, and a tree of each costs more
@@ -2773,6 +2806,12 @@ struct chat_message {
     std::string content{};
 };
 
+/// An object of options.extra_body that an API may keep its own fields in.
+struct extra_object {
+    std::string name{};
+    std::string fields{};  // ",\"name\":value" pairs
+};
+
 /// What a request asks for.
 struct request_spec {
     std::string prompt{};
@@ -2781,36 +2820,485 @@ struct request_spec {
     std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
     bool force_length = false;
+    bool stream = true;
     double temperature = not_a_number;
     std::string extra_fields{};  // ",\"name\":value" pairs, checked when planned
+    std::vector<extra_object> extra_objects{};
 };
 
-inline std::string openai_path(api_format api) {
-    return api == openai_completions ? "/completions" : "/chat/completions";
+/// The one prompt of an API that knows no roles.
+inline std::string joined_prompt(const request_spec& r, bool with_system = true) {
+    std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
+    for (const chat_message& m : r.history) all += m.content + "\n";
+    return all + r.prompt;
 }
 
-inline std::string openai_body(api_format api, const std::string& model, const request_spec& r) {
-    std::string b = "{\"model\":" + json_quoted(model);
-    if (api == openai_completions) {
-        std::string before = r.system_prompt.empty() ? "" : r.system_prompt + "\n";
-        for (const chat_message& m : r.history) before += m.content + "\n";
-        b += ",\"prompt\":" + json_quoted(before + r.prompt);
-    } else {
-        b += ",\"messages\":[";
-        if (!r.system_prompt.empty())
-            b += "{\"role\":\"system\",\"content\":" + json_quoted(r.system_prompt) + "},";
-        for (const chat_message& m : r.history)
-            b += "{\"role\":" + json_quoted(m.role) + ",\"content\":" + json_quoted(m.content) +
-                 "},";
-        b += "{\"role\":\"user\",\"content\":" +
-             (r.parts.empty() ? json_quoted(r.prompt) : r.parts) + "}]";
+/// The body of a request. A field that was not asked for is not written.
+class body_writer {
+public:
+    explicit body_writer(const request_spec& r) : asked_(r) {}
+
+    body_writer& raw(const char* name, std::string_view json) {
+        if (out_.back() != '{') out_ += ',';
+        out_ += '"';
+        out_ += name;
+        out_ += "\":";
+        out_ += json;
+        return *this;
     }
-    b += ",\"stream\":true,\"stream_options\":{\"include_usage\":true}";
-    if (r.max_tokens > 0) b += ",\"max_tokens\":" + std::to_string(r.max_tokens);
-    if (r.force_length) b += ",\"ignore_eos\":true";
-    if (!std::isnan(r.temperature)) b += ",\"temperature\":" + json_number(r.temperature);
-    return b + r.extra_fields + "}";
+    body_writer& string(const char* name, std::string_view s) { return raw(name, json_quoted(s)); }
+    body_writer& flag(const char* name, bool b) { return raw(name, b ? "true" : "false"); }
+    body_writer& max_tokens(const char* name) {
+        return asked_.max_tokens > 0 ? raw(name, std::to_string(asked_.max_tokens)) : *this;
+    }
+    body_writer& temperature() {
+        const double t = asked_.temperature;
+        return std::isnan(t) ? *this : raw("temperature", json_number(t));
+    }
+    body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
+    /// The system prompt, where there is one, what was said before, and the user's turn.
+    body_writer& messages(bool with_system) {
+        std::string turns = "[";
+        if (with_system && !asked_.system_prompt.empty())
+            turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
+        for (const chat_message& m : asked_.history)
+            turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
+                     json_quoted(m.content) + "},";
+        turns += "{\"role\":\"user\",\"content\":" +
+                 (asked_.parts.empty() ? json_quoted(asked_.prompt) : asked_.parts) + "}]";
+        return raw("messages", turns);
+    }
+    body_writer& system(const char* name) {
+        return asked_.system_prompt.empty() ? *this : string(name, asked_.system_prompt);
+    }
+    /// What `write` adds stands in an object of this name, with the user's own fields for it.
+    template <class Write>
+    body_writer& object(const char* name, Write&& write) {
+        raw(name, "{");
+        write(*this);
+        object_ = name;
+        for (const extra_object& o : asked_.extra_objects)
+            if (o.name == name) add(o.fields);
+        out_ += '}';
+        return *this;
+    }
+    std::string finished() {
+        for (const extra_object& o : asked_.extra_objects) {
+            if (o.name == object_) continue;
+            raw(o.name.c_str(), "{");
+            add(o.fields);
+            out_ += '}';
+        }
+        add(asked_.extra_fields);
+        return std::move(out_) + "}";
+    }
+
+private:
+    void add(const std::string& fields) {
+        out_ += fields.substr(!fields.empty() && out_.back() == '{');
+    }
+    const request_spec& asked_;
+    std::string out_ = "{";
+    std::string object_{};
+};
+
+// Each API: its request, its events, and where these differ, its whole answer. The table below them
+// says the rest.
+
+inline void write_openai(body_writer& b, const request_spec& r) {
+    b.flag("stream", r.stream);
+    if (r.stream) b.raw("stream_options", "{\"include_usage\":true}");
+    b.max_tokens("max_tokens").ignore_eos().temperature();
 }
+inline void write_openai_chat(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(true);
+    write_openai(b, r);
+}
+inline void write_openai_completions(body_writer& b, const std::string& model,
+                                     const request_spec& r) {
+    b.string("model", model).string("prompt", joined_prompt(r));
+    write_openai(b, r);
+}
+
+/// The word that OpenAI has for why an answer ended, where it has one.
+inline std::string finish_word(const std::string& said) {
+    constexpr std::pair<std::string_view, const char*> words[] = {
+        {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
+        {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},
+        {"max_tokens", "length"}, {"tool_use", "tool_calls"}, {"none", ""}, {"None", ""}};
+    for (const auto& [theirs, ours] : words)
+        if (said == theirs) return ours;
+    return said;
+}
+inline void note_output_tokens(stream_event& e, int n) {
+    e.completion_tokens = n;
+    if (n > 0) e.first_tokens = n;  // so far: it holds for the first event
+}
+
+/// It samples at a temperature above 0 only.
+inline void write_tgi(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("inputs", joined_prompt(r)).object("parameters", [&](body_writer& p) {
+        p.flag("details", true).max_tokens("max_new_tokens");
+        if (r.temperature == 0) p.flag("do_sample", false);
+        else p.temperature();
+    });
+}
+inline void read_tgi_details(const picojson::value& v, stream_event& e) {
+    const picojson::value* details = member(v, "details");
+    if (!details) return;
+    e.finish_reason = finish_word(string_member(*details, "finish_reason"));
+    e.completion_tokens = count_member(*details, "generated_tokens");
+    e.prompt_tokens = count_member(*details, "input_length");
+}
+/// A token an event; special ones, such as the end of the text, are no output.
+inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    if (const picojson::value* token = member(v, "token")) {
+        const picojson::value* special = member(*token, "special");
+        e.content = has_text(*token, "text") && !(special && special->evaluate_as_boolean());
+        if (e.content) memory.say(*token, "text");
+    }
+    read_tgi_details(v, e);
+    const picojson::value* all = member(v, "generated_text");
+    e.done = all && all->is<std::string>();
+}
+inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.content = has_text(v, "generated_text");
+    memory.say(v, "generated_text");
+    read_tgi_details(v, e);
+}
+
+/// Fields that are no input of the model become parameters, so one form serves both backends:
+/// vLLM's takes ignore_eos, TensorRT-LLM's wants {"end_id": -1} or a min_length in extra_body.
+inline void write_triton(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("text_input", joined_prompt(r)).flag("stream", r.stream);
+    b.max_tokens("max_tokens").ignore_eos().temperature();
+}
+/// Token counts come where they were asked for (return_num_output_tokens), each event its own.
+inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.content = has_text(v, "text_output");
+    memory.say(v, "text_output");
+    e.finish_reason = finish_word(string_member(v, "finish_reason"));
+    e.prompt_tokens = count_member(v, "num_input_tokens");
+    if (const int n = count_member(v, "num_output_tokens"); n >= 0)
+        note_output_tokens(e, memory.tokens += n);
+}
+
+inline void write_ollama_options(body_writer& b, const request_spec& r) {
+    b.flag("stream", r.stream).object("options", [](body_writer& o) {
+        o.max_tokens("num_predict").temperature();
+    });
+}
+inline void write_ollama(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(true);
+    write_ollama_options(b, r);
+}
+inline void write_ollama_generate(body_writer& b, const std::string& model,
+                                  const request_spec& r) {
+    b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
+    write_ollama_options(b, r);
+}
+inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    const picojson::value* message = member(v, "message");
+    for (const picojson::value* from : {&v, message}) {
+        if (!from) continue;
+        for (const char* name : {"content", "response", "thinking"})
+            e.content = e.content || has_text(*from, name);
+        memory.say(*from, "content");
+        memory.say(*from, "response");
+        const picojson::value* calls = member(*from, "tool_calls");
+        e.content = e.content || (calls && calls->is<picojson::array>() &&
+                                  !calls->get<picojson::array>().empty());
+    }
+    const picojson::value* done = member(v, "done");
+    e.done = done && done->evaluate_as_boolean();
+    e.finish_reason = finish_word(string_member(v, "done_reason"));
+    e.completion_tokens = count_member(v, "eval_count");
+    e.prompt_tokens = count_member(v, "prompt_eval_count");
+}
+
+inline void write_llama_cpp(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("prompt", joined_prompt(r)).flag("stream", r.stream);
+    b.max_tokens("n_predict").ignore_eos().temperature();
+}
+inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.content = has_text(v, "content");
+    memory.say(v, "content");
+    note_output_tokens(e, count_member(v, "tokens_predicted"));
+    e.prompt_tokens = count_member(v, "tokens_evaluated");
+    if (const picojson::value* timings = member(v, "timings"))
+        e.cached_tokens = count_member(*timings, "cache_n");
+    e.finish_reason = finish_word(string_member(v, "stop_type"));
+    const auto said = [&](const char* name) {
+        const picojson::value* m = member(v, name);
+        return m && m->is<bool>() && m->get<bool>();
+    };
+    if (said("stopped_limit")) e.finish_reason = "length";  // as older versions say it
+    if (said("stopped_eos") || said("stopped_word")) e.finish_reason = "stop";
+    e.done = said("stop");
+}
+
+inline void write_sglang(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("text", joined_prompt(r)).flag("stream", r.stream);
+    b.object("sampling_params", [](body_writer& p) {
+        p.max_tokens("max_new_tokens").ignore_eos().temperature();
+    });
+}
+/// Every event repeats all text so far, unless the server was started with incremental output.
+/// Then a text will not begin with the one before.
+inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    const std::string text = string_member(v, "text");
+    if (text.substr(0, memory.text.size()) != memory.text) memory.cumulative = false;
+    e.content = memory.cumulative ? text.size() > memory.text.size() : !text.empty();
+    if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
+    memory.text = text;
+    const picojson::value* meta = member(v, "meta_info");
+    if (!meta) return;
+    note_output_tokens(e, count_member(*meta, "completion_tokens"));
+    e.prompt_tokens = count_member(*meta, "prompt_tokens");
+    e.cached_tokens = count_member(*meta, "cached_tokens");
+    const picojson::value* reason = member(*meta, "finish_reason");
+    if (!reason) return;
+    e.finish_reason = reason->is<std::string>() ? reason->get<std::string>()
+                                                : string_member(*reason, "type");
+    if (e.finish_reason == "abort") e.error = string_member(*reason, "message");
+}
+
+inline void write_plain_text(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("prompt", joined_prompt(r)).max_tokens("max_tokens").temperature();
+}
+
+/// The only one that must be told how many tokens at most.
+inline void write_anthropic(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(false).system("system").flag("stream", r.stream);
+    if (r.max_tokens > 0) b.max_tokens("max_tokens");
+    else b.raw("max_tokens", "1024");
+    b.temperature();
+}
+/// Cached prompt tokens stand apart from the others.
+inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
+    const picojson::value* usage = member(v, "usage");
+    if (!usage) return;
+    e.completion_tokens = count_member(*usage, "output_tokens");
+    e.prompt_tokens = count_member(*usage, "input_tokens");
+    if (e.prompt_tokens < 0) return;
+    e.cached_tokens = count_member(*usage, "cache_read_input_tokens");
+    const int written = count_member(*usage, "cache_creation_input_tokens");
+    e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
+}
+inline bool anthropic_has_content(const picojson::value& piece) {
+    for (const char* name : {"text", "thinking", "partial_json"})
+        if (has_text(piece, name)) return true;
+    return string_member(piece, "type") == "tool_use";
+}
+inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.done = string_member(v, "type") == "message_stop";
+    if (const picojson::value* message = member(v, "message")) read_anthropic_usage(*message, e);
+    else read_anthropic_usage(v, e);
+    for (const char* name : {"delta", "content_block"}) {
+        const picojson::value* piece = member(v, name);
+        if (!piece) continue;
+        e.content = e.content || anthropic_has_content(*piece);
+        memory.say(*piece, "text");
+        e.finish_reason = finish_word(string_member(*piece, "stop_reason"));
+    }
+}
+inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
+                                 stream_memory& memory) {
+    read_anthropic_usage(v, e);
+    e.finish_reason = finish_word(string_member(v, "stop_reason"));
+    const picojson::value* blocks = member(v, "content");
+    if (!blocks || !blocks->is<picojson::array>()) return;
+    for (const picojson::value& block : blocks->get<picojson::array>()) {
+        e.content = e.content || anthropic_has_content(block);
+        memory.say(block, "text");
+    }
+}
+
+/// How an answer is cut into events.
+enum class framing : unsigned char {
+    events,   // server-sent events
+    lines,    // a JSON object a line
+    pieces,   // bare text: every piece of body is one
+    document  // one JSON object, the whole answer
+};
+
+/// What an API needs, at one glance.
+struct api_traits {
+    const char* name = "";
+    const char* path = "";          // "{model}" in it becomes the model's name
+    const char* whole_path = path;  // of answers that are not streamed
+    framing framed = framing::events;
+    bool ends_with_body = false;    // a stream has no event that ends it
+    bool forces_lengths = false;    // else an answer ends where the model ends it
+    bool tells_usage = true;        // else each event counts as one token
+    void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
+    void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
+    void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
+    const char* models = "/v1/models";  // path of the list of models, "" where there is none
+    const char* models_in = "data";     // that answer's list, "" where it is of one model itself
+    const char* model_as = "id";        // the name's field there
+    bool needs_model = true;
+    const char* ready = "/health";
+    const char* key_before = "Authorization: Bearer ";
+    const char* fields = "";            // header lines of every request
+};
+
+/// In the order of the enumerators.
+inline constexpr api_traits apis[] = {
+    {.name = "openai_chat", .path = "/v1/chat/completions", .forces_lengths = true,
+     .write = write_openai_chat, .read = read_openai, .read_whole = read_openai_whole},
+    {.name = "openai_completions", .path = "/v1/completions", .forces_lengths = true,
+     .write = write_openai_completions, .read = read_openai, .read_whole = read_openai_whole},
+    {.name = "tgi", .path = "/generate_stream", .whole_path = "/generate",
+     .write = write_tgi, .read = read_tgi, .read_whole = read_tgi_whole,
+     .models = "/info", .models_in = "", .model_as = "model_id", .needs_model = false},
+    {.name = "triton", .path = "/v2/models/{model}/generate_stream",
+     .whole_path = "/v2/models/{model}/generate",
+     .ends_with_body = true, .forces_lengths = true, .tells_usage = false,
+     .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready"},
+    {.name = "ollama", .path = "/api/chat", .framed = framing::lines,
+     .write = write_ollama, .read = read_ollama,
+     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
+    {.name = "ollama_generate", .path = "/api/generate", .framed = framing::lines,
+     .write = write_ollama_generate, .read = read_ollama,
+     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
+    {.name = "llama_cpp", .path = "/completion", .forces_lengths = true,
+     .write = write_llama_cpp, .read = read_llama_cpp, .needs_model = false},
+    {.name = "sglang", .path = "/generate", .forces_lengths = true,
+     .write = write_sglang, .read = read_sglang, .needs_model = false},
+    {.name = "plain_text", .path = "/generate", .framed = framing::pieces,
+     .ends_with_body = true, .tells_usage = false,
+     .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
+    {.name = "anthropic", .path = "/v1/messages",
+     .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
+     .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
+};
+inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
+inline std::string api_names() {
+    std::string names;
+    for (const api_traits& a : apis) names += (names.empty() ? "" : ", ") + std::string(a.name);
+    return names;
+}
+/// Null where no API has this name.
+inline const api_traits* api_named(std::string_view name) {
+    for (const api_traits& a : apis)
+        if (name == a.name) return &a;
+    return nullptr;
+}
+
+/// Below the URL's own path, which may name the version already; of plain text that path says all.
+inline std::string request_path(const api_traits& a, const char* path, std::string base,
+                                std::string_view model) {
+    if (a.framed == framing::pieces && !base.empty()) return base;
+    if (base.size() >= 3 && base.substr(base.size() - 3) == "/v1") base.resize(base.size() - 3);
+    std::string whole = base + path;
+    const std::size_t at = whole.find("{model}");
+    if (at == std::string::npos) return whole;
+    std::string encoded;
+    for (const char c : model) {
+        const bool plain = std::isalnum(static_cast<unsigned char>(c)) || std::strchr("-._~", c);
+        encoded += plain ? std::string(1, c) : printed("%%%02X", static_cast<unsigned char>(c));
+    }
+    return whole.replace(at, 7, encoded);
+}
+inline std::string request_body(const api_traits& a, const std::string& model,
+                                const request_spec& r) {
+    body_writer b(r);
+    a.write(b, model, r);
+    return b.finished();
+}
+
+/// Takes the body of an answer apart into events, as its API frames it.
+class body_reader {
+public:
+    static constexpr std::size_t most = event_stream_parser::max_event;
+
+    /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
+    void reset(const api_traits& a, bool streamed, bool keeps_answer = false) {
+        *this = body_reader();
+        memory_.keeps_answer = keeps_answer;
+        api_ = &a;
+        framed_ = streamed ? a.framed : framing::document;
+        is_fast_ = a.read == read_openai && !keeps_answer;
+    }
+    const std::string& answer() const { return memory_.answer; }
+    /// Whether an answer of this type is what was asked for; any other one tells an error.
+    bool takes(std::string_view content_type) const {
+        switch (framed_) {
+        case framing::events:
+            return same_ignoring_case(trimmed(content_type.substr(0, content_type.find(';'))),
+                                      "text/event-stream");
+        case framing::pieces: return true;
+        default: return content_type.find("json") != std::string_view::npos;
+        }
+    }
+    const char* wanted() const {
+        return framed_ == framing::events  ? "an event stream"
+               : framed_ == framing::lines ? "a stream of JSON lines"
+                                           : "a JSON document";
+    }
+    /// Calls `on_event(event)` for each one. False where one is too long.
+    template <class OnEvent>
+    bool feed(std::string_view bytes, OnEvent&& on_event) {
+        switch (framed_) {
+        case framing::events:
+            return events_.feed(bytes, [&](std::string_view type, std::string_view data) {
+                if (is_fast_) on_event(openai_.read(type, data));
+                else on_event(read_json_event(type, data, api_->read, memory_));
+            });
+        case framing::lines:
+            for (std::size_t at; (at = bytes.find('\n')) != std::string_view::npos;) {
+                held_.append(bytes.substr(0, at));
+                bytes.remove_prefix(at + 1);
+                on_line(on_event);
+            }
+            break;
+        case framing::pieces:
+            if (memory_.keeps_answer) memory_.answer += bytes;
+            if (!bytes.empty()) on_event(stream_event{.content = true});
+            return true;
+        case framing::document: break;
+        }
+        held_.append(bytes);
+        return held_.size() <= most;
+    }
+    /// The body is complete. What is wrong with it, "" where nothing is.
+    template <class OnEvent>
+    std::string end(OnEvent&& on_event) {
+        if (framed_ == framing::document) return on_document(on_event);
+        if (framed_ == framing::lines) on_line(on_event);  // the last one may lack its line end
+        if (api_->ends_with_body) on_event(stream_event{.done = true});
+        return {};
+    }
+
+private:
+    template <class OnEvent>
+    void on_line(OnEvent&& on_event) {
+        if (!trimmed(held_).empty())
+            on_event(read_json_event("", trimmed(held_), api_->read, memory_));
+        held_.clear();
+    }
+    /// One event that brings everything. Nothing else tells its tokens, so usage must.
+    template <class OnEvent>
+    std::string on_document(OnEvent&& on_event) {
+        stream_event e = read_json_event("", held_, api_->read_whole, memory_);
+        if (e.malformed) return "the answer is not a JSON object";
+        if (e.error.empty() && e.content && e.completion_tokens < 0)
+            return "the answer does not tell its number of tokens, and is not streamed";
+        e.first_tokens = std::max(e.completion_tokens, 1);
+        e.done = true;
+        on_event(e);
+        return {};
+    }
+
+    const api_traits* api_ = &apis[0];
+    framing framed_ = framing::events;
+    bool is_fast_ = true;  // OpenAI's events, which are many
+    event_stream_parser events_{};
+    event_reader openai_{};
+    stream_memory memory_{};
+    std::string held_{};
+};
 
 // ===== [P8] metrics ==============================================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
@@ -2931,7 +3419,7 @@ public:
         http_.end_of_input();
         if (http_.complete()) return on_complete(now_ns);
         // A stream that was cut: what it said so far decides what it was.
-        if (is_stream()) timeline_.on_body_end(now_ns);
+        if (is_asked_for()) timeline_.on_body_end(now_ns);
         on_cut(error.empty() ? http_.error() : "the connection was lost: " + error);
     }
     /// Nothing more can come of it: it is whole or broken.
@@ -2944,39 +3432,41 @@ public:
     int http_status() const { return http_.head_done() ? http_.status() : 0; }
     stream_timeline& timeline() { return timeline_; }
     const stream_timeline& timeline() const { return timeline_; }
-    void reset() {
+    const std::string& words() const { return reader_.answer(); }
+    /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
+    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false) {
         timeline_.reset();
         http_.reset();
-        events_.reset();
-        reader_.reset();
+        reader_.reset(api, streamed, keeps_answer);
         body_.clear();
         body_is_ = body_kind::unknown;
         more_came_ = false;
     }
 
 private:
-    enum class body_kind : unsigned char { unknown, stream, other };
+    enum class body_kind : unsigned char { unknown, asked_for, other };
 
-    bool is_stream() const {
-        std::string_view type = http_.header("content-type");
-        type = trimmed(type.substr(0, type.find(';')));
-        return http_.status() / 100 == 2 && same_ignoring_case(type, "text/event-stream");
+    bool is_asked_for() const {
+        return http_.status() / 100 == 2 && reader_.takes(http_.header("content-type"));
     }
     void on_body(std::string_view body, long long now_ns) {
         if (body_is_ == body_kind::unknown)
-            body_is_ = is_stream() ? body_kind::stream : body_kind::other;
+            body_is_ = is_asked_for() ? body_kind::asked_for : body_kind::other;
         if (body_is_ == body_kind::other) {
             body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
             return;
         }
-        const bool whole = events_.feed(body, [&](std::string_view type, std::string_view data) {
-            if (!timeline_.ended()) timeline_.on_event(reader_.read(type, data), now_ns);
-        });
-        if (!whole) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+        if (timeline_.ended()) return;
+        const bool held = reader_.feed(
+            body, [&](const stream_event& e) { timeline_.on_event(e, now_ns); });
+        if (!held) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
     }
     void on_complete(long long now_ns) {
-        if (is_stream()) timeline_.on_body_end(now_ns);
-        else on_other_answer();
+        if (!is_asked_for()) return on_other_answer();
+        const std::string wrong =
+            reader_.end([&](const stream_event& e) { timeline_.on_event(e, now_ns); });
+        if (!wrong.empty()) timeline_.fail(request_status::protocol, wrong);
+        timeline_.on_body_end(now_ns);
     }
     /// An error status is what the server said, even where the rest of its answer is not to be had.
     void on_cut(const std::string& why) {
@@ -3003,13 +3493,12 @@ private:
         else
             timeline_.fail(request_status::protocol,
                            "the answer is \"" + printable(http_.header("content-type"), 60) +
-                               "\" and not an event stream");
+                               "\" and not " + reader_.wanted());
     }
 
     stream_timeline timeline_{};
     response_parser http_{};
-    event_stream_parser events_{};
-    event_reader reader_{};
+    body_reader reader_{};
     std::string body_{};
     body_kind body_is_ = body_kind::unknown;
     bool more_came_ = false;
@@ -4616,6 +5105,17 @@ inline void check_slo(const slo& s, const plan& p) {
         require(step.op != predicate_step::op_kind::compare || measured(step.metric),
                 given + "queue_time is not measured by this version");
     require(measured(w.metric), given + "server-side metrics are not read by this version");
+    if (!p.common.stream) {
+        const auto needs_stream = [](metric_id id) {
+            return id == metric_id::ttft || id == metric_id::ttft_from_send ||
+                   id == metric_id::ttft_per_prompt_token || id == metric_id::tpot ||
+                   id == metric_id::itl || id == metric_id::prefill_speed ||
+                   id == metric_id::decode_speed;
+        };
+        require(!concerns(w, needs_stream),
+                given + "options.stream is false, and an answer that comes in one piece has no "
+                        "first token apart from its last: use e2e");
+    }
     require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1),
             given + "a percentile lies strictly between 0 and 1");
     if (s.factor != 0 || s.bound == 0) {
@@ -4668,23 +5168,46 @@ inline void check_slo(const slo& s, const plan& p) {
                     "a mean over completed requests says little beside an error limit over 5 %");
 }
 
-inline std::string shared_fields(const request_options& o) {
-    if (o.extra_body.empty()) return {};
-    picojson::value v;
-    require(parse_json(str(o.extra_body), v) && v.is<picojson::object>(),
-            "options.extra_body is \"" + printable(str(o.extra_body), 80) +
-                "\": it must be a JSON object");
+/// Where APIs keep their own fields: TGI, Ollama, SGLang.
+inline bool holds_options(std::string_view name, const picojson::value& value) {
+    return value.is<picojson::object>() &&
+           (name == "parameters" || name == "options" || name == "sampling_params");
+}
+inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
     std::string out;
-    for (const auto& [name, value] : v.get<picojson::object>()) {
-        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options"})
+    for (const auto& [name, value] : fields) {
+        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
+                                 "inputs", "text", "text_input", "system"})
             require(name != ours,
                     "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
         for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
             require(name != option, "options.extra_body sets \"" + name + "\": use options." +
                                         name + ", a field must not stand twice");
-        out += "," + json_quoted(name) + ":" + value.serialize();
+        for (const char* option : {"max_new_tokens", "num_predict", "n_predict"})
+            require(name != option, "options.extra_body sets \"" + name +
+                                        "\": use options.max_tokens, a field must not stand twice");
+        if (with_objects || !holds_options(name, value))
+            out += "," + json_quoted(name) + ":" + value.serialize();
     }
     return out;
+}
+inline picojson::object extra_body_of(const request_options& o) {
+    picojson::value v;
+    require(parse_json(str(o.extra_body), v) && v.is<picojson::object>(),
+            "options.extra_body is \"" + printable(str(o.extra_body), 80) +
+                "\": it must be a JSON object");
+    return v.get<picojson::object>();
+}
+inline std::string shared_fields(const request_options& o) {
+    return o.extra_body.empty() ? std::string() : checked_fields(extra_body_of(o), false);
+}
+inline std::vector<extra_object> shared_objects(const request_options& o) {
+    std::vector<extra_object> objects;
+    if (o.extra_body.empty()) return objects;
+    for (const auto& [name, value] : extra_body_of(o))
+        if (holds_options(name, value))
+            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
+    return objects;
 }
 
 inline void plan_workload(plan& p, const scenario& s) {
@@ -4738,6 +5261,9 @@ inline std::string options_text(const plan& p) {
     if (!p.common.system_prompt.empty())
         add("system prompt " + printable(p.common.system_prompt, 200));
     if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    for (const extra_object& o : p.common.extra_objects)
+        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (!p.common.stream) add("not streamed");
     return t;
 }
 
@@ -4810,7 +5336,6 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
         require(level.fraction >= 0.0001 && level.fraction <= 0.2,
                 printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
                         level.fraction * 100));
-    require(s.options.stream, "options.stream is false: this version measures streams only");
     require(!s.options.max_tokens || *s.options.max_tokens >= 1,
             printed("options.max_tokens is %d: it must be at least 1", *s.options.max_tokens));
     require(!s.options.temperature || (*s.options.temperature >= 0 && *s.options.temperature <= 10),
@@ -4828,7 +5353,9 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     p.seed = s.seed > 0 ? static_cast<std::uint64_t>(static_cast<long long>(s.seed)) : default_seed;
     p.common.temperature = s.options.temperature ? *s.options.temperature : not_a_number;
     p.common.system_prompt = str(s.options.system_prompt);
+    p.common.stream = s.options.stream;
     p.common.extra_fields = shared_fields(s.options);
+    p.common.extra_objects = shared_objects(s.options);
     plan_workload(p, s);
 
     p.first_repeats = is_fresh ? 1 : p.has_baseline ? first_pair_look : first_look;
@@ -5437,7 +5964,8 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.field("workload", g.what.workload_text)
             .field("warmup_requests", g.what.warmup_requests)
             .field("warmup_s", g.what.warmup_s);
-        j.field("extent", extent_text(g.what)).field("options", options_text(g.what));
+        j.field("extent", extent_text(g.what)).field("options", options_text(g.what))
+            .field("stream", g.what.common.stream);
         j.field("requests", g.what.requests)
             .field("duration_s", g.what.duration_s)
             .field("repeats_planned", repeats_text(g.what));
@@ -5948,6 +6476,8 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         g.arrivals = string_member(*s, "arrivals");
         g.extent = string_member(*s, "extent");
         g.options = string_member(*s, "options");
+        const picojson::value* stream = member(*s, "stream");
+        g.what.common.stream = !stream || stream->evaluate_as_boolean();
         g.seed = string_member(*s, "seed_text");
         g.trace_hash = string_member(*s, "trace_hash");
         const std::string kind = string_member(*s, "arrival_kind");
@@ -6554,11 +7084,11 @@ private:
 struct load_target {
     http_url url{};
     std::vector<address> addresses{};
-    std::string path{};
+    std::string path{}, whole_path{};  // of streams, and of answers in one piece
     std::string fields{};  // header lines that all requests share, authorization included
     std::string key{};     // part of them, and of nothing that we write
     std::string model{};
-    api_format api = openai_chat;
+    const api_traits* api = &apis[0];
 };
 
 /// A server's words may repeat our key, whole or cut off by printable(); ours never do.
@@ -6740,7 +7270,7 @@ private:
             rec_.scheduled_ns = w.scheduled_ns;
             rec_.dispatched_ns = dispatched_ns;
             rec_.late_ns = late_ns;
-            answer_.reset();
+            answer_.reset(*worker_.order_.target->api, worker_.plan_.common.stream);
             retried_ = false;
             delivered_ = false;
             asked_ = true;
@@ -6801,6 +7331,7 @@ private:
                 return abandon(request_status::timeout, within("not complete", "total", l.total));
             if (rec_.sent_ns == 0) return;
             const stream_timeline& seen = answer_.timeline();
+            if (!worker_.plan_.common.stream) return;  // all at the end: `total` is its limit
             if (seen.events() == 0 && over(rec_.sent_ns, l.first_event))
                 return abandon(request_status::timeout,
                                within("no content", "first_event", l.first_event));
@@ -7107,9 +7638,12 @@ private:
     }
     std::string request_bytes(std::size_t index) const {
         const load_target& t = *order_.target;
-        const std::string body =
-            openai_body(t.api, t.model, request_of(plan_, order_.arm, order_.repeat, index));
-        return "POST " + t.path + " HTTP/1.1\r\nHost: " + t.url.authority() + "\r\n" + t.fields +
+        const request_spec r = request_of(plan_, order_.arm, order_.repeat, index);
+        const std::string body = request_body(*t.api, t.model, r);
+        const bool events = r.stream && t.api->framed == framing::events;
+        return "POST " + (r.stream ? t.path : t.whole_path) + " HTTP/1.1\r\nHost: " +
+               t.url.authority() + "\r\n" + t.fields +
+               (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
                "X-Request-Id: " + order_.id_prefix + std::to_string(index) +
                "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
     }
@@ -7664,21 +8198,20 @@ public:
                                                ? "LLMBENCH_URL"
                                                : "endpoint.url");
         require(!load_.url.tls, str(endpoint_.url) + ": https is not supported by this version");
-        std::string base = load_.url.path;
-        if (base.size() < 3 || base.substr(base.size() - 3) != "/v1") base += "/v1";
         load_.api = api_;
-        load_.path = base + openai_path(api_);
         load_.fields = header_lines();
         load_.key = api_key();
-        if (!load_.key.empty()) load_.fields += "Authorization: Bearer " + load_.key + "\r\n";
+        if (!load_.key.empty()) load_.fields += api_->key_before + load_.key + "\r\n";
         try {
             load_.addresses = resolved(load_.url);
         } catch (const std::runtime_error& e) {
             throw no_server(str(endpoint_.url) + ": " + e.what());
         }
         facts_.url = str(endpoint_.url);
-        facts_.api = api_ == openai_completions ? "openai_completions" : "openai_chat";
-        find_model(base);
+        facts_.api = api_->name;
+        find_model();
+        load_.path = request_path(*api_, api_->path, load_.url.path, load_.model);
+        load_.whole_path = request_path(*api_, api_->whole_path, load_.url.path, load_.model);
     }
     /// A fresh process between repeats, where the scenario asks for it.
     bool restarts() const { return facts_.kind == "process" && process_.restart_between_repeats; }
@@ -7700,22 +8233,22 @@ public:
 
 private:
     void check_api() {
-        api_ = facts_.kind == "process"    ? process_.api
-               : facts_.kind == "endpoint" ? endpoint_.api
-                                           : openai_chat;
-        if (const std::string s = environment("LLMBENCH_API"); !s.empty() && api_ == openai_chat) {
-            require(s == "openai_chat" || s == "openai_completions",
-                    "LLMBENCH_API is \"" + printable(s) +
-                        "\": this version speaks openai_chat and openai_completions");
-            if (s == "openai_completions") api_ = openai_completions;
+        const api_format named = facts_.kind == "process"    ? process_.api
+                                 : facts_.kind == "endpoint" ? endpoint_.api
+                                                             : openai_chat;
+        require(static_cast<std::size_t>(named) < std::size(apis),
+                "endpoint.api is no API: it is one of " + api_names());
+        api_ = &traits_of(named);
+        if (const std::string s = environment("LLMBENCH_API"); !s.empty() && named == openai_chat) {
+            api_ = api_named(s);
+            require(api_ != nullptr,
+                    "LLMBENCH_API is \"" + printable(s) + "\": it is one of " + api_names());
         }
-        require(api_ == openai_chat || api_ == openai_completions,
-                "endpoint.api: this version speaks openai_chat and openai_completions");
     }
     std::string header_lines() const {
         std::string lines =
-            "User-Agent: llmbench\r\nAccept: text/event-stream\r\nContent-Type: "
-            "application/json\r\n";
+            std::string("User-Agent: llmbench\r\nContent-Type: application/json\r\n") +
+            api_->fields;
         for (const name_value& h : endpoint_.headers) {
             const std::string name = str(h.name), value = str(h.value);
             const bool token = !name.empty() && name.find_first_of(" \t:\r\n") == std::string::npos;
@@ -7754,7 +8287,7 @@ private:
         process_running_ = std::make_unique<server_process>(process_, port, log);
         endpoint_.url = "http://127.0.0.1:" + std::to_string(port);
         const http_url url = parsed_url(str(endpoint_.url), "process");
-        const std::string ready = process_.ready.empty() ? "/health" : str(process_.ready);
+        const std::string ready = process_.ready.empty() ? api_->ready : str(process_.ready);
         http_answer last;
         for (;;) {
             const double waited = static_cast<double>(now_ns() - began) * 1e-9;
@@ -7780,39 +8313,54 @@ private:
         }
         startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
     }
-    /// The model named, else the only one that the server lists.
-    void find_model(const std::string& base) {
+    /// The model named, else the only one that the server lists. An API that takes no model has its
+    /// name for the reports, where it can be had.
+    void find_model() {
         std::string wanted = facts_.kind == "process" ? str(process_.model) : str(endpoint_.model);
         if (wanted.empty() && facts_.kind != "simulated") wanted = environment("LLMBENCH_MODEL");
-        const http_answer a = blocking_get(load_.url, base + "/models", load_.fields, 10);
+        const char* const path = *api_->models ? api_->models : api_->ready;
+        const http_answer a = blocking_get(
+            load_.url, request_path(*api_, path, below_the_path(), ""), load_.fields, 10);
         if (a.status == 0)
             throw no_server("no server answers at " + str(endpoint_.url) + ": " + a.error);
         if (wanted.empty()) {
-            picojson::value v;
-            std::vector<std::string> models;
-            if (a.status == 200 && parse_json(a.body, v))
-                if (const picojson::value* data = member(v, "data");
-                    data && data->is<picojson::array>())
-                    for (const picojson::value& m : data->get<picojson::array>())
-                        models.push_back(string_member(m, "id"));
+            const std::vector<std::string> models = listed_models(a);
             std::string names;
             for (const std::string& m : models)
                 names += (names.empty() ? "" : ", ") + printable(m, 100);
             require(
-                models.size() == 1,
+                models.size() == 1 || !api_->needs_model,
                 "no model is named and " + str(endpoint_.url) + " lists " +
                     (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") +
                     ": set .model or LLMBENCH_MODEL");
-            wanted = models[0];
+            if (models.size() == 1) wanted = models[0];
         }
         load_.model = facts_.model = wanted;
+    }
+    /// A plain text server's URL names its one endpoint, and what else it answers is beside that.
+    std::string below_the_path() const {
+        return api_->framed == framing::pieces ? std::string() : load_.url.path;
+    }
+    std::vector<std::string> listed_models(const http_answer& a) const {
+        std::vector<std::string> models;
+        picojson::value v;
+        if (!*api_->models || a.status != 200 || !parse_json(a.body, v)) return models;
+        if (!*api_->models_in) {
+            if (has_text(v, api_->model_as)) models.push_back(string_member(v, api_->model_as));
+            return models;
+        }
+        if (const picojson::value* list = member(v, api_->models_in);
+            list && list->is<picojson::array>())
+            for (const picojson::value& m : list->get<picojson::array>())
+                models.push_back(string_member(m, api_->model_as));
+        return models;
     }
 
     run_arm arm_;
     endpoint endpoint_{};
     process process_{};
     engine engine_{};
-    api_format api_ = openai_chat;
+    const api_traits* api_ = &apis[0];
     std::unique_ptr<server_process> process_running_{};
     std::unique_ptr<simulated_host> host_{};
     load_target load_{};
@@ -8012,7 +8560,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         d.gap_offsets.push_back(d.gaps.size());
         d.gaps.insert(d.gaps.end(), f.gaps.begin(), f.gaps.end());
         f.gaps = {};  // an hour of them is hundreds of megabytes
-        d.short_outputs += brought_too_little(p, f);
+        d.short_outputs += target.load().api->forces_lengths && brought_too_little(p, f);
         d.records.push_back(std::move(f.what));
     }
     note_rates(p, d);

@@ -29,6 +29,16 @@ picojson::value parsed(const std::string& s) {
     CHECK(picojson::parse(v, s).empty());
     return v;
 }
+std::string openai_body(api_format api, const std::string& model, const request_spec& r) {
+    return request_body(traits_of(api), model, r);
+}
+/// The words that one event brings into a conversation.
+std::string answer_text(const std::string& data) {
+    body_reader r;
+    r.reset(traits_of(openai_chat), true, true);
+    r.feed("data: " + data + "\n\n", [](const stream_event&) {});
+    return r.answer();
+}
 std::string message(const picojson::value& body, std::size_t i, const char* field) {
     return body.get("messages").get(i).get(field).get<std::string>();
 }
@@ -550,7 +560,20 @@ TEST_CASE("extra fields are added to every request") {
     CHECK(message(b, 0, "content") == "Hello");
 }
 
-TEST_CASE("each API has its path") {
-    CHECK(openai_path(openai_chat) == "/chat/completions");
-    CHECK(openai_path(openai_completions) == "/completions");
+TEST_CASE("each API has its path below the URL's own") {
+    const auto path = [](api_format api, const char* base, const char* model = "m") {
+        return request_path(traits_of(api), traits_of(api).path, base, model);
+    };
+    CHECK(path(openai_chat, "") == "/v1/chat/completions");
+    CHECK(path(openai_chat, "/v1") == "/v1/chat/completions");
+    CHECK(path(openai_completions, "/proxy/v1") == "/proxy/v1/completions");
+    CHECK(path(tgi, "") == "/generate_stream");
+    CHECK(path(tgi, "/v1") == "/generate_stream");
+    CHECK(path(triton, "", "my_model") == "/v2/models/my_model/generate_stream");
+    CHECK(path(triton, "", "a/b c") == "/v2/models/a%2Fb%20c/generate_stream");
+    CHECK(path(ollama, "/sub") == "/sub/api/chat");
+    CHECK(path(plain_text, "") == "/generate");
+    CHECK(path(plain_text, "/my/service") == "/my/service");
+    CHECK(request_path(traits_of(triton), traits_of(triton).whole_path, "", "m") ==
+          "/v2/models/m/generate");
 }

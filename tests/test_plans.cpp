@@ -338,8 +338,6 @@ TEST_CASE("a negative seed and too many client threads are refused") {
 }
 
 TEST_CASE("what this version does not do is refused by name") {
-    CHECK_REFUSED(refusal_after([](scenario& s) { s.options.stream = false; }),
-                  "options.stream is false");
     CHECK_REFUSED(refusal_after([](scenario& s) {
                       s.workload = dataset{.path = "x.jsonl", .format = openai_jsonl};
                   }),
