@@ -2057,10 +2057,12 @@ private:
         return n;
     }
     void on_line(std::string_view line) {
+        const state at = at_;
+        if (at == state::status_line) on_status_line(line);  // what is not HTTP is told as such
+        if (broken()) return;
         if (line.find('\r') != std::string_view::npos) return fail("a bare CR in the headers");
         if (line.find('\0') != std::string_view::npos) return fail("a zero byte in the headers");
-        switch (at_) {
-        case state::status_line: return on_status_line(line);
+        switch (at) {
         case state::header: return line.empty() ? on_head_end() : on_header(line);
         case state::chunk_size: return on_chunk_size(line);
         case state::chunk_end:
@@ -2546,7 +2548,8 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
                              stream_memory& memory) {
     stream_event e;
     e.done = trimmed(data) == "[DONE]";
-    if (e.done || trimmed(data).empty()) return e;  // an empty one keeps the connection alive
+    const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
+    if (e.done || empty) return e;  // an empty one keeps the connection alive
     picojson::value v;
     if (!parse_json(data, v) || !v.is<picojson::object>()) {
         e.malformed = true;
@@ -3416,7 +3419,12 @@ public:
     }
     /// The connection ended; `error` is empty where the server closed it in an orderly way.
     void end_of_input(long long now_ns, const std::string& error = "") {
+        const bool untouched = http_.untouched();
         http_.end_of_input();
+        if (untouched)
+            return timeline_.fail(request_status::truncated,
+                                  "the connection was lost before an answer: " +
+                                      (error.empty() ? "the server closed it" : error));
         if (http_.complete()) return on_complete(now_ns);
         // A stream that was cut: what it said so far decides what it was.
         if (is_asked_for()) timeline_.on_body_end(now_ns);
@@ -7430,8 +7438,16 @@ private:
             if (answer_.timeline().ended()) deliver();
         }
         void on_end_of_input(long long now, const std::string& error) {
-            if (answer_.untouched() && !delivered_)
-                return on_lost(error.empty() ? "the server closed it" : error);
+            // A reused connection may have been closed by the server at the very moment we sent:
+            // that is no failure, so it is tried once afresh.
+            if (answer_.untouched() && reused_ && !retried_) {
+                close();
+                retried_ = true;
+                rec_.connected_ns = rec_.sent_ns = 0;
+                unsent_ = bytes_.size();
+                connect_from_ns_ = now;
+                return connect(0);
+            }
             answer_.end_of_input(now, error);
             on_finished();
         }
@@ -7442,19 +7458,6 @@ private:
             asked_ = false;
             used_ = true;
             worker_.move(*this, keep ? worker_.idle_ : worker_.retired_);
-        }
-        /// The connection broke before any byte of the answer. A reused one may have been closed by
-        /// the server at the very moment we sent: that is no failure, so it is tried once afresh.
-        void on_lost(const std::string& why) {
-            close();
-            if (reused_ && !retried_) {
-                retried_ = true;
-                rec_.connected_ns = rec_.sent_ns = 0;
-                unsent_ = bytes_.size();
-                connect_from_ns_ = now_ns();
-                return connect(0);
-            }
-            abandon(request_status::truncated, "the connection was lost before an answer: " + why);
         }
         void deliver() {
             if (delivered_) return;

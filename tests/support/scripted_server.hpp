@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <stdexcept>
@@ -147,18 +148,10 @@ class server {
 public:
     /// Answers are given in the order in which requests come; the last one is used again and again.
     explicit server(std::vector<answer> script = {healthy()}, afterwards then = afterwards::listen)
-        : script_(std::move(script)), then_(then) {
-        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        going_ = ::eventfd(0, EFD_CLOEXEC);
-        sockaddr_in a = address(0);
-        socklen_t size = sizeof a;
-        auto* any = reinterpret_cast<sockaddr*>(&a);
-        if (listener_ < 0 || going_ < 0 || ::bind(listener_, any, size) != 0 ||
-            ::listen(listener_, 1024) != 0 || ::getsockname(listener_, any, &size) != 0)
-            throw std::runtime_error("the scripted server has no port");
-        port_ = ntohs(a.sin_port);
-        acceptor_ = std::thread([this] { accept_all(); });
-    }
+        : server(std::function<answer(const request&)>(), std::move(script), then) {}
+    /// What is answered depends on the request.
+    explicit server(std::function<answer(const request&)> choose)
+        : server(std::move(choose), {}, afterwards::listen) {}
     ~server() {
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto n = ::write(going_, &one, sizeof one);
@@ -206,6 +199,21 @@ public:
     }
 
 private:
+    server(std::function<answer(const request&)> choose, std::vector<answer> script,
+           afterwards then)
+        : choose_(std::move(choose)), script_(std::move(script)), then_(then) {
+        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        going_ = ::eventfd(0, EFD_CLOEXEC);
+        sockaddr_in a = address(0);
+        socklen_t size = sizeof a;
+        auto* any = reinterpret_cast<sockaddr*>(&a);
+        if (listener_ < 0 || going_ < 0 || ::bind(listener_, any, size) != 0 ||
+            ::listen(listener_, 1024) != 0 || ::getsockname(listener_, any, &size) != 0)
+            throw std::runtime_error("the scripted server has no port");
+        port_ = ntohs(a.sin_port);
+        acceptor_ = std::thread([this] { accept_all(); });
+    }
+
     static sockaddr_in address(int port) {
         sockaddr_in a{};
         a.sin_family = AF_INET;
@@ -295,6 +303,7 @@ private:
                     close()};
         }
         log_.push_back(r);
+        if (choose_) return choose_(r);
         return script_[std::min(log_.size(), script_.size()) - 1];
     }
 
@@ -337,6 +346,7 @@ private:
         return true;
     }
 
+    std::function<answer(const request&)> choose_;
     std::vector<answer> script_;
     afterwards then_;
     int listener_ = -1, going_ = -1, port_ = 0;
