@@ -346,23 +346,23 @@ inline void cut_cases(table& t) {
           sized("200 OK", "text/event-stream", one + one).substr(0, 200), open) = {
         "truncated", 200, open, 1, 1, "", false};
     t.fails("truncated", 200, "reset inside the answer",
-            {scripted::send(chunked(chunk(one))), scripted::wait(50ms), scripted::reset()},
+            {scripted::send(chunked(chunk(one))), scripted::wait(250ms), scripted::reset()},
             open) = {"truncated", 200, open, 1, 1, "", false};
     t.fails("truncated", 200, "reset behind the head",
-            {scripted::send(chunked_head()), scripted::wait(50ms), scripted::reset()}, silent);
+            {scripted::send(chunked_head()), scripted::wait(250ms), scripted::reset()}, silent);
     t.fails("protocol", 200, "an answer that is no stream and is reset",
             {scripted::send(head("200 OK", "Content-Length: 9\r\nContent-Type: text/plain\r\n")),
-             scripted::wait(50ms), scripted::reset()},
+             scripted::wait(250ms), scripted::reset()},
             "the connection was lost: ");
     t.ok("closed behind [DONE] without the last chunk",
          {scripted::send(chunked(chunk(good))), scripted::close()}, 2, 2, "stop", false);
     t.ok("reset behind [DONE]",
-         {scripted::send(chunked(chunk(good))), scripted::wait(50ms), scripted::reset()}, 2, 2,
+         {scripted::send(chunked(chunk(good))), scripted::wait(250ms), scripted::reset()}, 2, 2,
          "stop", false);
     t.ok("closed behind a finish reason",
          {scripted::send(chunked(chunk(two + finish()))), scripted::close()}, 2, 2, "stop", false);
     t.ok("reset behind a finish reason",
-         {scripted::send(scripted::until_close_head() + two + finish()), scripted::wait(50ms),
+         {scripted::send(scripted::until_close_head() + two + finish()), scripted::wait(250ms),
           scripted::reset()},
          2, 2, "stop", false);
     t.ok("nothing but silence behind [DONE]",
