@@ -5523,6 +5523,7 @@ struct gate_report {
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
     int exit_class = 0;                     // 0, 1, 2, 3 or 77
+    double took_s = 0;                      // servers brought up and down included
 };
 
 inline const char* exit_class_name(int c) {
@@ -5678,15 +5679,63 @@ inline std::string calibration_text(const gate_report& g) {
     return out;
 }
 
+/// How the console may be written to.
+struct console_style {
+    bool colour = false;   // ANSI escapes
+    bool unicode = false;  // UTF-8
+};
+struct console_facts {
+    bool terminal = false;
+    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
+};
+inline console_style style_of(const console_facts& c) {
+    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
+                                                                                   : c.lang;
+    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
+    charset = charset.substr(0, charset.find('@'));
+    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
+    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
+            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
+}
+
+/// A verdict's words in its colour, behind its mark where those can be shown.
+inline std::string styled(verdict v, const std::string& words, const console_style& style) {
+    struct dress { const char *mark, *colour; };
+    const auto [mark, colour] = [&]() -> dress {
+        switch (v) {
+        case verdict::pass: return {"\u2713 ", "\x1b[32m"};
+        case verdict::fail: return {"\u2717 ", "\x1b[1;31m"};
+        case verdict::inconclusive: return {"? ", "\x1b[33m"};
+        case verdict::invalid: return {"! ", "\x1b[1;35m"};
+        case verdict::skipped: break;
+        }
+        return {"- ", "\x1b[2m"};
+    }();
+    const std::string marked = (style.unicode ? mark : "") + words;
+    return style.colour ? colour + marked + "\x1b[0m" : marked;
+}
+/// The verdict in whose colour a gate of this outcome is told.
+inline verdict verdict_of_exit(int exit_class) {
+    switch (exit_class) {
+    case 0: return verdict::pass;
+    case 1: return verdict::fail;
+    case 2: case 3: return verdict::invalid;
+    default: return verdict::skipped;
+    }
+}
+
 /// The block that closes a gate on the console.
-inline std::string console_text(const gate_report& g) {
-    std::string out = printed("\n%s: %s\n", g.what.name.c_str(), exit_class_name(g.exit_class));
+inline std::string console_text(const gate_report& g, const console_style& style = {}) {
+    const std::string title = g.what.name + ": " + exit_class_name(g.exit_class);
+    std::string out = "\n" + styled(verdict_of_exit(g.exit_class), title, style) + "\n";
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     std::size_t width = 0;
     for (const slo_verdict& v : g.verdicts)
         width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
     for (const slo_verdict& v : g.verdicts) {
-        out += "  " + verdict_line(v, width) + "\n";
+        const std::string line = verdict_line(v, width);
+        const std::size_t word = std::min(line.find(' '), line.size());
+        out += "  " + styled(v.outcome, line.substr(0, word), style) + line.substr(word) + "\n";
         if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
@@ -5706,6 +5755,105 @@ inline std::string console_text(const gate_report& g) {
     if (!g.measured.baseline.empty())
         out += "  baseline: " + status_text(g.measured.baseline) + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
+}
+
+/// Where a gate's reports are.
+inline std::string reports_text(const std::string& directory) {
+    return "  report: " + directory + "/report.html, and there summary.md, junit.xml, result.json, "
+           "metrics.txt, records.jsonl, events.bin\n";
+}
+
+/// The last word where there were several gates: how many ended how, and which did not pass.
+inline std::string closing_text(const std::vector<gate_report>& gates,
+                                const console_style& style = {}) {
+    if (gates.size() < 2) return {};
+    std::string counts, names;
+    std::size_t named = 0, left = 0;
+    for (const int c : {1, 2, 3, 77, 0}) {
+        std::size_t n = 0;
+        for (const gate_report& g : gates) {
+            if (g.exit_class != c) continue;
+            ++n;
+            if (c == 0) continue;
+            if (++named > 20) ++left;
+            else names += "  " + styled(verdict_of_exit(c), exit_class_name(c), style) + "  " +
+                          g.what.name + "\n";
+        }
+        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, exit_class_name(c));
+    }
+    if (left > 0) names += printed("  and %zu more\n", left);
+    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names;
+}
+
+/// Which repeat this is, of how many.
+inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+    const char* unit = p.rule.traffic == fresh ? "stage" : p.has_baseline ? "pair" : "repeat";
+    const bool exact = p.slos.empty() || p.first_repeats == p.most_repeats;
+    std::string t = printed("%s %d of %s%d", unit, repeat + 1,
+                            exact ? "" : printed("%d-", p.first_repeats).c_str(),
+                            p.most_repeats);
+    return p.has_baseline ? t + ", " + to_string(arm) : t;
+}
+
+/// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.
+inline std::pair<double, double> expected_span(const plan& p, double each_s) {
+    const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
+        const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
+        return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
+    };
+    const double most = lasting(p.most_repeats);
+    return {p.slos.empty() ? most : lasting(p.first_repeats), most};
+}
+inline std::string span_text(double least, double most) {
+    return least < most ? printed("about %.0f to %.0f s", least, most)
+                        : printed("about %.0f s", most);
+}
+
+/// What a gate can tell of itself while it runs.
+struct progress_facts {
+    std::string stage{};                       // "repeat 2 of 2-5"
+    std::string phase{};                       // "warming up"; "" while it measures
+    double elapsed_s = 0;
+    double least_s = 0, most_s = 0;            // of the whole gate; 0: not known
+    long long planned = 0;                     // requests of this repeat; 0: not known
+    long long sent = 0, done = 0, failed = 0;  // of this repeat
+    double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
+    std::size_t slos = 0;
+    std::vector<std::string> decided{};        // "mean(tpot) <= 25 ms: pass"
+};
+/// Characters of well-formed UTF-8, which are columns in all that we write ourselves.
+inline std::size_t columns_of(std::string_view s) {
+    return static_cast<std::size_t>(std::count_if(
+        s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+/// One line of at most `width` columns (0: any); parts that do not fit are left out.
+inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
+    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
+    std::string time = printed("%.0f", f.elapsed_s);
+    if (f.most_s > 0)
+        time += f.least_s < f.most_s ? printed(" of %.0f-%.0f", f.least_s, f.most_s)
+                                     : printed(" of %.0f", f.most_s);
+    std::vector<std::string> parts = {stage, time + " s"};
+    if (f.planned > 0 || f.sent > 0) {
+        const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
+        parts.push_back(printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent,
+                                of.c_str(), f.done, f.failed, std::max(f.sent - f.done, 0ll)));
+    }
+    if (!std::isnan(f.ttft))
+        parts.push_back("ttft " + time_text(f.ttft) +
+                        (std::isnan(f.tpot) ? "" : ", tpot " + time_text(f.tpot)));
+    if (f.slos > 0)
+        parts.push_back(printed("%zu of %zu decided", f.decided.size(), f.slos));
+    std::string which;
+    for (const std::string& d : f.decided) which += (which.empty() ? "" : ", ") + d;
+    if (!which.empty()) parts.push_back(which);
+
+    std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        const std::string more = (unicode ? " \u00B7 " : " | ") + parts[i];
+        if (width == 0 || columns_of(line) + columns_of(more) <= width) line += more;
+    }
+    return line;
 }
 
 /// Writes JSON with two-space indentation and keys in the order they come.
@@ -5928,6 +6076,7 @@ struct environment_facts {
     std::string os{}, cpu{}, compiler{};
     int cores = 0;
     std::string started_at{};
+    std::string commit{};  // of what is tested, "" where nothing tells
 };
 
 /// Where each record's gaps lie in events.bin, and the file's hash.
@@ -5946,6 +6095,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     j.key("environment")
         .open('{')
         .field("started_at", env.started_at)
+        .field("commit", env.commit)
         .field("os", env.os)
         .field("cpu", env.cpu)
         .field("cores", env.cores)
@@ -6047,69 +6197,85 @@ inline std::string record_json(const record& r, const std::string& gate) {
            printed(",\"late_ns\":%lld}\n", r.late_ns);
 }
 
+/// A verdict's line without the spaces that align it.
+inline std::string flat_line(const slo_verdict& v) {
+    std::string line = verdict_line(v);
+    line.erase(std::unique(line.begin(), line.end(),
+                           [](char a, char b) { return a == ' ' && b == ' '; }),
+               line.end());
+    return line;
+}
+
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
-/// error.
+/// error. Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
+/// properties belong to a suite, and a case names its place in its text.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
-    int tests = 0, failures = 0, errors = 0, skipped = 0;
+    struct counts { int tests = 0, failures = 0, errors = 0, skipped = 0; };
+    const auto told = [](const counts& c) {
+        return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", c.tests, c.failures,
+                       c.errors);
+    };
+    counts all;
+    double took_s = 0;
     std::string suites;
     for (const gate_report& g : gates) {
-        std::string body;
-        int t = 0, f = 0, e = 0, k = 0;
-        const auto open = [&](const std::string& name, const std::string& file, int line) {
-            ++t;
-            return "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" +
-                   xml_escaped(name) + "\" file=\"" + xml_escaped(file) + "\" line=\"" +
-                   std::to_string(line) + "\" time=\"0\">\n";
+        counts of;
+        std::string properties, cases;
+        const auto property = [&](const std::string& name, const std::string& value) {
+            properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
+                          xml_escaped(value) + "\"/>\n";
         };
-        const auto child = [](const char* tag, const std::string& message) {
-            return "      <" + std::string(tag) + " message=\"" + xml_escaped(message) + "\"/>\n";
+        const auto test = [&](const std::string& name, const char* tag, const std::string& words,
+                              const std::string& place) {
+            ++of.tests;
+            cases += "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" +
+                     xml_escaped(name) + "\" time=\"0\">\n";
+            const std::string text = xml_escaped(place + ": " + words);
+            const std::string start = std::string("      <") + tag;
+            const std::string end = std::string("</") + tag + ">\n";
+            const bool plain = std::string_view(tag) == "skipped";
+            if (*tag)
+                cases += start + (plain ? ">" : " type=\"slo\" message=\"" + xml_escaped(words) +
+                                                    "\">") + text + end;
+            cases += "      <system-out>" + text + "</system-out>\n    </testcase>\n";
         };
+        const std::string gate_place = g.what.file + ":" + std::to_string(g.what.line);
         if (!g.refusal.empty()) {
             const bool skip = g.exit_class == 77;
-            ++(skip ? k : e);
-            body += open("gate", g.what.file, g.what.line) +
-                    child(skip ? "skipped" : "error", g.refusal) + "    </testcase>\n";
+            ++(skip ? of.skipped : of.errors);
+            test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
         for (const slo_verdict& v : g.verdicts) {
-            const std::string file = *v.what.at.file ? v.what.at.file : g.what.file;
-            body += open(str(v.what.text()), file, *v.what.at.file ? v.what.at.line : g.what.line);
-            body += "      <properties>\n";
-            const std::pair<const char*, double> properties[] = {{"estimate", v.estimate.value},
-                                                                 {"interval_low", v.estimate.low},
-                                                                 {"interval_high", v.estimate.high},
-                                                                 {"limit", v.limit}};
-            for (const auto& [name, value] : properties)
-                body += printed("        <property name=\"%s\" value=\"%s\"/>\n", name,
-                                json_number(value).c_str());
-            body +=
-                printed("        <property name=\"verdict\" value=\"%s\"/>\n      </properties>\n",
-                        to_string(v.outcome));
-            const std::string line = verdict_line(v);
-            if (v.outcome == verdict::fail && !v.what.is_advisory) {
-                ++f;
-                body += child("failure", line);
-            } else if (v.outcome == verdict::invalid && !v.what.is_advisory) {
-                ++e;
-                body += child("error", line);
-            } else if (v.outcome != verdict::pass) {
-                ++k;
-                body += child("skipped", line);
-            }
-            body += "    </testcase>\n";
+            const std::string name = str(v.what.text());
+            property(name + ": verdict", to_string(v.outcome));
+            property(name + ": estimate", json_number(v.estimate.value));
+            property(name + ": interval_low", json_number(v.estimate.low));
+            property(name + ": interval_high", json_number(v.estimate.high));
+            property(name + ": limit", json_number(v.limit));
+            const bool blocks = !v.what.is_advisory;
+            const bool failed = v.outcome == verdict::fail && blocks;
+            const bool invalid = v.outcome == verdict::invalid && blocks;
+            const bool skip = !failed && !invalid && v.outcome != verdict::pass;
+            of.failures += failed;
+            of.errors += invalid;
+            of.skipped += skip;
+            const bool written = v.what.at.line > 0;
+            test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
+                 flat_line(v),
+                 written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place);
         }
-        suites +=
-            "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" +
-            printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"0\">\n", t,
-                    f, e, k) +
-            body + "  </testsuite>\n";
-        tests += t; failures += f; errors += e; skipped += k;
+        if (!properties.empty())
+            properties = "    <properties>\n" + properties + "    </properties>\n";
+        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +
+                  printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s) + properties +
+                  cases + "  </testsuite>\n";
+        all.tests += of.tests;
+        all.failures += of.failures;
+        all.errors += of.errors;
+        took_s += g.took_s;
     }
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
-           printed(
-               "<testsuites name=\"llmbench\" tests=\"%d\" failures=\"%d\" errors=\"%d\" "
-               "skipped=\"%d\" time=\"0\">\n",
-               tests, failures, errors, skipped) +
-           suites + "</testsuites>\n";
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" + told(all) +
+           printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
 }
 
 inline constexpr const char* report_style = R"css(
@@ -6209,38 +6375,72 @@ inline std::string report_html(const std::vector<gate_report>& gates,
     return h + "</body>\n</html>\n";
 }
 
-/// For a CI step summary: verdicts as one table a gate.
-inline std::string summary_md(const std::vector<gate_report>& gates) {
-    const auto cell = [](const std::string& s) {
-        std::string out;
-        for (const char c : printable(s, s.size() * 4 + 4)) {
-            if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-            out += c == '&' ? "&amp;" : std::string(1, c);
-        }
-        return out;
-    };
+/// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
+inline constexpr std::size_t summary_limit = 64000;
+
+inline std::string markdown_escaped(const std::string& s) {
     std::string out;
-    bool undecided = false;
-    for (const gate_report& g : gates) {
-        out += "### " + cell(g.what.name) + ": " + exit_class_name(g.exit_class) + "\n\n";
-        if (!g.refusal.empty()) { out += cell(g.refusal) + "\n\n"; continue; }
-        out +=
-            "| verdict | objective | measured | interval | note |\n| --- | --- | ---: | ---: | --- "
-            "|\n";
-        for (const slo_verdict& v : g.verdicts) {
-            const auto shown = [&](double x) {
-                return v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x);
-            };
-            undecided |= v.outcome == verdict::inconclusive && !v.what.is_advisory;
-            out += std::string("| ") + to_string(v.outcome) + " | " + cell(str(v.what.text())) +
-                   " | " + shown(v.estimate.value) + " | " + shown(v.estimate.low) + " to " +
-                   shown(v.estimate.high) + " | " + cell(str(v.reason)) + " |\n";
-        }
-        out += "\n";
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+        out += c == '&' ? "&amp;" : std::string(1, c);
     }
-    return (undecided ? "**Some objectives are inconclusive: green does not mean shown.**\n\n"
-                      : "") +
-           out;
+    return out;
+}
+
+/// One gate of the summary: a table of verdicts and a line on its requests.
+inline std::string summary_of(const gate_report& g) {
+    std::string out = "### " + markdown_escaped(g.what.name) + ": " +
+                      exit_class_name(g.exit_class) + "\n\n";
+    if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
+    if (!g.verdicts.empty())
+        out += "| verdict | objective | measured | interval | headroom | note |\n"
+               "| --- | --- | ---: | ---: | ---: | --- |\n";
+    for (const slo_verdict& v : g.verdicts) {
+        const auto shown = [&](double x) {
+            return v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x);
+        };
+        const double room = headroom(v);
+        const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
+        const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
+        const char* mark = v.outcome == verdict::pass               ? "\u2705"
+                           : v.outcome == verdict::fail && !noted   ? "\u274C"
+                           : v.outcome == verdict::skipped || noted ? "\u2796"
+                                                                    : "\u26A0\uFE0F";
+        out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
+               markdown_escaped(str(v.what.text())) + " | " + shown(v.estimate.value) + " | " +
+               shown(v.estimate.low) + " to " + shown(v.estimate.high) + " | " +
+               (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
+               markdown_escaped(str(v.reason)) + " |\n";
+    }
+    if (!g.measured.candidate.empty())
+        out += "\n" + value_text(metric_id::output_throughput,
+                                 run_value(metric_id::output_throughput, g.measured.candidate)) +
+               ", " + markdown_escaped(status_text(g.measured.candidate)) +
+               (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
+    return out + "\n";
+}
+
+/// For a CI step summary or a comment: the gates that did not pass first, and whole gates only.
+inline std::string summary_md(const std::vector<gate_report>& gates,
+                              std::size_t at_most = summary_limit) {
+    std::string out, rest;
+    for (const gate_report& g : gates)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
+                out = "**Some objectives are inconclusive: green does not mean shown.**\n\n";
+    std::size_t left = 0;
+    const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
+    for (const int c : {1, 2, 3, 77, 0})
+        for (const gate_report& g : gates) {
+            if (g.exit_class != c) continue;
+            const std::string one = summary_of(g);
+            if (left > 0 || out.size() + one.size() > room) ++left;
+            else out += one;
+        }
+    if (left > 0)
+        out += printed("**%zu of %zu gates are left out here, because GitHub shows no more: "
+                       "report.html and junit.xml have them all.**\n", left, gates.size());
+    return out;
 }
 
 /// GitHub's workflow commands: %, line ends and in properties ":" and "," are told in hexadecimal.
@@ -6281,7 +6481,7 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
             // The guard on errors was not written by anybody: it stands at its gate.
             const bool written = v.what.at.line > 0;
             add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
-                written ? v.what.at.line : g.what.line, g.what.name, verdict_line(v));
+                written ? v.what.at.line : g.what.line, g.what.name, flat_line(v));
         }
     }
     std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
@@ -6632,6 +6832,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 #include <atomic>      // shared counters
 #include <cerrno>      // socket errors
 #include <chrono>      // steady_clock
+#include <condition_variable>  // the progress line
 #include <cstdlib>     // getenv
 #include <ctime>       // started_at
 #include <filesystem>  // report directory
@@ -6650,6 +6851,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -6744,6 +6946,31 @@ inline long long deadline_ns() {
     return budget > 0 ? program_began_ns + ns_of(budget) : 0;
 }
 
+/// What standard output can show, by the usual variables (no-color.org, bixense.com/clicolors).
+inline console_style style_of_console() {
+    return style_of({::isatty(STDOUT_FILENO) == 1, environment("NO_COLOR"),
+                     environment("CLICOLOR_FORCE"), environment("TERM"), environment("LC_ALL"),
+                     environment("LC_CTYPE"), environment("LANG")});
+}
+/// Columns of the terminal, 80 where they are not known.
+inline std::size_t console_width() {
+    winsize size{};
+    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : 80;
+}
+enum class progress_mode : unsigned char { off, plain, line };
+/// LLMBENCH_PROGRESS, by itself a line on a terminal and plain lines in a log.
+inline progress_mode progress_wanted() {
+    const std::string s = environment("LLMBENCH_PROGRESS");
+    if (s == "off") return progress_mode::off;
+    if (s == "line") return progress_mode::line;
+    if (s == "plain") return progress_mode::plain;
+    require(s.empty() || s == "auto", "LLMBENCH_PROGRESS is \"" + printable(s, 40) +
+                                          "\": it must be auto, line, plain or off");
+    const bool rewritable = ::isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
+    return rewritable ? progress_mode::line : progress_mode::plain;
+}
+
 inline std::string file_content(const std::string& path, const std::string& what) {
     std::ifstream in(path, std::ios::binary);
     std::error_code ignored;
@@ -6786,6 +7013,36 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
     return values;
 }
 
+/// The commit that is tested, by what GitHub, GitLab, Jenkins or Buildkite say, else by the git
+/// directory above us. "" where there is none.
+inline std::string commit_now() {
+    for (const char* name : {"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT"})
+        if (const std::string sha = environment(name); !sha.empty()) return printable(sha, 64);
+    const auto line_of = [](const std::filesystem::path& file, std::string_view ending) {
+        std::ifstream in(file);
+        std::string line;
+        while (std::getline(in, line))
+            if (line.size() >= ending.size() &&
+                std::string_view(line).substr(line.size() - ending.size()) == ending)
+                return line;
+        return std::string();
+    };
+    std::error_code none;
+    std::filesystem::path at = std::filesystem::current_path(none);
+    while (!none && !std::filesystem::exists(at / ".git", none) && at.has_relative_path())
+        at = at.parent_path();
+    std::filesystem::path git = at / ".git", refs = git;
+    if (const std::string link = line_of(git, ""); link.rfind("gitdir: ", 0) == 0) {
+        git = at / link.substr(8);  // a worktree: its branches are in the main one
+        refs = git / line_of(git / "commondir", "");
+    }
+    const std::string head = line_of(git / "HEAD", "");
+    if (head.rfind("ref: ", 0) != 0) return printable(head, 64);
+    const std::string sha = line_of(refs / head.substr(5), "");
+    const std::string packed = line_of(refs / "packed-refs", " " + head.substr(5));
+    return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
+}
+
 inline environment_facts environment_now() {
     environment_facts f;
     utsname u{};
@@ -6804,6 +7061,7 @@ inline environment_facts environment_now() {
     char buffer[32];
     std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
     f.started_at = buffer;
+    f.commit = commit_now();
     return f;
 }
 
@@ -7139,9 +7397,23 @@ struct load_state {
     std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
     std::atomic<long long> measured{0};      // requests after a warm-up that is a time
     std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
-    std::atomic<long long> sent{0}, done{0}, failed{0};
+    std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
+    std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
+
+    /// Once a request, for whoever watches: nothing waits for anything here.
+    void note(const record& r) {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        done.fetch_add(1, relaxed);
+        if (r.status != request_status::ok) { failed.fetch_add(1, relaxed); return; }
+        ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
+        answered.fetch_add(1, relaxed);
+        const int paced_tokens = r.output_tokens - r.first_event_tokens;
+        if (paced_tokens <= 0) return;
+        tpot_ns.fetch_add((r.last_token_ns - r.first_token_ns) / paced_tokens, relaxed);
+        paced.fetch_add(1, relaxed);
+    }
 };
 
 /// Waits for sockets and for one point in time. Not asio: a wait there costs an epoll_ctl, which at
@@ -7403,7 +7675,6 @@ private:
         }
         void send() {
             rec_.sent_ns = now_ns();
-            ++worker_.shared_.sent;
             write_some();
         }
         void write_some() {
@@ -7617,6 +7888,7 @@ private:
             shared_.measured_from.compare_exchange_strong(none, now);
         }
         ++in_flight_;
+        shared_.sent.fetch_add(1, std::memory_order_relaxed);
         take_connection().start(w, std::move(bytes), now, now - possible_ns);
     }
     /// An idle one, else one on its way, else a new one.
@@ -7659,8 +7931,7 @@ private:
         r.arm = order_.arm;
         r.repeat = order_.repeat;
         r.phase = phase_of(w);
-        ++shared_.done;
-        if (r.status != request_status::ok) ++shared_.failed;
+        shared_.note(r);
         const long long end = r.end_ns;
         finished_.push_back({w.index, std::move(r), gaps});
         --in_flight_;
@@ -8373,6 +8644,127 @@ private:
 
 // ===== [E6] gates run ============================================================================
 
+/// Tells how a gate is getting on, from a thread of its own that only reads counters: one line that
+/// is written over on a terminal, lines ever further apart in a log.
+class progress_meter {
+public:
+    progress_meter(const plan& p, progress_mode mode, const console_style& style)
+        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(expected_seconds(p)) {
+        facts_.slos = p.slos.size();
+        if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
+    }
+    ~progress_meter() {
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+            clear();
+        }
+        wake_.notify_all();
+        if (thread_.joinable()) thread_.join();
+    }
+    progress_meter(const progress_meter&) = delete;
+    progress_meter& operator=(const progress_meter&) = delete;
+
+    /// Any other words on the console, while this one holds it.
+    void say(const std::string& words) {
+        const std::lock_guard lock(mutex_);
+        clear();
+        std::cout << words << std::flush;
+    }
+    void stage(const std::string& name) {
+        const std::lock_guard lock(mutex_);
+        facts_.stage = name;
+    }
+    void decided(const std::vector<slo_verdict>& verdicts) {
+        const std::lock_guard lock(mutex_);
+        facts_.decided.clear();
+        for (const slo_verdict& v : verdicts)
+            if (v.outcome != verdict::inconclusive)
+                facts_.decided.push_back(str(v.what.text()) + ": " + to_string(v.outcome));
+    }
+    /// A load whose counters are told from now on; null: none. It outlives that.
+    void watch(const load_state* load) {
+        const std::lock_guard lock(mutex_);
+        if (load) load_began_ns_ = now_ns();
+        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
+        load_ = load;
+    }
+
+private:
+    void tell() {
+        std::unique_lock lock(mutex_);
+        const auto between = [&] {
+            if (mode_ == progress_mode::line) return std::chrono::milliseconds(200);
+            return std::chrono::milliseconds(now_ns() - began_ns_ < 60000000000 ? 5000 : 15000);
+        };
+        while (!wake_.wait_for(lock, between(), [&] { return over_; })) {
+            gather();
+            if (mode_ == progress_mode::plain) {
+                std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+                continue;
+            }
+            // One column is left free: a full line would wrap on some terminals.
+            const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
+            std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K"
+                      << std::flush;
+            drawn_ = true;
+        }
+    }
+    void gather() {
+        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        const auto [least, most] = expected_span(plan_, each_s_);
+        facts_.least_s = least;
+        facts_.most_s = most;
+        facts_.phase = load_                  ? ""
+                       : facts_.stage.empty() ? "waiting for the server"
+                                              : "resting";
+        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
+        facts_.ttft = facts_.tpot = not_a_number;
+        if (!load_) return;
+        facts_.planned = load_->planned.load();
+        facts_.done = load_->done.load();  // before `sent`, which is never behind it then
+        facts_.failed = load_->failed.load();
+        facts_.sent = load_->sent.load();
+        const auto mean = [](long long sum, long long n) {
+            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
+        };
+        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
+        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
+        if (load_->measured_from.load() == 0) facts_.phase = "warming up";
+        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
+            facts_.phase = "waiting for the last answers";
+    }
+    void clear() {
+        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
+    }
+
+    const progress_mode mode_;
+    const console_style style_;
+    const plan& plan_;
+    const long long began_ns_;
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    progress_facts facts_{};
+    const load_state* load_ = nullptr;
+    long long load_began_ns_ = 0;
+    double each_s_;
+    bool over_ = false, drawn_ = false;
+    std::thread thread_{};
+};
+/// Shows one load for as long as it lives.
+class progress_watch {
+public:
+    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
+        if (meter_) meter_->watch(&load);
+    }
+    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
+    progress_watch(const progress_watch&) = delete;
+    progress_watch& operator=(const progress_watch&) = delete;
+
+private:
+    progress_meter* meter_;
+};
+
 /// Connections that this load needs at one time; 0 where that is up to the server's speed.
 inline std::size_t connections_needed(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
@@ -8500,7 +8892,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
 
 /// One repeat of one arm.
 inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
-                              int gate_number, long long deadline = 0) {
+                              int gate_number, long long deadline = 0,
+                              progress_meter* meter = nullptr) {
     repeat_data d;
     d.arm = arm;
     d.index = repeat;
@@ -8515,6 +8908,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 
     load_state state;
     state.deadline_ns = deadline;
+    const progress_watch watched(meter, state);
     std::vector<finished_request> all;
     const auto gather = [&] {
         auto more = run_load(order, state, d);
@@ -8523,6 +8917,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     if (at_once) {
         // The warm-up is answered before the measured part starts.
+        state.planned = p.warmup_requests + p.requests;
         order.warmup = order.last = static_cast<std::size_t>(p.warmup_requests);
         order.send_at.assign(order.last, 0);
         if (order.last > 0) gather();
@@ -8538,6 +8933,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
                                               p.duration_s, p.seed);
         order.last = s.at.size();
+        state.planned = static_cast<long long>(order.last);
         order.warmup = s.warmup;
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
         if (!s.at.empty()) gather();
@@ -8550,6 +8946,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         const bool counted = p.requests > 0 && !order.measured_by_time;
         order.last = counted ? order.warmup + static_cast<std::size_t>(p.requests)
                              : static_cast<std::size_t>(-1) / 2;
+        if (counted) state.planned = static_cast<long long>(order.last);
         if (order.measured_by_time) order.most_measured = p.requests;
         gather();
         d.window_from_ns =
@@ -8670,10 +9067,16 @@ public:
         if (std::exchange(finished_, true) || gates_.empty()) return;
         std::vector<gate_report> gates;
         for (const auto& g : gates_) gates.push_back(*g);
+        std::cout << closing_text(gates, style_of_console()) << std::flush;
         if (environment("GITHUB_ACTIONS") == "true")
             std::cout << github_annotations(gates, environment("GITHUB_WORKSPACE")) << std::flush;
-        if (const std::string file = environment("GITHUB_STEP_SUMMARY"); !file.empty())
-            std::ofstream(file, std::ios::app) << summary_md(gates);
+        if (const std::string file = environment("GITHUB_STEP_SUMMARY"); !file.empty()) {
+            std::error_code none;
+            const auto taken = std::filesystem::file_size(file, none);
+            // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
+            if (none || taken + summary_limit <= 1048576)
+                std::ofstream(file, std::ios::app) << summary_md(gates);
+        }
     }
     /// One gate's result as a file of its own, to be a baseline.
     void write_baseline(const gate_report& g, const std::string& file) {
@@ -8783,20 +9186,13 @@ inline void say(const std::string& s) { std::cout << s << std::flush; }
 /// What the gate will do, said before it does it.
 inline std::string announcement(const gate_report& g) {
     const double seconds = expected_seconds(g.what);
-    const double arms = g.what.has_baseline ? 2 : 1;
     std::string t =
         "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
     if (!g.baseline.kind.empty()) t += "; baseline " + target_text(g.baseline);
     t += "; " + repeats_text(g.what);
     if (seconds > 0) {
-        const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
-            const bool doubled = g.what.rule.traffic == fresh && repeats == last_stage;
-            return arms * seconds * (repeats + doubled);
-        };
-        const double most = lasting(g.what.most_repeats);
-        const double least = g.what.slos.empty() ? most : lasting(g.what.first_repeats);
-        t += least < most ? printed(", about %.0f to %.0f s", least, most)
-                          : printed(", about %.0f s", most);
+        const auto [least, most] = expected_span(g.what, seconds);
+        t += ", " + span_text(least, most);
     }
     return t + "\n";
 }
@@ -8807,6 +9203,7 @@ struct run_mode {
     bool write_baseline = false;
     long long deadline = 0;
     std::map<std::string, double> noise{};
+    progress_mode progress = progress_mode::off;
     bool judges() const { return calibrate == 0 && !write_baseline; }
 };
 inline run_mode mode_of(const plan& p) {
@@ -8819,6 +9216,7 @@ inline run_mode mode_of(const plan& p) {
             "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
             "of the same traffic");
     environment_says_yes("LLMBENCH_SKIP_WITHOUT_SERVER");
+    mode.progress = progress_wanted();
     mode.deadline = deadline_ns();
     if (const std::string file = environment("LLMBENCH_CALIBRATION"); !file.empty())
         mode.noise = read_calibration(file_content(file, "LLMBENCH_CALIBRATION"), file, p.name);
@@ -8856,7 +9254,11 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
 class gate_run {
 public:
     gate_run(gate_report& g, const scenario& s, const run_mode& mode)
-        : g_(g), p_(g.what), mode_(mode), candidate_(s.target, run_arm::candidate) {
+        : g_(g),
+          p_(g.what),
+          mode_(mode),
+          candidate_(s.target, run_arm::candidate),
+          meter_(g.what, mode.progress, style_of_console()) {
         if (p_.has_baseline)
             baseline_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
         if (mode.write_baseline) check_writable(str(p_.stored.file));
@@ -8888,6 +9290,7 @@ public:
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said.
     void measure() {
+        meter_.say(announcement(g_));
         for (int repeat = 0; repeat < p_.most_repeats; ++repeat) {
             const long long began = now_ns();
             if (is_out_of_time(repeat)) return tell_stop(repeat);
@@ -8899,7 +9302,9 @@ public:
             if (!judges || repeat + 1 < p_.first_repeats) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (repeat + 1 < first_fail && !over_saturation_reason(g_.measured).empty()) continue;
-            if (all_decided(judge_all(g_.measured))) return;
+            const std::vector<slo_verdict> so_far = judge_all(g_.measured);
+            if (all_decided(so_far)) return;
+            meter_.decided(so_far);
         }
     }
 
@@ -8941,9 +9346,10 @@ private:
                     std::chrono::milliseconds(200));  // queues drain, caches settle
         }
         auto& into = arm == run_arm::baseline ? g_.measured.baseline : g_.measured.candidate;
+        meter_.stage(stage_text(p_, repeat, arm));
         const bool is_fresh = p_.rule.traffic == fresh;
         into.push_back(run_repeat(is_fresh ? stage_of(p_, repeat) : p_, target, arm, repeat,
-                                  all.number_of_gates(), mode_.deadline));
+                                  all.number_of_gates(), mode_.deadline, &meter_));
         all.keep(into.back(), p_.name);
         return !into.back().cut_short;
     }
@@ -8955,6 +9361,7 @@ private:
     std::unique_ptr<live_target> baseline_{};
     stored_gate old_{};
     long long slowest_ns_ = 0;  // of the repeats so far
+    progress_meter meter_;
 };
 
 /// What is left where nothing was to be judged.
@@ -8990,10 +9397,7 @@ inline void measure(gate_report& g, const scenario& s) {
                                p.output_tokens.a <= 1;
     gate_run run(g, s, mode);
     const interrupt_guard signals;
-    if (run.bring_up()) {
-        say(announcement(g));
-        run.measure();
-    }
+    if (run.bring_up()) run.measure();
     g.self_check = self_check_of(m);
     if (!p.slos.empty()) g.verdicts = judge_all(m);
     if (mode.calibrate > 0) {
@@ -9040,8 +9444,10 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     if (g->what.name.empty()) g->what.name = printed("%s at %s:%d", verb, file, line);
     g->what.file = file;
     g->what.line = line;
+    const long long began = now_ns();
     const auto finish = [&] {
-        say(console_text(*g) + "  report: " + report_directory() + "/report.html\n");
+        g->took_s = static_cast<double>(now_ns() - began) * 1e-9;
+        say(console_text(*g, style_of_console()) + reports_text(report_directory()));
         all.note_change();
         all.write_reports();
     };

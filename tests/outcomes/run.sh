@@ -8,7 +8,8 @@ no_doctest=$(realpath "$3")
 source=$(cd "$(dirname "$0")" && pwd)/gates.cpp
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset "${!LLMBENCH_@}"
+unset "${!LLMBENCH_@}" NO_COLOR CLICOLOR_FORCE
+export LC_ALL=C
 export LLMBENCH_REPORT_DIR=$work/report
 export SERVER=$no_doctest CHILD=$work/child BASELINE=$work/baselines/chat.json
 closed=http://127.0.0.1:1  # nothing listens there
@@ -195,9 +196,28 @@ says 'LLMBENCH_CALIBRATE is "2": it must be a whole number from 3 to 100'
 cases 2 "pass" LLMBENCH_CALIBRATION="$work/none.json"
 says "LLMBENCH_CALIBRATION" "$work/none.json cannot be read"
 
+# ---- progress
+
+for how in auto plain off; do
+    cases 0 "pass" LLMBENCH_PROGRESS=$how
+    says_not $'\r'
+done
+cases 0 "pass" LLMBENCH_PROGRESS=line
+says_like $'\r  repeat [12] of 2-5.* sent, .* done, .*\x1b\\[K'
+says_like $'\r\x1b\\[K'  # cleared before the block that closes the gate
+cases 2 "pass" LLMBENCH_PROGRESS=loud
+says 'LLMBENCH_PROGRESS is "loud": it must be auto, line, plain or off'
+cases 0 "pass" CLICOLOR_FORCE=1
+says $'\x1b[32mPASS\x1b[0m'
+cases 0 "pass" CLICOLOR_FORCE=1 NO_COLOR=1
+says_not $'\x1b[32mPASS'
+cases 0 "pass" LC_ALL=C.UTF-8
+says $'\u2713 PASS'
+
 # ---- several gates: 1 before 2 before 3 before 77 before 0
 
 cases 1 "pass,miss"
+says "2 gates: 1 failed, 1 passed"
 cases 1 "miss,server gone"
 cases 1 "miss,refused"
 cases 2 "refused,server gone"

@@ -1,0 +1,63 @@
+// Texts that are compared with a file of tests/golden/. LLMBENCH_APPROVE=1 writes the files anew:
+// look at what git shows then.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace golden {
+
+inline std::string content(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Numbers with nine digits, for texts that hold them in full: the last ones are the C library's.
+inline std::string rounded(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+        const auto is_part = [&](char c) {
+            return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == '-' || c == '+';
+        };
+        std::size_t end = i;
+        while (end < text.size() && is_part(text[end])) ++end;
+        const std::string part = text.substr(i, end - i);
+        char* stop = nullptr;
+        const double v = std::strtod(part.c_str(), &stop);
+        char nine[40];
+        std::snprintf(nine, sizeof nine, "%.9g", v);
+        const bool fraction = !part.empty() && *stop == 0 && part.find('.') != std::string::npos;
+        out += fraction ? nine : part;
+        if (end == i) out += text[end++];
+        i = end;
+    }
+    return out;
+}
+
+/// The first line in which two texts differ, with what stands there.
+inline std::string difference(const std::string& want, const std::string& got) {
+    std::size_t line = 1, begin = 0, i = 0;
+    for (; i < want.size() && i < got.size() && want[i] == got[i]; ++i)
+        if (got[i] == '\n') { ++line; begin = i + 1; }
+    const auto at = [&](const std::string& s) {
+        return s.substr(std::min(begin, s.size()), s.find('\n', i) - begin);
+    };
+    return "line " + std::to_string(line) + "\n  want: " + at(want) + "\n  got:  " + at(got);
+}
+
+inline void check(const std::string& name, const std::string& got) {
+    const std::string path = std::string(__FILE__).substr(0, std::string(__FILE__).rfind("support/")) +
+                             "golden/" + name;
+    if (std::getenv("LLMBENCH_APPROVE")) std::ofstream(path, std::ios::binary) << got;
+    const std::string want = content(path);
+    const std::string how = "tests/golden/" + name + " differs in " + difference(want, got) +
+                            "\nLLMBENCH_APPROVE=1 writes it anew";
+    CHECK_MESSAGE(want == got, how);
+}
+
+}  // namespace golden
