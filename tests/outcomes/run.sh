@@ -212,7 +212,7 @@ says $'\x1b[32mPASS\x1b[0m'
 cases 0 "pass" CLICOLOR_FORCE=1 NO_COLOR=1
 says_not $'\x1b[32mPASS'
 cases 0 "pass" LC_ALL=C.UTF-8
-says $'\u2713 PASS'
+says $'\xe2\x9c\x93 PASS'  # a check mark
 
 # ---- several gates: 1 before 2 before 3 before 77 before 0
 

@@ -57,7 +57,8 @@ inline void check(const std::string& name, const std::string& got) {
     const std::string want = content(path);
     const std::string how = "tests/golden/" + name + " differs in " + difference(want, got) +
                             "\nLLMBENCH_APPROVE=1 writes it anew";
-    CHECK_MESSAGE(want == got, how);
+    const bool same = want == got;
+    CHECK_MESSAGE(same, how);
 }
 
 }  // namespace golden
