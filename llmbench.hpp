@@ -45,6 +45,7 @@
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
 //   LLMBENCH_IMPLEMENT         the implementation only (bring your own main)
 //   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
+//   LLMBENCH_WITH_TLS          https:// through OpenSSL: link -lssl -lcrypto
 //   LLMBENCH_EXPOSE_INTERNALS  part two becomes visible (for this project's own tests)
 //
 // SPDX-License-Identifier: MIT
@@ -829,9 +830,11 @@ struct name_value {
     detail::text name{};
     detail::text value{};
 };
+/// How an https:// server is trusted: TLS 1.2 or 1.3, its certificate signed by an authority that
+/// is known here and made for the URL's host. Needs LLMBENCH_WITH_TLS.
 struct tls_options {
-    bool verify = true;
-    detail::text ca_file{};
+    bool verify = true;      ///< false: any certificate will do, and every report says so
+    detail::text ca_file{};  ///< the authorities to trust, PEM; default: those of the system
 };
 
 /// A server that runs already. `url` may end in a path, `http://host:8000` and
@@ -1132,6 +1135,12 @@ struct slo_verdict {
     detail::list<named_values> inputs{};
 };
 
+/// TLS handshakes of one kind, over all repeats. Their time is part of the connection's.
+struct handshakes_t {
+    long long count = 0;
+    double mean = 0, max = 0;  ///< seconds
+};
+
 /// What the client can say against its own numbers.
 struct self_check_t {
     bool ok = true;
@@ -1145,6 +1154,8 @@ struct self_check_t {
     double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds a client thread came late to its work
     double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
     long long connections_opened = 0;
+    handshakes_t handshakes_full{};     ///< of https:// alone
+    handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
 };
 
 namespace detail {
@@ -3549,6 +3560,14 @@ private:
     long long max_ns_ = 0;
 };
 
+inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
+    const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
+    const double both = total(to) + total(more);
+    to.count += more.count;
+    to.mean = to.count > 0 ? both / static_cast<double>(to.count) : 0;
+    to.max = std::max(to.max, more.max);
+}
+
 /// One repeat of one arm: all that was seen, and nothing judged yet.
 struct repeat_data {
     run_arm arm = run_arm::candidate;
@@ -3569,6 +3588,7 @@ struct repeat_data {
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
+    handshakes_t handshakes_full{}, handshakes_resumed{};
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -3948,6 +3968,8 @@ inline self_check_t self_check_of(const measurement& m) {
     for_each_repeat(m, [&](const repeat_data& d) {
         ++repeats;
         c.connections_opened += d.connections_opened;
+        add_handshakes(c.handshakes_full, d.handshakes_full);
+        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
         content += static_cast<double>(d.content_events);
         coalesced += static_cast<double>(d.coalesced_events);
         c.cpu_share = std::max(c.cpu_share, d.cpu_share);
@@ -5510,6 +5532,7 @@ struct target_facts {
     std::string url{};
     std::string model{};
     std::string api{};
+    std::string tls{};    // "verified", "not verified", "" without TLS
 };
 
 /// One gate, measured and judged, as every report shows it.
@@ -5631,6 +5654,11 @@ inline std::string self_check_text(const self_check_t& c) {
                  time_text(c.loop_lag_p99).c_str());
     t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
                  c.cpu_share * 100, c.coalesced_share * 100, c.connections_opened);
+    for (const auto& [h, kind] : {std::pair{c.handshakes_full, "full"},
+                                  std::pair{c.handshakes_resumed, "resumed"}})
+        if (h.count > 0)
+            t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
+                         time_text(h.mean).c_str(), time_text(h.max).c_str());
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
 }
 
@@ -5651,9 +5679,20 @@ inline std::string repeats_text(const plan& p) {
         return printed("%d %s", p.most_repeats, unit);
     return printed("%d to %d %s", p.first_repeats, p.most_repeats, unit);
 }
+inline constexpr const char* unverified_text =
+    "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
     std::string s = t.kind == "endpoint" ? t.url : t.kind + " at " + t.url;
-    return t.model.empty() ? s : s + ", model " + t.model;
+    if (!t.model.empty()) s += ", model " + t.model;
+    return t.tls == "not verified" ? s + ", " + unverified_text : s;
+}
+/// What every report says of servers that anybody may have been; "" where there are none.
+inline std::string unverified_servers(const gate_report& g) {
+    std::string s;
+    for (const target_facts* t : {&g.target, &g.baseline})
+        if (t->tls == "not verified")
+            s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
+    return s;
 }
 
 /// The table of a calibration run.
@@ -5931,14 +5970,29 @@ inline std::string calibration_json(const std::vector<gate_report>& gates) {
     return j.close().close().text() + "\n";
 }
 
+/// Nothing without TLS.
+inline void write_handshakes(json_writer& j, const handshakes_t& full,
+                             const handshakes_t& resumed) {
+    if (full.count + resumed.count == 0) return;
+    for (const auto& [name, h] :
+         {std::pair{"handshakes_full", full}, std::pair{"handshakes_resumed", resumed}})
+        j.key(name)
+            .open('{')
+            .field("count", h.count)
+            .field("mean_s", h.mean)
+            .field("max_s", h.max)
+            .close();
+}
+
 inline void write_target(json_writer& j, const char* name, const target_facts& t) {
     j.key(name)
         .open('{')
         .field("kind", t.kind)
         .field("url", t.url)
         .field("model", t.model)
-        .field("api", t.api)
-        .close();
+        .field("api", t.api);
+    if (!t.tls.empty()) j.field("tls", t.tls);
+    j.close();
 }
 
 inline void write_verdict(json_writer& j, const slo_verdict& v) {
@@ -6018,6 +6072,7 @@ inline void write_arm(json_writer& j, const char* name, const std::vector<repeat
         j.field("asked_rate", d.asked_rate)
             .field("achieved_rate", d.achieved_rate)
             .field("connections_opened", d.connections_opened);
+        write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
         j.field("loop_lag_p99", d.loop_lag_p99)
             .field("loop_lag_max", d.loop_lag_max)
             .field("stamp_lag_p99", d.stamp_lag_p99)
@@ -6155,9 +6210,9 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
             .field("stamp_lag_p99", c.stamp_lag_p99)
             .field("stamp_lag_max", c.stamp_lag_max);
         j.field("cpu_share", c.cpu_share)
-            .field("connections_opened", c.connections_opened)
-            .close()
-            .close();
+            .field("connections_opened", c.connections_opened);
+        write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
+        j.close().close();
     }
     j.close();
     // One long line: the offsets are for programs.
@@ -6264,6 +6319,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
                  flat_line(v),
                  written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place);
         }
+        if (const std::string words = unverified_servers(g); !words.empty())
+            property("tls", words);
         if (!properties.empty())
             properties = "    <properties>\n" + properties + "    </properties>\n";
         suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +
@@ -6392,6 +6449,8 @@ inline std::string summary_of(const gate_report& g) {
     std::string out = "### " + markdown_escaped(g.what.name) + ": " +
                       exit_class_name(g.exit_class) + "\n\n";
     if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
+    if (const std::string words = unverified_servers(g); !words.empty())
+        out += markdown_escaped(words) + "\n\n";
     if (!g.verdicts.empty())
         out += "| verdict | objective | measured | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | --- |\n";
@@ -6584,6 +6643,11 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.asked_rate = number_member(v, "asked_rate");
     d.achieved_rate = number_member(v, "achieved_rate");
     d.connections_opened = count_member(v, "connections_opened");
+    for (const auto& [name, into] : {std::pair{"handshakes_full", &d.handshakes_full},
+                                     std::pair{"handshakes_resumed", &d.handshakes_resumed}})
+        if (const picojson::value* h = member(v, name))
+            *into = {large_count(*h, "count"), number_member(*h, "mean_s"),
+                     number_member(*h, "max_s")};
     d.content_events = large_count(v, "content_events");
     d.coalesced_events = large_count(v, "coalesced_events");
     d.cpu_share = number_member(v, "cpu_share");
@@ -6844,6 +6908,12 @@ inline record read_record(const std::string& line, std::string& gate) {
 #include <queue>       // users by the time they are ready
 #include <sstream>     // files as text
 #include <thread>      // client threads
+
+#ifdef LLMBENCH_WITH_TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#endif
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -7165,15 +7235,197 @@ inline descriptor connecting_socket(const address& to) {
     return fd;
 }
 
+#ifdef LLMBENCH_WITH_TLS
+template <auto Free> struct freed_by {
+    template <class T> void operator()(T* t) const { Free(t); }
+};
+
+/// What all TLS connections to one target share: its name, and whom to trust.
+class tls_client {
+public:
+    /// Throws std::invalid_argument where the options name no authorities.
+    tls_client(const tls_options& o, const http_url& u)
+        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
+        SSL_CTX* const c = context.get();
+        if (!c) throw std::runtime_error("OpenSSL cannot be started");
+        SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+        SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        constexpr unsigned char http1[] = "\x08http/1.1";
+        SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
+        SSL_CTX_set_session_cache_mode(c,
+                                       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+        const std::string file = str(o.ca_file);
+        require(verify || file.empty(),
+                "endpoint.tls.ca_file is \"" + printable(file) +
+                    "\" and endpoint.tls.verify is false: nothing would be verified with it");
+        if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
+        file_content(file, "endpoint.tls.ca_file");  // throws where it cannot be read
+        require(SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) == 1,
+                "endpoint.tls.ca_file is \"" + printable(file) +
+                    "\": it holds no certificate in PEM format");
+    }
+
+    const std::string host;
+    const bool verify;
+    const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
+};
+
+/// What the connections of one thread learn of their server, so that the next handshake is short.
+using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
+
+/// The TLS of one connection, without its socket: bytes of the network in and out on one side, of
+/// HTTP on the other. So one read takes all that the socket has, and is stamped right after it.
+class tls_channel {
+public:
+    /// `last`: the session to go on with, and where the server's next one is put; may be null.
+    tls_channel(const tls_client& client, tls_session* last)
+        : client_(client), last_(last), ssl_(SSL_new(client.context.get())) {
+        BIO* const in = BIO_new(BIO_s_mem());
+        BIO* const out = BIO_new(BIO_s_mem());
+        if (!ssl_ || !in || !out) throw std::bad_alloc();
+        BIO_set_mem_eof_return(in, -1);  // empty is not the end
+        SSL_set_bio(ssl_.get(), in, out);
+        SSL_set_connect_state(ssl_.get());
+        X509_VERIFY_PARAM* const check = SSL_get0_param(ssl_.get());
+        X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {  // a name, then
+            ERR_clear_error();
+            X509_VERIFY_PARAM_set1_host(check, client.host.c_str(), client.host.size());
+            SSL_set_tlsext_host_name(ssl_.get(), client.host.c_str());
+        }
+        if (!last) return;
+        SSL_set_app_data(ssl_.get(), this);
+        SSL_CTX_sess_set_new_cb(client.context.get(), [](SSL* s, SSL_SESSION* session) {
+            auto* const channel = static_cast<tls_channel*>(SSL_get_app_data(s));
+            if (channel) channel->last_->reset(session);
+            return channel ? 1 : 0;  // 1: it is ours now
+        });
+        if (*last) SSL_set_session(ssl_.get(), last->get());
+    }
+    /// Takes what the network brought, answers it where TLS itself has to, and returns the bytes of
+    /// HTTP that are whole by now, in `room`. With no bytes at first it begins the handshake.
+    std::string_view received(std::string_view bytes, std::vector<char>& room) {
+        BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
+        room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
+        std::size_t held = 0, n = 0;
+        ERR_clear_error();
+        while (SSL_read_ex(ssl_.get(), room.data() + held, room.size() - held, &n) == 1) held += n;
+        const int why = SSL_get_error(ssl_.get(), 0);
+        if (why == SSL_ERROR_ZERO_RETURN) ended_ = true;
+        else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) fail();
+        return {room.data(), held};
+    }
+    /// The handshake is done.
+    bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
+    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
+    void send(std::string_view plain) {
+        std::size_t n = 0;
+        ERR_clear_error();
+        if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
+    }
+    /// Says that nothing more will be sent.
+    void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
+    /// What the socket is to be given.
+    std::string_view outgoing() const {
+        char* data = nullptr;
+        const long n = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
+        return {data, static_cast<std::size_t>(n)};
+    }
+    void sent(std::size_t n) {
+        char taken[4096];
+        while (n > 0) {
+            const int most = static_cast<int>(std::min(n, sizeof taken));
+            n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
+        }
+    }
+    /// Nothing more will come: the server said so, or something is wrong.
+    bool ended() const { return ended_; }
+    const std::string& error() const { return error_; }
+    /// What is wrong is the certificate.
+    bool distrusts() const { return distrusts_; }
+
+    ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
+    tls_channel(const tls_channel&) = delete;
+    tls_channel& operator=(const tls_channel&) = delete;
+
+private:
+    void fail() {
+        ended_ = true;
+        const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
+        const unsigned long error = ERR_get_error();
+        const char* const reason = ERR_reason_error_string(error);
+        if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
+        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
+            error_ = "the server does not answer in TLS: is it http:// and not https://?";
+        else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
+        ERR_clear_error();
+    }
+    std::string certificate_text(long code) const {
+        const std::string certificate = "the server's certificate ";
+        switch (code) {
+        case X509_V_ERR_CERT_HAS_EXPIRED: return certificate + "has expired";
+        case X509_V_ERR_CERT_NOT_YET_VALID: return certificate + "is not valid yet";
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH:
+            return certificate + "is not for \"" + printable(client_.host) + "\"";
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+            return certificate + "is self-signed (endpoint.tls.ca_file can name it as trusted)";
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            return certificate + "is signed by an authority that is not trusted here "
+                                 "(endpoint.tls.ca_file can name it)";
+        default:
+            return certificate + "is not accepted: " + X509_verify_cert_error_string(code);
+        }
+    }
+
+    const tls_client& client_;
+    tls_session* const last_;
+    std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
+    std::string error_{};
+    bool ended_ = false, distrusts_ = false;
+};
+#else
+/// Where the program was built without OpenSSL there is no TLS, and a target says so.
+struct tls_client {
+    tls_client(const tls_options&, const http_url& u) {
+        throw std::invalid_argument(
+            "https://" + printable(u.authority()) +
+            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
+            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
+            "which does both where it finds OpenSSL (libssl-dev)");
+    }
+};
+struct tls_session {};
+struct tls_channel {
+    tls_channel(const tls_client&, tls_session*) {}
+    std::string_view received(std::string_view, std::vector<char>&) { return {}; }
+    bool open() const { return false; }
+    bool resumed() const { return false; }
+    void send(std::string_view) {}
+    void say_goodbye() {}
+    std::string_view outgoing() const { return {}; }
+    void sent(std::size_t) {}
+    bool ended() const { return true; }
+    std::string error() const { return {}; }
+    bool distrusts() const { return false; }
+};
+#endif
+inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
+
 struct http_answer {
     int status = 0;
     std::string body{};
     std::string error{};  // why there is none
+    bool distrusted = false;  // because of the server's certificate
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
 inline http_answer blocking_request(const http_url& u, const std::string& request,
-                                    double within_s) {
+                                    double within_s, const tls_client* tls = nullptr) {
     http_answer answer;
     const long long deadline = now_ns() + ns_of(within_s);
     const auto wait = [&](int fd, short events, long long until) {
@@ -7206,28 +7458,61 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
     }
     if (fd.get() < 0) return answer;
     answer.error.clear();
-    for (std::size_t sent = 0; sent < request.size();) {
-        const ssize_t n =
-            ::send(fd.get(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
-        if (n > 0) sent += static_cast<std::size_t>(n);
-        else if (errno != EAGAIN || !wait(fd.get(), POLLOUT, deadline)) {
-            answer.error = "the connection was lost while sending";
-            return answer;
+    const auto failed = [&](const std::string& why) {
+        answer.error = why;
+        return answer;
+    };
+    std::unique_ptr<tls_channel> channel;
+    const auto send_all = [&](std::string_view bytes) {
+        while (!bytes.empty()) {
+            const ssize_t n = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+            else if (errno != EAGAIN || !wait(fd.get(), POLLOUT, deadline)) return false;
         }
-    }
-    response_parser parser;
+        return true;
+    };
+    const auto flush = [&] {
+        const std::string_view bytes = channel->outgoing();
+        const bool taken = send_all(bytes);
+        channel->sent(bytes.size());
+        return taken;
+    };
     char buffer[16384];
-    while (!parser.complete() && !parser.broken()) {
-        if (!wait(fd.get(), POLLIN, deadline)) {
-            answer.error = "no answer within " + time_text(within_s);
-            return answer;
+    std::vector<char> room;
+    const std::string no_answer = "no answer within " + time_text(within_s);
+    if (tls) {
+        channel = std::make_unique<tls_channel>(*tls, nullptr);
+        channel->received({}, room);
+        for (;;) {
+            const bool lost = !flush();
+            answer.distrusted = channel->distrusts();
+            if (channel->ended()) return failed(channel->error());
+            if (channel->open()) break;
+            if (!lost && !wait(fd.get(), POLLIN, deadline)) return failed(no_answer);
+            const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
+            if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+            if (n <= 0) return failed("the connection was closed during the TLS handshake");
+            channel->received({buffer, static_cast<std::size_t>(n)}, room);
         }
+        channel->send(request);
+    }
+    if (channel ? !flush() : !send_all(request))
+        return failed("the connection was lost while sending");
+    response_parser parser;
+    while (!parser.complete() && !parser.broken()) {
+        if (!wait(fd.get(), POLLIN, deadline)) return failed(no_answer);
         const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (n <= 0) parser.end_of_input();
-        else parser.feed({buffer, static_cast<std::size_t>(n)}, [&](std::string_view body) {
+        if (n == 0 && channel && !parser.body_may_be_cut()) return failed(tls_was_cut);
+        if (n <= 0) { parser.end_of_input(); continue; }
+        std::string_view bytes(buffer, static_cast<std::size_t>(n));
+        if (channel) bytes = channel->received(bytes, room);
+        parser.feed(bytes, [&](std::string_view body) {
             if (answer.body.size() < (8u << 20)) answer.body.append(body);
         });
+        if (!channel || !channel->ended() || parser.complete()) continue;
+        if (!channel->error().empty()) return failed(channel->error());
+        parser.end_of_input();
     }
     answer.status = parser.complete() ? parser.status() : 0;
     answer.error = parser.error();
@@ -7235,11 +7520,12 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
 }
 
 inline http_answer blocking_get(const http_url& u, const std::string& path,
-                                const std::string& fields, double within_s) {
+                                const std::string& fields, double within_s,
+                                const tls_client* tls = nullptr) {
     return blocking_request(u,
                             "GET " + path + " HTTP/1.1\r\nHost: " + u.authority() +
                                 "\r\nConnection: close\r\n" + fields + "\r\n",
-                            within_s);
+                            within_s, tls);
 }
 
 /// A port of the loopback interface that nothing listens on now.
@@ -7350,6 +7636,7 @@ private:
 struct load_target {
     http_url url{};
     std::vector<address> addresses{};
+    std::shared_ptr<tls_client> tls{};  // none: plain HTTP
     std::string path{}, whole_path{};  // of streams, and of answers in one piece
     std::string fields{};  // header lines that all requests share, authorization included
     std::string key{};     // part of them, and of nothing that we write
@@ -7516,6 +7803,8 @@ public:
     long long content_events() const { return content_events_; }
     long long coalesced_events() const { return coalesced_events_; }
     double cpu_share() const { return cpu_share_; }
+    const handshakes_t& handshakes_full() const { return handshakes_full_; }
+    const handshakes_t& handshakes_resumed() const { return handshakes_resumed_; }
 
 private:
     struct prepared_request {
@@ -7545,7 +7834,6 @@ private:
                    long long late_ns) {
             request_ = w;
             bytes_ = std::move(bytes);
-            unsent_ = bytes_.size();
             rec_ = record{};
             rec_.scheduled_ns = w.scheduled_ns;
             rec_.dispatched_ns = dispatched_ns;
@@ -7567,19 +7855,34 @@ private:
         void on_ready(unsigned events) {
             // Closed earlier in this turn, and perhaps opened anew: not what was waited for.
             if (fd_.get() < 0 || opened_in_turn_ == worker_.turn_) return;
-            if (connecting_) return on_connected();
-            // The server closed an idle connection, or sent what nobody asked for.
-            if (!asked_) { close(); return worker_.move(*this, worker_.retired_); }
-            if (unsent_ > 0 && (events & EPOLLOUT)) return write_some();
+            if (connecting_ && !tls_) return on_connected();
+            if (connecting_ && (events & EPOLLOUT)) flush();
+            if (!asked_ && !connecting_) {
+                if (is_usable()) return;
+                close();
+                return worker_.move(*this, worker_.retired_);
+            }
+            if (unsent_ > 0 && (events & EPOLLOUT) && !connecting_) return write_some();
             read_now();
         }
+        /// False where the server closed an idle connection, or sent what nobody asked for. TLS may
+        /// bring words of its own, such as sessions to go on with.
         bool is_usable() {
-            // A server may have closed an idle connection, or sent what nobody asked for.
-            char byte = 0;
-            return fd_.get() >= 0 && ::recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-                   (errno == EAGAIN || errno == EWOULDBLOCK);
+            if (fd_.get() < 0) return false;
+            auto& buffer = worker_.buffer_;
+            const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+            if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+            if (n == 0 || !tls_) return false;
+            const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+            return tls_->received(bytes, worker_.plain_).empty() && !tls_->ended();
         }
         void close() {
+            if (tls_ && fd_.get() >= 0 && unsent_ == 0) {
+                tls_->say_goodbye();
+                const std::string_view words = tls_->outgoing();
+                if (!words.empty()) ::send(fd_.get(), words.data(), words.size(), MSG_NOSIGNAL);
+            }
+            tls_.reset();
             fd_ = descriptor();  // which ends the watching too
             connecting_ = false;
         }
@@ -7656,9 +7959,38 @@ private:
             socklen_t size = sizeof error;
             ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
             if (error != 0) return on_connect_error(error);
-            connecting_ = false;
             worker_.good_address_ = which_;
             worker_.poller_.watch(EPOLL_CTL_MOD, fd_.get(), EPOLLIN, this);
+            if (const auto& client = worker_.order_.target->tls) {
+                shaking_from_ns_ = now_ns();
+                unsent_ = 0;
+                tls_ = std::make_unique<tls_channel>(*client, &worker_.tls_session_);
+                return shake_hands({});
+            }
+            on_open();
+        }
+        void shake_hands(std::string_view bytes) {
+            const bool spoke_first = !tls_->received(bytes, worker_.plain_).empty();
+            const bool lost = !flush();
+            if (tls_->ended()) return on_no_handshake(tls_->error());
+            if (spoke_first) return on_no_handshake("the server answered before it was asked");
+            if (lost) return on_no_handshake(std::strerror(errno));
+            if (!tls_->open()) return;
+            const double took = static_cast<double>(now_ns() - shaking_from_ns_) * 1e-9;
+            add_handshakes(tls_->resumed() ? worker_.handshakes_resumed_ : worker_.handshakes_full_,
+                           {1, took, took});
+            on_open();
+        }
+        void on_no_handshake(const std::string& why) {
+            if (asked_)
+                return abandon(request_status::tls,
+                               why.empty() ? "the connection was closed during the TLS handshake"
+                                           : why);
+            close();
+            worker_.move(*this, worker_.retired_);
+        }
+        void on_open() {
+            connecting_ = false;
             if (!asked_) return worker_.move(*this, worker_.idle_);
             rec_.connected_ns = now_ns();
             send();
@@ -7674,22 +8006,31 @@ private:
                     std::string("cannot connect: ") + std::strerror(error));
         }
         void send() {
+            unsent_ = bytes_.size();
+            if (tls_) tls_->send(bytes_);
             rec_.sent_ns = now_ns();
             write_some();
         }
-        void write_some() {
+        // What takes no more of a request may have answered it already, as with 413.
+        void write_some() { if (!flush()) read_now(); }
+        /// Gives the socket what it takes. False where it takes no more at all.
+        bool flush() {
+            if (tls_) unsent_ = tls_->outgoing().size();
             while (unsent_ > 0) {
-                const char* const from = bytes_.data() + bytes_.size() - unsent_;
+                const char* const from =
+                    tls_ ? tls_->outgoing().data() : bytes_.data() + bytes_.size() - unsent_;
                 const ssize_t n = ::send(fd_.get(), from, unsent_, MSG_NOSIGNAL);
-                if (n > 0) unsent_ -= static_cast<std::size_t>(n);
-                else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-                // What takes no more of a request may have answered it already, as with 413.
-                else if (errno != EINTR) return read_now();
+                if (n > 0) {
+                    unsent_ -= static_cast<std::size_t>(n);
+                    if (tls_) tls_->sent(static_cast<std::size_t>(n));
+                } else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+                else if (errno != EINTR) return false;
             }
-            if ((unsent_ > 0) == waits_for_room_) return;
+            if ((unsent_ > 0) == waits_for_room_) return true;
             waits_for_room_ = unsent_ > 0;
             worker_.poller_.watch(EPOLL_CTL_MOD, fd_.get(),
                                   waits_for_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN, this);
+            return true;
         }
         void read_now() {
             auto& buffer = worker_.buffer_;
@@ -7697,16 +8038,30 @@ private:
             const long long now = now_ns();  // the arrival stamp of everything in this read
             if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
             worker_.on_stamp(now);
-            if (n <= 0) return on_end_of_input(now, n == 0 ? "" : std::strerror(errno));
+            if (n <= 0 && connecting_) return on_no_handshake(n == 0 ? "" : std::strerror(errno));
+            if (n <= 0)
+                return on_end_of_input(now, n < 0 ? std::strerror(errno) : tls_ ? tls_was_cut : "");
+            std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+            if (connecting_) return shake_hands(bytes);
+            if (tls_) {
+                bytes = tls_->received(bytes, worker_.plain_);
+                flush();  // where it fails, a read will tell
+            }
             const int events_before = answer_.timeline().events();
-            answer_.feed({buffer.data(), static_cast<std::size_t>(n)}, now);
+            answer_.feed(bytes, now);
             const int events = answer_.timeline().events() - events_before;
             worker_.content_events_ += events;
             worker_.coalesced_events_ += std::max(0, events - 1);
             // An answer has begun, so this will not be sent again; it may be long.
-            if (unsent_ == 0 && !bytes_.empty()) std::string().swap(bytes_);
+            if (unsent_ == 0 && !bytes_.empty() && !answer_.untouched())
+                std::string().swap(bytes_);
             if (answer_.finished()) return on_finished();
+            if (tls_ && tls_->ended()) return on_end_of_tls(now);
             if (answer_.timeline().ended()) deliver();
+        }
+        void on_end_of_tls(long long now) {
+            if (tls_->error().empty()) return on_end_of_input(now, "");
+            abandon(request_status::tls, tls_->error());
         }
         void on_end_of_input(long long now, const std::string& error) {
             // A reused connection may have been closed by the server at the very moment we sent:
@@ -7715,7 +8070,6 @@ private:
                 close();
                 retried_ = true;
                 rec_.connected_ns = rec_.sent_ns = 0;
-                unsent_ = bytes_.size();
                 connect_from_ns_ = now;
                 return connect(0);
             }
@@ -7723,7 +8077,8 @@ private:
             on_finished();
         }
         void on_finished() {
-            const bool keep = answer_.keeps_connection() && unsent_ == 0;
+            const bool keep =
+                answer_.keeps_connection() && unsent_ == 0 && !(tls_ && tls_->ended());
             if (!keep) close();
             deliver();
             asked_ = false;
@@ -7745,15 +8100,16 @@ private:
 
         load_worker& worker_;
         descriptor fd_{};
+        std::unique_ptr<tls_channel> tls_{};
         waiting_request request_{};
         record rec_{};
         answer_reader answer_{};
         std::string bytes_{};
-        std::size_t unsent_ = 0;  // of bytes_
+        std::size_t unsent_ = 0;  // of bytes_, or of what TLS made of them
         std::size_t which_ = 0;   // of the target's addresses
         std::size_t tried_ = 0;   // addresses before it that failed
         long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-        long long opened_in_turn_ = 0, opened_ns_ = 0;
+        long long opened_in_turn_ = 0, opened_ns_ = 0, shaking_from_ns_ = 0;
         bool connecting_ = false, used_ = false, waits_for_room_ = false;
         bool asked_ = false;  // there is a request on it
         bool reused_ = false, retried_ = false, delivered_ = false;
@@ -7997,6 +8353,9 @@ private:
     connection_list busy_{}, idle_{}, opening_{}, retired_{};
     std::vector<finished_request> finished_{};
     std::vector<char> buffer_ = std::vector<char>(256 * 1024);
+    std::vector<char> plain_{};  // of one read, where it was TLS
+    tls_session tls_session_{};
+    handshakes_t handshakes_full_{}, handshakes_resumed_{};
     long long in_flight_ = 0, cap_ = 0, promised_ = 0;
     long long connections_opened_ = 0, content_events_ = 0, coalesced_events_ = 0;
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
@@ -8471,7 +8830,9 @@ public:
                                                    environment("LLMBENCH_URL") == str(endpoint_.url)
                                                ? "LLMBENCH_URL"
                                                : "endpoint.url");
-        require(!load_.url.tls, str(endpoint_.url) + ": https is not supported by this version");
+        load_.tls.reset();
+        if (load_.url.tls) load_.tls = std::make_shared<tls_client>(endpoint_.tls, load_.url);
+        facts_.tls = !load_.url.tls ? "" : endpoint_.tls.verify ? "verified" : "not verified";
         load_.api = api_;
         load_.fields = header_lines();
         load_.key = api_key();
@@ -8593,8 +8954,10 @@ private:
         std::string wanted = facts_.kind == "process" ? str(process_.model) : str(endpoint_.model);
         if (wanted.empty() && facts_.kind != "simulated") wanted = environment("LLMBENCH_MODEL");
         const char* const path = *api_->models ? api_->models : api_->ready;
-        const http_answer a = blocking_get(
-            load_.url, request_path(*api_, path, below_the_path(), ""), load_.fields, 10);
+        const http_answer a =
+            blocking_get(load_.url, request_path(*api_, path, below_the_path(), ""), load_.fields,
+                         10, load_.tls.get());
+        require(!a.distrusted, str(endpoint_.url) + ": " + a.error);
         if (a.status == 0)
             throw no_server("no server answers at " + str(endpoint_.url) + ": " + a.error);
         if (wanted.empty()) {
@@ -8828,6 +9191,8 @@ inline std::vector<finished_request> run_load(const load_order& order, load_stat
     for (const auto& w : workers) {
         std::move(w->finished().begin(), w->finished().end(), std::back_inserter(all));
         into.connections_opened += w->connections_opened();
+        add_handshakes(into.handshakes_full, w->handshakes_full());
+        add_handshakes(into.handshakes_resumed, w->handshakes_resumed());
         into.content_events += w->content_events();
         into.coalesced_events += w->coalesced_events();
         into.cpu_share = std::max(into.cpu_share, w->cpu_share());

@@ -48,6 +48,7 @@ need_compiler() {
     has_header asio.hpp || missing+=(libasio-dev)
     has_header doctest/doctest.h || missing+=(doctest-dev)
     has_header picojson.h picojson/picojson.h || missing+=(picojson-dev)
+    has_header openssl/ssl.h || missing+=(libssl-dev)
     install "${missing[@]}"
 }
 

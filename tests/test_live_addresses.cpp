@@ -97,8 +97,8 @@ TEST_CASE("a server with an IPv6 address is measured like any other") {
 }
 
 TEST_CASE("the next address is tried where one refuses or never answers, and remembered") {
-    const scripted::answer closing{
-        scripted::send(scripted::sized_stream(scripted::healthy_events(3), "Connection: close\r\n"))};
+    const scripted::answer closing{scripted::send(
+        scripted::sized_stream(scripted::healthy_events(3), "Connection: close\r\n"))};
     const scripted::server server({closing});
     scripted::server full;
     full.stop_accepting();
@@ -106,8 +106,8 @@ TEST_CASE("the next address is tried where one refuses or never answers, and rem
     for (const auto& [host, port] : {std::pair{"127.0.0.2", server.port()},   // nothing listens
                                      std::pair{"127.0.0.1", full.port()}}) {  // nothing is accepted
         CAPTURE(port);
-        const auto records =
-            live::records_over({{host, port}, {"127.0.0.1", server.port()}}, asking(server.url(), 3));
+        const auto records = live::records_over({{host, port}, {"127.0.0.1", server.port()}},
+                                                asking(server.url(), 3));
         REQUIRE(records.size() == 3);
         for (const record& r : records) CHECK(r.status == request_status::ok);
         // One that never answers leaves half of limits.connect to the other, and is passed over

@@ -27,6 +27,25 @@ libasio-dev picojson-dev doctest-dev) or set ${llmbench_variable} to the directo
     set_target_properties(llmbench::${llmbench_name} PROPERTIES
         INTERFACE_INCLUDE_DIRECTORIES "${${llmbench_variable}}")
 endforeach()
+
+# https:// where OpenSSL is there. Not through its own targets, which are not GLOBAL.
+set(LLMBENCH_WITH_TLS AUTO CACHE STRING "https:// through OpenSSL: AUTO (where it is found), ON, OFF")
+set_property(CACHE LLMBENCH_WITH_TLS PROPERTY STRINGS AUTO ON OFF)
+if(NOT TARGET llmbench::tls)
+    add_library(llmbench::tls INTERFACE IMPORTED GLOBAL)
+    if(LLMBENCH_WITH_TLS)
+        find_package(OpenSSL 1.1.1 QUIET)
+    endif()
+    if(LLMBENCH_WITH_TLS AND OPENSSL_FOUND)
+        set_target_properties(llmbench::tls PROPERTIES
+            INTERFACE_COMPILE_DEFINITIONS LLMBENCH_WITH_TLS
+            INTERFACE_INCLUDE_DIRECTORIES "${OPENSSL_INCLUDE_DIR}"
+            INTERFACE_LINK_LIBRARIES "${OPENSSL_SSL_LIBRARY};${OPENSSL_CRYPTO_LIBRARY}")
+    elseif(LLMBENCH_WITH_TLS AND NOT LLMBENCH_WITH_TLS STREQUAL "AUTO")
+        set(llmbench_missing "llmbench is to be built with TLS (LLMBENCH_WITH_TLS is ON) and needs \
+OpenSSL 1.1.1 or newer: install it (Debian and Ubuntu: libssl-dev) or set OPENSSL_ROOT_DIR.")
+    endif()
+endif()
 if(NOT Threads_FOUND)
     set(llmbench_missing "llmbench needs a thread library (CMake's Threads).")
 endif()

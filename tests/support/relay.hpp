@@ -1,5 +1,5 @@
-// Another way into a server on 127.0.0.1: a Unix-domain socket or an IPv6 port that passes all bytes
-// on, both ways.
+// Another way into a server on 127.0.0.1: a Unix-domain socket or an IPv6 port that passes all
+// bytes on, both ways.
 #pragma once
 
 #include <list>
@@ -91,6 +91,13 @@ inline int unix_listener(const std::string& path, int queue = 1024) {
     a.sun_family = AF_UNIX;
     path.copy(a.sun_path, sizeof a.sun_path - 1);
     return bound(AF_UNIX, reinterpret_cast<const sockaddr*>(&a), sizeof a, queue);
+}
+/// A listening port of 127.0.0.1.
+inline int ipv4_listener() {
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return bound(AF_INET, reinterpret_cast<const sockaddr*>(&a), sizeof a, 1024);
 }
 /// A listening port of ::1, -1 where this machine has no IPv6.
 inline int ipv6_listener() {
