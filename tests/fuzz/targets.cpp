@@ -1,0 +1,193 @@
+#include "targets.hpp"
+
+#include "llmbench.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <tuple>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+/// Ends the program where the two differ, so that the fuzzer keeps the input.
+template <class T> void must_agree(const T& a, const T& b, const char* what) {
+    if (a == b) return;
+    std::fprintf(stderr, "two readings differ: %s\n", what);
+    std::abort();
+}
+
+/// Some place inside the input, the same one every time.
+std::size_t place_in(std::string_view s) {
+    std::uint64_t h = 14695981039346656037ull;
+    for (const char c : s) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+    return s.empty() ? 0 : static_cast<std::size_t>(h % s.size());
+}
+
+/// Calls `feed` with the input whole, in two pieces, and byte by byte; each piece is a copy of its
+/// own, so that reading past it is seen. `begin` makes what is fed, `result` tells what it saw.
+template <class Begin, class Feed, class Result>
+void read_every_way(std::string_view input, Begin&& begin, Feed&& feed, Result&& result) {
+    const auto in_pieces = [&](const std::vector<std::size_t>& cuts) {
+        auto reader = begin();
+        std::size_t from = 0;
+        const auto piece = [&](std::size_t to) {
+            const std::vector<char> copy(input.data() + from, input.data() + to);
+            feed(reader, std::string_view(copy.data(), copy.size()));
+            from = to;
+        };
+        for (const std::size_t cut : cuts) piece(cut);
+        piece(input.size());
+        return result(reader);
+    };
+    const auto whole = in_pieces({});
+    must_agree(whole, in_pieces({place_in(input)}), "whole and in two pieces");
+    std::vector<std::size_t> every;
+    for (std::size_t i = 1; i < input.size(); ++i) every.push_back(i);
+    must_agree(whole, in_pieces(every), "whole and byte by byte");
+}
+
+// ---- HTTP
+
+struct parsed_response {
+    response_parser parser{};
+    std::string body{};
+    std::size_t taken = 0;
+};
+
+// ---- server-sent events
+
+using seen_events = std::vector<std::pair<std::string, std::string>>;
+
+struct parsed_stream {
+    event_stream_parser parser{};
+    seen_events events{};
+};
+
+/// The events of a stream as the WHATWG text defines them, step by step.
+seen_events events_by_the_letter(std::string_view s) {
+    seen_events events;
+    std::string type, data;
+    if (s.substr(0, 3) == "\xEF\xBB\xBF") s.remove_prefix(3);
+    for (;;) {
+        const std::size_t end = s.find_first_of("\r\n");
+        if (end == std::string_view::npos) return events;  // a line that does not end is none
+        const std::string_view line = s.substr(0, end);
+        s.remove_prefix(end + (s.substr(end, 2) == "\r\n" ? 2 : 1));
+        if (line.empty()) {
+            if (!data.empty()) events.emplace_back(type, data.substr(0, data.size() - 1));
+            type.clear();
+            data.clear();
+            continue;
+        }
+        const std::size_t colon = line.find(':');
+        const std::string_view field = line.substr(0, colon);
+        std::string_view value;
+        if (colon != std::string_view::npos) value = line.substr(colon + 1);
+        if (value.substr(0, 1) == " ") value.remove_prefix(1);
+        if (colon == 0) continue;
+        if (field == "data") data.append(value).append("\n");
+        else if (field == "event") type = value;
+    }
+}
+
+auto all_of(const stream_event& e) {
+    return std::tuple(e.content, e.done, e.first_tokens, e.prompt_tokens, e.completion_tokens,
+                      e.cached_tokens, e.choices, e.finished, e.finish_reason, e.error,
+                      e.malformed);
+}
+
+/// A refusal is a sentence; anything else that is thrown ends the program.
+template <class F> void may_refuse(F&& f) {
+    try {
+        f();
+    } catch (const std::invalid_argument& e) {
+        if (e.what()[0] == '\0') std::abort();
+    }
+}
+
+}  // namespace
+
+/// An answer means the same however it is cut, for the parser alone and for the whole reader.
+void fuzz::http_response(std::string_view input) {
+    read_every_way(
+        input, [] { return parsed_response(); },
+        [](parsed_response& r, std::string_view piece) {
+            r.taken += r.parser.feed(piece, [&](std::string_view body) { r.body.append(body); });
+        },
+        [](parsed_response& r) {
+            const std::size_t taken = r.parser.broken() ? 0 : r.taken;
+            r.parser.end_of_input();
+            if (r.parser.complete() == r.parser.broken()) std::abort();
+            if (r.parser.broken() == r.parser.error().empty()) std::abort();
+            return std::tuple(r.parser.complete(), r.parser.keep_alive(), r.parser.status(),
+                              r.parser.error(), r.body, taken,
+                              std::string(r.parser.header("content-type")));
+        });
+    read_every_way(
+        input, [] { return answer_reader(); },
+        [](answer_reader& r, std::string_view piece) {
+            if (!r.finished()) r.feed(piece, 1000);
+        },
+        [](answer_reader& r) {
+            if (!r.finished()) r.end_of_input(1000);
+            if (!r.finished() || !r.timeline().ended()) std::abort();
+            record out;
+            r.timeline().write_to(out);
+            return std::tuple(out.status, r.http_status(), str(out.error), str(out.finish_reason),
+                              out.events, out.output_tokens, out.prompt_tokens, out.end_ns);
+        });
+}
+
+/// Events are those that the specification's own steps find, however the stream is cut.
+void fuzz::event_stream(std::string_view input) {
+    const seen_events expected = events_by_the_letter(input);
+    read_every_way(
+        input, [] { return parsed_stream(); },
+        [](parsed_stream& r, std::string_view piece) {
+            r.parser.feed(piece, [&](std::string_view type, std::string_view data) {
+                r.events.emplace_back(type, data);
+            });
+        },
+        [&](parsed_stream& r) {
+            if (!r.parser.broken()) must_agree(r.events, expected, "the specification's events");
+            return r.events;
+        });
+}
+
+/// The fast reading of an event says what picojson's says; each line is one event of a stream.
+void fuzz::stream_event(std::string_view input) {
+    event_reader reader;
+    stream_timeline timeline;
+    long long now = 1000;
+    while (!input.empty()) {
+        const std::size_t end = std::min(input.find('\n'), input.size());
+        const std::vector<char> line(input.data(), input.data() + end);
+        const std::string_view data(line.data(), line.size());
+        const std::string_view type = data.substr(0, 2) == "e:" ? "error" : "";
+        const llmbench::detail::stream_event& fast = reader.read(type, data);
+        must_agree(all_of(fast), all_of(read_openai_event(type, data)), "fast and slow");
+        timeline.on_event(fast, now += 1000);
+        input.remove_prefix(std::min(end + 1, input.size()));
+    }
+    timeline.on_body_end(now);
+    if (!timeline.ended()) std::abort();
+    record r;
+    timeline.write_to(r);
+    if (r.events < 0 || r.output_tokens < 0 || r.first_event_tokens < 0) std::abort();
+}
+
+/// What an earlier run left is read or refused with a sentence.
+void fuzz::stored_result(std::string_view input) {
+    const std::string s(input);
+    may_refuse([&] {
+        std::string gate;
+        read_record(s, gate);
+    });
+    may_refuse([&] { read_stored_gate(s, "result.json", ""); });
+    may_refuse([&] { read_stored_gate(s, "result.json", "chat"); });
+    may_refuse([&] { read_calibration(s, "calibration.json", "chat"); });
+}
