@@ -31,6 +31,7 @@
 //   [P11] plans
 //   [P12] reports
 //   [P13] stored results
+//   [P14] the report page
 // Part three: effects
 //   [E1] clock, environment, files
 //   [E2] blocking requests and processes
@@ -4952,6 +4953,7 @@ private:
 /// A scenario that was found sound, with every default filled in.
 struct plan {
     std::string name{};
+    std::string test_case{};  // "" outside of one
     std::string file{};
     int line = 0;
     arrival_data arrivals{};
@@ -6132,6 +6134,7 @@ struct environment_facts {
     int cores = 0;
     std::string started_at{};
     std::string commit{};  // of what is tested, "" where nothing tells
+    std::string program{};  // as it was called
 };
 
 /// Where each record's gaps lie in events.bin, and the file's hash.
@@ -6333,103 +6336,6 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     }
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" + told(all) +
            printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
-}
-
-inline constexpr const char* report_style = R"css(
-:root{color-scheme:light dark;--ink:#1c2024;--dim:#5b6570;--line:#d8dde3;--back:#fff;
---pass:#116329;--fail:#b3261e;--wait:#8a5a00;--bad:#7a1fa2}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--dim:#a3adb8;--line:#3a424b;--back:#15181b;
---pass:#6fdd8b;--fail:#ff8a80;--wait:#f5c542;--bad:#d9a0f0}}
-body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:72rem;
-margin:0 auto;padding:1rem}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid var(--line);
-padding-top:1rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--line);
-vertical-align:top;white-space:nowrap}
-td.n,th.n{text-align:right}td.why{white-space:normal;min-width:16rem;color:var(--dim)}
-.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive,.skipped{color:var(--wait)}.invalid{
-color:var(--bad)}
-.verdict{font-weight:600}p.dim{color:var(--dim)}
-)css";
-
-inline std::string report_html(const std::vector<gate_report>& gates,
-                               const environment_facts& env) {
-    std::string h =
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>llmbench "
-        "report</title>\n<style>" +
-        std::string(report_style) + "</style>\n</head>\n<body>\n<h1>llmbench report</h1>\n";
-    h += "<p class=\"dim\">" +
-         xml_escaped(env.started_at + ", " + env.os + ", " + env.cpu +
-                     printed(", %d cores", env.cores)) +
-         "</p>\n";
-    const auto table = [](const std::string& head, const std::string& rows) {
-        return "<div class=\"scroll\"><table>\n<thead><tr>" + head + "</tr></thead>\n<tbody>\n" +
-               rows + "</tbody></table></div>\n";
-    };
-    for (const gate_report& g : gates) {
-        h += "<section>\n<h2>" + xml_escaped(g.what.name) + "</h2>\n<p>" +
-             xml_escaped(std::string("This gate ") +
-                         (g.exit_class == 3   ? "is "
-                          : g.exit_class >= 2 ? "was "
-                                              : "") +
-                         exit_class_name(g.exit_class)) +
-             ".</p>\n";
-        if (!g.refusal.empty()) {
-            h += "<p>" + xml_escaped(g.refusal) + "</p>\n</section>\n";
-            continue;
-        }
-        std::string rows;
-        for (const slo_verdict& v : g.verdicts) {
-            const auto shown = [&](double x) {
-                return xml_escaped(v.what.factor > 0 ? printed("%.3f x", x)
-                                                     : value_text(v.what.what.metric, x));
-            };
-            const double room = headroom(v);
-            rows += std::string("<tr><td class=\"verdict ") + to_string(v.outcome) + "\">" +
-                    to_string(v.outcome) + "</td><td>" + xml_escaped(str(v.what.text())) +
-                    "</td><td class=\"n\">" + shown(v.estimate.value) + "</td><td class=\"n\">" +
-                    shown(v.estimate.low) + " to " + shown(v.estimate.high) +
-                    "</td><td class=\"n\">" +
-                    (std::isnan(room) || is_share(v.what.what.metric)
-                         ? std::string("")
-                         : printed("%+.1f %%", room * 100)) +
-                    "</td><td class=\"why\">" + xml_escaped(str(v.reason)) + "</td></tr>\n";
-        }
-        h += table(
-            "<th>verdict</th><th>objective</th><th class=\"n\">measured</th><th "
-            "class=\"n\">interval</th><th class=\"n\">headroom</th><th>why</th>",
-            rows);
-        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline}) {
-            if (arm->empty()) continue;
-            rows.clear();
-            for (const metric_id id : table_metrics) {
-                const metric_row r = metric_row_of(id, *arm);
-                rows += std::string("<tr><th scope=\"row\">") + metric_name(id) + "</th>";
-                for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max})
-                    rows += "<td class=\"n\">" + time_text(v) + "</td>";
-                rows += "</tr>\n";
-            }
-            h += "<h3>" + std::string(arm == &g.measured.baseline ? "Baseline" : "Measured") +
-                 "</h3>\n";
-            h += table(
-                "<td></td><th class=\"n\">mean</th><th class=\"n\">p50</th><th "
-                "class=\"n\">p90</th><th class=\"n\">p99</th><th class=\"n\">max</th>",
-                rows);
-            h += "<p>Output " +
-                 value_text(metric_id::output_throughput,
-                            run_value(metric_id::output_throughput, *arm)) +
-                 ", " + xml_escaped(status_text(*arm)) + ".</p>\n";
-        }
-        h += "<p class=\"dim\">Load: " + xml_escaped(plan_text(g.what)) +
-             ".<br>Target: " + xml_escaped(target_text(g.target)) +
-             (g.what.has_baseline ? "; baseline: " + xml_escaped(target_text(g.baseline)) : "") +
-             ".<br>Client: " + xml_escaped(self_check_text(g.self_check)) +
-             ".<br>Gate: " + xml_escaped(g.what.file + ":" + std::to_string(g.what.line)) +
-             "</p>\n</section>\n";
-    }
-    return h + "</body>\n</html>\n";
 }
 
 /// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
@@ -6869,6 +6775,1383 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
+// ===== [P14] the report page =====================================================================
+// report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
+// words beside it; the script adds what a pointer asks for, the page is whole without it. What a
+// gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
+
+inline constexpr const char* page_style = R"css(
+:root{color-scheme:light dark;--ink:#1b2026;--dim:#56606b;--line:#dde2e7;--back:#fff;--soft:#f5f7f9;
+--pass:#0a6b4d;--fail:#b3261e;--inconclusive:#875200;--invalid:#6b3fa0;--skipped:#56606b;
+--mine:#1c62ad;--other:#a35a10;--allowed:#e3f1ec}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--dim:#a3adb8;--line:#343b43;--back:#14171a;
+--soft:#1c2025;--pass:#5fcfa4;--fail:#ff9086;--inconclusive:#f0b64c;--invalid:#c8a4f5;
+--skipped:#a3adb8;--mine:#79b3f2;--other:#e6a563;--allowed:#1d3730}}
+*{box-sizing:border-box}
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0 auto;
+max-width:76rem;padding:1.25rem 1rem 4rem;color:var(--ink);background:var(--back);
+font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;font-weight:650}
+h2{font-size:1.25rem;line-height:1.3;margin:0;font-weight:650}
+h3{font-size:1rem;margin:2rem 0 .5rem;font-weight:650}
+p{margin:.25rem 0}a{color:inherit;text-underline-offset:.15em}
+code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
+font-size:.87em}
+pre{white-space:pre-wrap;background:var(--soft);padding:.6rem .8rem;border-radius:6px;
+margin:.5rem 0}
+.dim{color:var(--dim)}.note{font-size:.87rem;color:var(--dim)}
+.icon{width:1em;height:1em;vertical-align:-.12em;margin-right:.35em;fill:none;stroke:currentColor;
+stroke-width:2.4;stroke-linecap:round;stroke-linejoin:round}
+.badge{white-space:nowrap;font-weight:650}
+.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive{color:var(--inconclusive)}
+.invalid{color:var(--invalid)}.skipped{color:var(--skipped)}
+ol,ul{list-style:none;margin:0;padding:0}
+.gates{margin:1rem 0 0;border-top:1px solid var(--line)}
+.gates li{display:grid;grid-template-columns:7.5rem 1fr;padding:.5rem 0;
+border-bottom:1px solid var(--line)}
+.gates p{margin:0}
+.filter{display:flex;flex-wrap:wrap;gap:.4rem;margin-top:1rem}.filter[hidden]{display:none}
+button{font:inherit;font-size:.87rem;color:inherit;background:none;border:1px solid var(--line);
+border-radius:1rem;padding:.25rem .8rem;cursor:pointer}
+button[aria-pressed=true]{background:var(--ink);color:var(--back);border-color:var(--ink)}
+:focus-visible{outline:2px solid var(--mine);outline-offset:2px}
+section{margin-top:2.5rem;padding-top:1.5rem;border-top:3px solid var(--line)}
+section[hidden],li[hidden]{display:none}
+.why{font-size:1.05rem;max-width:60rem}
+.verdicts{margin-top:1rem;border-top:1px solid var(--line)}
+.verdicts code{font-size:.95em}
+.verdicts>li{display:grid;grid-template-columns:8rem minmax(0,1fr) auto 20rem;gap:0 1.25rem;
+padding:.65rem 0;border-bottom:1px solid var(--line);align-items:start}
+.found{text-align:right;white-space:nowrap}.found b{font-size:1.15rem;font-weight:650;display:block;
+line-height:1.3}
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16.5rem),1fr));
+gap:1.25rem 1.25rem}
+figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.93rem}
+figcaption span{font-weight:400;font-size:.87rem;color:var(--dim);margin-left:.4em}
+.arm.c{color:var(--mine)}.arm.b{color:var(--other)}.note .arm{margin-left:.6em}
+svg.plot{display:block;width:100%;height:auto;touch-action:pan-y}
+svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;
+fill:var(--dim);font-variant-numeric:tabular-nums}
+.grid{stroke:var(--line);stroke-width:1}
+polyline{fill:none;stroke-width:1.4;stroke-linejoin:round;opacity:.85}
+polyline.c{stroke:var(--mine)}polyline.b{stroke:var(--other);stroke-dasharray:5 2}
+polyline.c2{stroke:var(--mine);opacity:.4;stroke-width:1}
+polyline.a{stroke:var(--dim);stroke-width:4;opacity:.35}polyline.f{stroke:var(--fail)}
+circle.c{fill:var(--mine)}circle.b{fill:var(--other)}
+.limit{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:3 2}
+svg text.mark{fill:var(--ink);paint-order:stroke;stroke:var(--back);stroke-width:3px}
+.ring{fill:var(--back);stroke:var(--ink);stroke-width:1.5}
+.cross{stroke:var(--dim);stroke-width:1}
+.allowed{fill:var(--allowed)}.rug{stroke:currentColor;stroke-width:1.5;opacity:.75}
+.bar{fill:currentColor;opacity:.4}.dot{fill:currentColor;stroke:var(--back);stroke-width:1.5}
+#tip{position:fixed;z-index:1;pointer-events:none;background:var(--ink);color:var(--back);
+font-size:.8rem;line-height:1.4;padding:.3rem .55rem;border-radius:5px;white-space:pre}
+#tip[hidden]{display:none}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}
+th,td{text-align:left;padding:.25rem 1.1rem .25rem 0;border-bottom:1px solid var(--line);
+vertical-align:top;font-weight:400}
+thead th{color:var(--dim);font-size:.87rem}th[scope=row]{font-weight:600}
+td.n,th.n{text-align:right;white-space:nowrap}th[scope=row],.arm{white-space:nowrap}
+details{border-bottom:1px solid var(--line);padding:.5rem 0}
+summary{cursor:pointer;font-weight:600}summary span{font-weight:400;color:var(--dim)}
+dl{display:grid;grid-template-columns:minmax(7rem,max-content) minmax(0,1fr);gap:.25rem 1.25rem;
+margin:.6rem 0;font-size:.9rem}
+dt{color:var(--dim)}dd{margin:0}
+@media(max-width:56rem){.verdicts>li{grid-template-columns:minmax(0,1fr) auto;gap:.15rem 1rem}
+.verdicts .badge{grid-area:1/1}.verdicts .found{grid-area:1/2/3/3}
+.verdicts .plot,.verdicts .none{grid-column:1/3;max-width:26rem}}
+@media(max-width:30rem){th,td{padding-right:.5rem}table{font-size:.8rem}h1{font-size:1.35rem}
+th[scope=row]{white-space:normal;overflow-wrap:normal}.verdicts .found{grid-area:1/2}
+.verdicts>li>div:first-of-type{grid-column:1/3}
+dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}.gates li{grid-template-columns:1fr}}
+@media print{body{max-width:none;padding:0;font-size:10.5pt}.filter,#tip{display:none}
+section{break-before:auto}figure,.verdicts>li,table,dl{break-inside:avoid}
+h2,h3,summary{break-after:avoid}.plots{grid-template-columns:repeat(2,1fr)}}
+)css";
+
+inline constexpr const char* page_icons = R"svg(
+<svg width="0" height="0" style="position:absolute" aria-hidden="true">
+<symbol id="icon-pass" viewBox="0 0 16 16"><path d="M2.5 8.5l4 4 7-9"/></symbol>
+<symbol id="icon-fail" viewBox="0 0 16 16"><path d="M3 3l10 10M13 3L3 13"/></symbol>
+<symbol id="icon-inconclusive" viewBox="0 0 16 16">
+<path d="M2 6q3-3.500 6 0t6 0M2 11q3-3.500 6 0t6 0"/></symbol>
+<symbol id="icon-invalid" viewBox="0 0 16 16"><path d="M8 2v7.500M8 13.400v.1"/></symbol>
+<symbol id="icon-skipped" viewBox="0 0 16 16"><path d="M3 8h10"/></symbol></svg>
+)svg";
+
+// A plot's data-x and data-y are "scale low high unit"; the numbers under the pointer are read back
+// from the lines themselves. Text goes in as text, never as markup.
+inline constexpr const char* page_script = R"js(
+(() => {
+"use strict";
+const box = {l: 50, r: 288, t: 8, b: 142};
+const tip = document.createElement("div");
+tip.id = "tip"; tip.hidden = true; document.body.append(tip);
+const axis = (text, from, to) => {
+  const [kind, low, high, unit] = text.split(" ");
+  const bend = {linear: v => v, log: Math.log10, nines: v => -Math.log10(1 - v)}[kind];
+  const back = {linear: v => v, log: v => 10 ** v, nines: v => 1 - 10 ** -v}[kind];
+  const a = bend(+low), b = bend(+high);
+  return {unit, value: p => back(a + (p - from) / (to - from) * (b - a))};
+};
+const digits = v => v >= 999.5 ? v.toFixed(0) : String(+v.toPrecision(3));
+const show = (v, unit) => {
+  if (unit === "share") return digits(v * 100) + " %";
+  if (unit === "percentile") return "p" + +(v * 100).toPrecision(v > .99 ? 4 : 3);
+  if (unit === "seconds") {
+    const a = Math.abs(v);
+    return a < 9.99e-4 ? digits(v * 1e6) + " us" : a < .9995 ? digits(v * 1e3) + " ms"
+      : digits(v) + " s";
+  }
+  if (unit === "elapsed") return v < 600 ? v.toFixed(1) + " s" : (v / 60).toFixed(1) + " min";
+  return digits(v) + (unit === "none" ? "" : " " + unit);
+};
+const between = (points, at, i) => {
+  for (let k = 1; k < points.length; k++) {
+    const a = points[k - 1], b = points[k];
+    if (at < Math.min(a[i], b[i]) || at > Math.max(a[i], b[i])) continue;
+    const part = a[i] === b[i] ? 0 : (at - a[i]) / (b[i] - a[i]);
+    return a[1 - i] + part * (b[1 - i] - a[1 - i]);
+  }
+  return null;
+};
+const hover = svg => {
+  const x = axis(svg.dataset.x, box.l, box.r), y = axis(svg.dataset.y, box.b, box.t);
+  const i = svg.dataset.by === "y" ? 1 : 0, along = i ? y : x, across = i ? x : y;
+  const lines = [...svg.querySelectorAll("polyline")].map(line => ({name: line.dataset.n,
+    points: line.getAttribute("points").split(" ").map(p => p.split(",").map(Number))}));
+  const cross = document.createElementNS(svg.namespaceURI, "line");
+  cross.setAttribute("class", "cross");
+  const leave = () => { tip.hidden = true; cross.remove(); };
+  const move = e => {
+    const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    if (p.x < box.l || p.x > box.r || p.y < box.t || p.y > box.b) return leave();
+    const at = i ? p.y : p.x, found = new Map();
+    for (const line of lines) {
+      const v = between(line.points, at, i);
+      if (v !== null) found.set(line.name, [...(found.get(line.name) || []), across.value(v)]);
+    }
+    const said = [...found].map(([name, all]) => {
+      const low = show(Math.min(...all), across.unit), high = show(Math.max(...all), across.unit);
+      return (name ? name + "  " : "") + (low === high ? low : low + " to " + high);
+    });
+    tip.textContent = [show(along.value(at), along.unit), ...said].join("\n");
+    const ends = i ? {x1: box.l, x2: box.r, y1: at, y2: at}
+                   : {x1: at, x2: at, y1: box.t, y2: box.b};
+    for (const k in ends) cross.setAttribute(k, ends[k]);
+    svg.append(cross);
+    tip.hidden = false;
+    tip.style.left = Math.max(0, Math.min(e.clientX + 14, innerWidth - tip.offsetWidth - 6)) + "px";
+    tip.style.top = Math.max(0, e.clientY - tip.offsetHeight - 10) + "px";
+  };
+  svg.addEventListener("pointermove", move);
+  svg.addEventListener("pointerdown", move);
+  svg.addEventListener("pointerleave", leave);
+};
+for (const svg of document.querySelectorAll("svg[data-x]"))
+  svg.addEventListener("pointerenter", () => hover(svg), {once: true});
+const filter = document.querySelector(".filter");
+if (filter) {
+  filter.hidden = false;
+  filter.addEventListener("click", e => {
+    const button = e.target.closest("button");
+    if (!button) return;
+    for (const b of filter.children) b.setAttribute("aria-pressed", String(b === button));
+    for (const part of document.querySelectorAll("[data-outcome]"))
+      part.hidden = !["all", part.dataset.outcome].includes(button.dataset.show);
+  });
+}
+let closed = [];
+addEventListener("beforeprint", () => {
+  closed = [...document.querySelectorAll("details:not([open])")];
+  for (const d of closed) d.open = true;
+});
+addEventListener("afterprint", () => { for (const d of closed) d.open = false; });
+})();
+)js";
+
+// ---- drawings
+
+/// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
+inline std::string pixels(double v) {
+    const long long tenths =
+        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
+    return tenths % 10 == 0 ? std::to_string(tenths / 10)
+                            : printed("%.1f", static_cast<double>(tenths) / 10);
+}
+
+/// How values lie along a side of a plot. `nines` is for quantiles: p90 to p99 is as long as p99 to
+/// p99.9.
+struct plot_scale {
+    enum class shape { linear, logarithmic, nines };
+    shape how = shape::linear;
+    double low = 0, high = 1;
+    double bent(double v) const {
+        if (how == shape::logarithmic) return std::log10(std::max(v, low));
+        if (how == shape::nines) return -std::log10(std::max(1 - v, 1e-9));
+        return v;
+    }
+    /// 0 at `low`, 1 at `high`, and nowhere else.
+    double place(double v) const {
+        const double length = bent(high) - bent(low);
+        if (!(length > 0)) return 0.5;
+        return std::clamp((bent(v) - bent(low)) / length, 0.0, 1.0);
+    }
+    std::string attribute(const char* unit) const {
+        const char* name = how == shape::linear ? "linear" : how == shape::nines ? "nines" : "log";
+        return printed("%s %.6g %.6g %s", name, low, high, unit);
+    }
+};
+
+/// 1, 2 or 5 times a power of ten, at least `least`.
+inline double round_step(double least) {
+    const double power = std::pow(10, std::floor(std::log10(least)));
+    for (const double digit : {1.0, 2.0, 5.0})
+        if (digit * power >= least * (1 - 1e-9)) return digit * power;
+    return 10 * power;
+}
+/// Up to `most` + 1 round values within the scale.
+inline std::vector<double> ticks_of(const plot_scale& s, int most) {
+    std::vector<double> ticks;
+    if (!(s.high > s.low)) return {s.low};
+    if (s.how == plot_scale::shape::logarithmic) {
+        const double decades = std::log10(s.high / s.low);
+        const int each = std::max(1, static_cast<int>(std::ceil(decades / most)));
+        const int first = static_cast<int>(std::floor(std::log10(s.low)));
+        for (int e = first; std::pow(10, e) <= s.high; e += each)
+            for (const double digit : {1.0, 2.0, 5.0}) {
+                const double v = digit * std::pow(10, e);
+                const bool wanted = digit == 1 || decades < 1.8 || (digit == 5 && decades < 2.5);
+                if (wanted && v >= s.low * (1 - 1e-9) && v <= s.high * (1 + 1e-9))
+                    ticks.push_back(v);
+            }
+        return ticks;
+    }
+    const double step = round_step((s.high - s.low) / most);
+    const auto first = static_cast<long long>(std::ceil(s.low / step - 1e-9));
+    for (long long k = first; static_cast<double>(k) * step <= s.high + step * 1e-9; ++k)
+        ticks.push_back(static_cast<double>(k) * step);
+    return ticks;
+}
+
+/// What a plot says of a value along its side.
+enum class plot_unit { seconds, elapsed, per_second, tokens_per_second, share, percentile, none };
+inline const char* unit_name(plot_unit u) {  // as the script knows it
+    switch (u) {
+        case plot_unit::seconds: return "seconds";
+        case plot_unit::elapsed: return "elapsed";
+        case plot_unit::per_second: return "req/s";
+        case plot_unit::tokens_per_second: return "tok/s";
+        case plot_unit::share: return "share";
+        case plot_unit::percentile: return "percentile";
+        case plot_unit::none: return "none";
+    }
+    return "";
+}
+inline std::string tick_text(plot_unit u, double v) {
+    if (u == plot_unit::seconds) return v == 0 ? "0" : time_text(v);
+    if (u == plot_unit::share) return printed("%.4g %%", v * 100);
+    if (u == plot_unit::percentile) return v == 0 ? "" : printed("p%.6g", v * 100);
+    if (u != plot_unit::elapsed) return printed("%.6g", v);
+    const double a = std::fabs(v);
+    return a >= 7200  ? printed("%.3g h", v / 3600)
+           : a >= 300 ? printed("%.4g min", v / 60)
+                      : printed("%.4g s", v);
+}
+/// Seconds that a person counts in.
+inline double elapsed_step(double least) {
+    for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
+                              600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})
+        if (step >= least) return step;
+    return round_step(least);
+}
+
+struct plot_point {
+    double x = 0, y = 0;
+};
+
+/// A drawing with two axes.
+class plot {
+public:
+    static constexpr double left = 50, right = 288, top = 8, bottom = 142;
+
+    plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
+        : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
+        std::vector<double> across = ticks_of(x, 5);
+        if (x_unit == plot_unit::elapsed && x.high > x.low) {
+            const double step = elapsed_step((x.high - x.low) / 5);
+            across.clear();
+            for (double k = std::ceil(x.low / step - 1e-9); k * step <= x.high; ++k)
+                across.push_back(k * step + 0.0);
+        }
+        for (const double v : across) {
+            frame_ += "<path class=\"grid\" d=\"M" + pixels(at_x(v)) + " 142v4\"/>";
+            put_text(frame_, at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
+                     tick_text(x_unit, v));
+        }
+        if (y.how == plot_scale::shape::nines) {
+            for (const double q : {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999})
+                if (q <= y.high) horizontal(q);
+        } else {
+            for (const double v : ticks_of(y, 4)) horizontal(v);
+        }
+    }
+    /// NaN breaks the line.
+    void line(const char* style, const std::string& name, const std::vector<plot_point>& points) {
+        std::string path;
+        std::size_t n = 0;
+        const auto end = [&] {
+            if (n == 1) {
+                const std::size_t comma = path.find(',');
+                drawn_ += std::string("<circle class=\"") + style[0] + "\" r=\"2\" cx=\"" +
+                          path.substr(0, comma) + "\" cy=\"" + path.substr(comma + 1) + "\"/>";
+            } else if (n > 1) {
+                drawn_ += std::string("<polyline class=\"") + style + "\" data-n=\"" +
+                          xml_escaped(name) + "\" points=\"" + path + "\"/>";
+            }
+            path.clear();
+            n = 0;
+        };
+        std::string last;
+        for (const plot_point& p : points) {
+            if (std::isnan(p.x) || std::isnan(p.y)) {
+                end();
+                last.clear();
+                continue;
+            }
+            const std::string place = pixels(at_x(p.x)) + "," + pixels(at_y(p.y));
+            if (place == last) continue;
+            path += (n++ ? " " : "") + place;
+            last = place;
+        }
+        end();
+    }
+    void dot(const char* style, const plot_point& p) {
+        drawn_ += std::string("<circle class=\"") + style + "\" r=\"3.5\" cx=\"" +
+                  pixels(at_x(p.x)) + "\" cy=\"" + pixels(at_y(p.y)) + "\"/>";
+    }
+    void label(const plot_point& p, const std::string& words) {
+        const bool near_end = at_x(p.x) > right - 60;
+        put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
+                 "mark", words);
+    }
+    /// A limit on what lies along x, with a ring where a quantile must stay left of it.
+    void limit(double x, double q, const std::string& words) {
+        const double place = at_x(x);
+        drawn_ += "<path class=\"limit\" d=\"M" + pixels(place) + " 8V142\"/>";
+        if (!std::isnan(q))
+            drawn_ += "<circle class=\"ring\" r=\"3.5\" cx=\"" + pixels(place) + "\" cy=\"" +
+                      pixels(at_y(q)) + "\"/>";
+        // Above and left of a rising curve is room, and below and right of it.
+        const bool low = place > (left + right) / 2, before = place > left + 80;
+        const double at = low             ? 136 - 13 * limits_
+                          : std::isnan(q) ? 18 + 13 * limits_
+                                          : at_y(q) - 6;
+        put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
+        limits_ += low || std::isnan(q);
+    }
+    /// `alt` says in words what is seen.
+    std::string figure(const std::string& caption, const std::string& alt,
+                       bool reads_across) const {
+        return "<figure><figcaption>" + caption + "</figcaption><svg class=\"plot\" role=\"img\" " +
+               "viewBox=\"0 0 300 162\" aria-label=\"" + xml_escaped(alt) + "\" data-x=\"" +
+               x_.attribute(unit_name(x_unit_)) + "\" data-y=\"" +
+               y_.attribute(unit_name(y_unit_)) + (reads_across ? "\" data-by=\"y\">" : "\">") +
+               frame_ + drawn_ + "</svg></figure>\n";
+    }
+
+private:
+    double at_x(double v) const { return left + x_.place(v) * (right - left); }
+    double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
+    void horizontal(double v) {
+        frame_ += "<path class=\"grid\" d=\"M50 " + pixels(at_y(v)) + "H288\"/>";
+        put_text(frame_, 45, at_y(v) + 4, "end", "", tick_text(y_unit_, v));
+    }
+    static void put_text(std::string& into, double x, double y, const char* anchor,
+                         const char* style, const std::string& words) {
+        into += "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" text-anchor=\"" + anchor +
+                (*style ? std::string("\" class=\"") + style : "") + "\">" + xml_escaped(words) +
+                "</text>";
+    }
+
+    plot_scale x_, y_;
+    plot_unit x_unit_, y_unit_;
+    std::string frame_{}, drawn_{};
+    int limits_ = 0;
+};
+
+// ---- words
+
+inline std::string verdict_value_text(const slo_verdict& v, double x) {
+    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.what.what.metric, x);
+}
+inline std::string verdict_limit_text(const slo_verdict& v) {
+    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
+}
+/// "56.6 % outside the limit", "" where that says nothing.
+inline std::string room_text(const slo_verdict& v) {
+    const double room = headroom(v);
+    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
+    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+}
+inline std::string icon(const char* name) {
+    return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
+}
+inline std::string badge(const char* look, const std::string& words) {
+    return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
+}
+/// The look of a gate: that of the verdict that its outcome resembles.
+inline const char* look_of(int exit_class) {
+    switch (exit_class) {
+        case 0: return "pass";
+        case 1: return "fail";
+        case 77: return "skipped";
+        default: return "invalid";
+    }
+}
+inline std::string plural(std::size_t n, const char* one) {
+    return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
+}
+inline std::size_t count_of(const gate_report& g, verdict outcome) {
+    std::size_t n = 0;
+    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
+    return n;
+}
+
+inline std::string ok_text(const std::vector<repeat_data>& arm) {
+    std::size_t all = 0;
+    const std::vector<status_count> counts = status_counts(arm);
+    for (const status_count& c : counts) all += c.count;
+    return printed("%zu of %zu requests ok", counts[0].count, all);
+}
+/// Keeps the ends of lines, which xml_escaped makes spaces.
+inline std::string escaped_lines(std::string_view s) {
+    std::string out;
+    for (std::size_t end = 0; !s.empty(); s.remove_prefix(end)) {
+        const std::size_t line = std::min(s.find('\n'), s.size());
+        end = std::min(line + 1, s.size());
+        out += xml_escaped(s.substr(0, line)) + (end > line ? "\n" : "");
+    }
+    return out;
+}
+
+/// Why the gate ended as it did, in one or two sentences.
+inline std::string gate_sentence(const gate_report& g) {
+    if (!g.refusal.empty()) return g.refusal;
+    if (g.verdicts.empty()) return "Measured only: no objective was set.";
+    for (const verdict outcome :
+         {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
+        for (const slo_verdict& v : g.verdicts) {
+            if (v.outcome != outcome || v.what.is_advisory) continue;
+            const std::string slo = str(v.what.text()), why = str(v.reason);
+            const std::string room = room_text(v);
+            std::string t;
+            if (outcome == verdict::fail)
+                t = slo + " is missed: measured " + verdict_value_text(v, v.estimate.value) +
+                    (room.empty() ? "" : ", " + room);
+            else if (outcome == verdict::inconclusive)
+                t = slo + " is neither shown to be met nor missed" +
+                    (why.empty() ? "" : ": " + why);
+            else t = why.empty() ? slo + " is " + to_string(outcome) : why;
+            const std::size_t others = count_of(g, outcome) - 1;
+            if (others > 0 && outcome != verdict::skipped)
+                t += "; " + plural(others, "more objective") + " " +
+                     (outcome == verdict::fail ? "missed" : to_string(outcome));
+            return t + ".";
+        }
+    }
+    const std::size_t n = count_of(g, verdict::pass);
+    return n == 1   ? "The objective is met."
+           : n == 2 ? "Both objectives are met."
+                    : printed("All %zu objectives are met.", n);
+}
+
+/// Estimate, interval and what each repeat says, beside the limit.
+inline std::string interval_svg(const slo_verdict& v) {
+    std::vector<double> rug;
+    for (const named_values& n : v.inputs)
+        if (str(n.name) == "values" || str(n.name) == "ratios")
+            for (const double x : n.values) rug.push_back(x);
+    const estimate_t& e = v.estimate;
+    double low = v.limit, high = v.limit;
+    const auto widen = [&](double x) {
+        if (std::isfinite(x)) {
+            low = std::min(low, x);
+            high = std::max(high, x);
+        }
+    };
+    for (const double x : {e.value, e.low, e.high}) widen(x);
+    for (const double x : rug) widen(x);
+    const double margin = high > low ? 0.08 * (high - low) : std::max(std::fabs(high) * 0.2, 1e-6);
+    const plot_scale s{plot_scale::shape::linear, low - margin, high + margin};
+    const auto at = [&](double x) {
+        return 4 + 312 * (std::isfinite(x) ? s.place(x) : x > 0 ? 1.0 : 0.0);
+    };
+    const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
+    std::string out =
+        std::string("<svg class=\"plot ") + to_string(v.outcome) +
+        "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
+        xml_escaped("measured " + verdict_value_text(v, e.value) + ", interval " +
+                    verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+                    ", limit " + verdict_limit_text(v)) +
+        "\">";
+    out += "<rect class=\"allowed\" x=\"" + pixels(from) + "\" y=\"4\" height=\"22\" width=\"" +
+           pixels(v.what.at_most ? limit - 4 : 316 - limit) + "\"/>";
+    const double a = at(std::isnan(e.low) ? e.value : e.low);
+    const double b = at(std::isnan(e.high) ? e.value : e.high);
+    out += "<rect class=\"bar\" x=\"" + pixels(std::min(a, b)) +
+           "\" y=\"12\" height=\"6\" rx=\"3\" "
+           "width=\"" +
+           pixels(std::max(std::fabs(b - a), 1.0)) + "\"/>";
+    for (const double x : rug)
+        if (!std::isnan(x)) out += "<path class=\"rug\" d=\"M" + pixels(at(x)) + " 8v14\"/>";
+    out += "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"" + pixels(at(e.value)) + "\"/>";
+    out += "<path class=\"limit\" d=\"M" + pixels(limit) + " 1V29\"/>";
+    const char* anchor = limit < 60 ? "start" : limit > 260 ? "end" : "middle";
+    out += "<text class=\"mark\" y=\"40\" x=\"" + pixels(limit) + "\" text-anchor=\"" + anchor +
+           "\">limit " + xml_escaped(verdict_limit_text(v)) + "</text>";
+    return out + "</svg>";
+}
+
+inline std::string verdict_item(const slo_verdict& v) {
+    std::string h = "<li>" + badge(to_string(v.outcome), to_string(v.outcome));
+    h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
+    const std::string reason = str(v.reason), advice = str(v.advice);
+    std::string notes = room_text(v);
+    if (v.repeats > 0)
+        notes += (notes.empty() ? "" : "; ") + printed("%d %s%s, %lld requests", v.repeats,
+                                                       v.unit.empty() ? "repeat" : v.unit.c_str(),
+                                                       v.repeats == 1 ? "" : "s", v.requests);
+    if (!notes.empty()) h += "<p class=\"note\">" + xml_escaped(notes) + "</p>";
+    if (!reason.empty()) h += "<p class=\"note\">" + xml_escaped(reason) + "</p>";
+    if (!advice.empty()) h += "<p class=\"note\">Advice: " + xml_escaped(advice) + "</p>";
+    h += "</div>";
+    const estimate_t& e = v.estimate;
+    if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
+    h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, e.value)) + "</b>";
+    const bool has_interval = !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
+    if (has_interval)
+        h += "<span class=\"note\">" + xml_escaped(verdict_value_text(v, e.low)) + " to " +
+             xml_escaped(verdict_value_text(v, e.high)) + "</span>";
+    return h + "</div>" + interval_svg(v) + "</li>\n";
+}
+
+/// A table that scrolls by itself where the page is too narrow for it.
+inline std::string page_table(const std::string& name, const std::vector<std::string>& head,
+                              const std::string& rows, std::size_t words = 1) {
+    std::string h = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
+                    xml_escaped(name) + "\"><table><thead><tr>";
+    for (std::size_t i = 0; i < head.size(); ++i)
+        h += (i < words ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"n\">") + head[i] +
+             "</th>";
+    return h + "</tr></thead><tbody>\n" + rows + "</tbody></table></div>\n";
+}
+inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
+
+// ---- distributions
+
+/// A metric over the repeats of one arm: its row of numbers, and each repeat's quantiles as a line.
+struct arm_distribution {
+    metric_row row{};
+    std::vector<std::vector<plot_point>> lines{};  // value, quantile
+    double least = infinity, most = 0;             // of the finite values above zero
+    std::size_t values = 0;                        // of the smallest repeat
+};
+inline constexpr int line_points = 96;
+/// How far into the tail a sample of n can tell, as -log10(1 - q).
+inline double nines_of(std::size_t n) {
+    return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
+}
+inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_data>& arm) {
+    arm_distribution out;
+    const statistic_data columns[] = {make_statistic(statistic_kind::mean, id, 0),
+                                      make_statistic(statistic_kind::percentile, id, 0.5),
+                                      make_statistic(statistic_kind::percentile, id, 0.9),
+                                      make_statistic(statistic_kind::percentile, id, 0.99),
+                                      make_statistic(statistic_kind::max, id, 0)};
+    std::vector<double> of_column[std::size(columns)];
+    for (const repeat_data& d : arm) {
+        const sorted_values sorted = sorted_values_of(id, d);
+        for (std::size_t c = 0; c < std::size(columns); ++c)
+            of_column[c].push_back(value_among(columns[c], sorted));
+        std::vector<plot_point> line;
+        const double deepest = nines_of(sorted.all.size());
+        for (int k = 0; k <= line_points && !sorted.all.empty(); ++k) {
+            const double share = static_cast<double>(k) / line_points;
+            const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
+            const double v = nearest_rank(sorted.all, q);
+            line.push_back({v, q});
+            if (!std::isfinite(v) || v <= 0) continue;
+            out.least = std::min(out.least, v);
+            out.most = std::max(out.most, v);
+        }
+        out.values =
+            out.lines.empty() ? sorted.all.size() : std::min(out.values, sorted.all.size());
+        out.lines.push_back(std::move(line));
+    }
+    out.row = {id,
+               geometric_mean(of_column[0]),
+               geometric_mean(of_column[1]),
+               geometric_mean(of_column[2]),
+               geometric_mean(of_column[3]),
+               geometric_mean(of_column[4])};
+    return out;
+}
+
+/// The metrics of a gate, in the order of its table, with both arms.
+struct gate_distributions {
+    std::vector<metric_id> metrics{};
+    std::vector<arm_distribution> candidate{}, baseline{};
+};
+inline gate_distributions distributions_of(const gate_report& g) {
+    gate_distributions out;
+    for (const metric_id id : table_metrics) out.metrics.push_back(id);
+    for (const slo_verdict& v : g.verdicts) {
+        const metric_id id = v.what.what.metric;
+        const bool known = std::count(out.metrics.begin(), out.metrics.end(), id) > 0;
+        if (is_of_requests(id) && !known) out.metrics.push_back(id);
+    }
+    for (const metric_id id : out.metrics) {
+        out.candidate.push_back(distribution_of(id, g.measured.candidate));
+        out.baseline.push_back(distribution_of(id, g.measured.baseline));
+    }
+    return out;
+}
+
+inline std::string arms_key(bool has_baseline) {
+    return has_baseline
+               ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
+               : "";
+}
+
+inline std::string distribution_figure(const gate_report& g, metric_id id,
+                                       const arm_distribution& mine,
+                                       const arm_distribution& other) {
+    const bool both = !g.measured.baseline.empty();
+    double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
+    if (!(high > 0)) return {};
+    low = std::max(low, high * 1e-5);
+    for (const slo_verdict& v : g.verdicts)  // a limit far off would squeeze all else into a corner
+        if (v.what.what.metric == id && v.what.factor == 0 && v.limit > 0) {
+            if (v.limit < 20 * high) high = std::max(high, v.limit);
+            if (v.limit > low / 20) low = std::min(low, v.limit);
+        }
+    plot_scale x{plot_scale::shape::logarithmic, low / 1.05, high * 1.05};
+    if (high < 6 * low) {
+        const double margin = std::max(0.06 * (high - low), 0.02 * high);
+        x = {plot_scale::shape::linear, std::max(0.0, low - margin), high + margin};
+    }
+    const std::size_t least =
+        both && other.values > 0 ? std::min(mine.values, other.values) : mine.values;
+    const bool speed = is_speed(id);
+    const plot_scale y =
+        speed ? plot_scale{plot_scale::shape::linear, 0, 1}
+              : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
+    plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
+    for (const auto* arm : {&other, &mine})
+        for (const std::vector<plot_point>& line : arm->lines) {
+            std::vector<plot_point> shown;
+            for (const plot_point& q : line)
+                if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
+            p.line(arm == &mine ? "c" : "b", both ? (arm == &mine ? "candidate" : "baseline") : "",
+                   shown);
+        }
+    std::string limits;
+    for (const slo_verdict& v : g.verdicts) {
+        const statistic_data& what = v.what.what;
+        if (what.metric != id || v.what.factor > 0) continue;
+        const bool seen = v.limit >= x.low && v.limit <= x.high;
+        const double q = what.kind == statistic_kind::percentile ? what.q
+                         : what.kind == statistic_kind::max      ? y.high
+                                                                 : not_a_number;
+        const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
+                                  (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
+        p.limit(v.limit, q,
+                seen               ? words
+                : v.limit > x.high ? words + ", far right"
+                                   : words + ", far left");
+        limits += "; limit " + str(v.what.text());
+    }
+    const auto told = [&](const metric_row& r) {
+        return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
+               value_text(id, r.p99);
+    };
+    const std::string alt = std::string(metric_name(id)) + " by percentile, " +
+                            plural(mine.lines.size(), "repeat") + ": " + told(mine.row) +
+                            (both ? "; baseline: " + told(other.row) : "") + limits;
+    return p.figure(metric_name(id), alt, true);
+}
+
+inline std::string latency_table(const gate_report& g, const gate_distributions& all) {
+    const bool both = !g.measured.baseline.empty();
+    std::string rows;
+    const auto row = [&](const std::string& head, const metric_row& r, auto&& text) {
+        rows += "<tr>" + head;
+        for (const double v : {r.mean, r.p50, r.p90, r.p99, r.max}) rows += number_cell(text(v));
+        rows += "</tr>\n";
+    };
+    for (std::size_t i = 0; i < all.metrics.size(); ++i) {
+        const metric_id id = all.metrics[i];
+        const auto value = [&](double v) { return value_text(id, v); };
+        std::string name = "<th scope=\"row\">";
+        for (const char* c = metric_name(id); *c; ++c)
+            name += *c == '_' ? std::string("_<wbr>") : std::string(1, *c);
+        name += "</th>";
+        const metric_row &a = all.candidate[i].row, &b = all.baseline[i].row;
+        if (!both) {
+            row(name, a, value);
+            continue;
+        }
+        row(name + "<td class=\"arm c\">candidate</td>", a, value);
+        row("<td></td><td class=\"arm b\">baseline</td>", b, value);
+        const metric_row ratio{
+            id, a.mean / b.mean, a.p50 / b.p50, a.p90 / b.p90, a.p99 / b.p99, a.max / b.max};
+        row("<td></td><td class=\"arm\">ratio</td>", ratio,
+            [](double v) { return std::isfinite(v) ? printed("%.3f x", v) : std::string("none"); });
+    }
+    std::vector<std::string> head = {"", "mean", "p50", "p90", "p99", "max"};
+    if (both) head.insert(head.begin() + 1, "");
+    return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
+}
+
+// ---- timelines
+
+/// One repeat in windows of equal length; seconds count from the start of its measured part.
+struct repeat_timeline {
+    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // per second, in flight
+    std::vector<double> ttft_p50{}, ttft_p90{};  // of the requests planned in a window
+    std::vector<double> good{};                  // share of them
+};
+struct timeline_grid {
+    double from = 0, step = 1;  // seconds
+    std::size_t windows = 0;
+    double middle(std::size_t i) const { return from + (static_cast<double>(i) + 0.5) * step; }
+};
+inline double seconds_into(const repeat_data& d, long long ns) {
+    return static_cast<double>(ns - d.window_from_ns) * 1e-9;
+}
+
+/// Windows that cover every repeat: 5 s, finer where a run is short, coarser where it is long.
+inline timeline_grid grid_of(const measurement& m) {
+    double from = infinity, to = -infinity;
+    for (const auto* arm : {&m.candidate, &m.baseline})
+        for (const repeat_data& d : *arm)
+            for (const record& r : d.records) {
+                from = std::min(from, seconds_into(d, r.scheduled_ns));
+                to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
+            }
+    if (!(to > from)) return {};
+    timeline_grid grid;
+    const double length = to - from;
+    grid.step = elapsed_step(length >= 100 ? std::max(5.0, length / 150) : length / 30);
+    grid.from = std::floor(from / grid.step) * grid.step;
+    grid.windows = static_cast<std::size_t>((to - grid.from) / grid.step) + 1;
+    return grid;
+}
+
+inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& grid,
+                                   const list<predicate_step>& good) {
+    repeat_timeline t;
+    const std::size_t n = grid.windows;
+    for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
+        counts->assign(n, 0);
+    std::vector<std::vector<double>> ttft(n);
+    std::vector<double> planned(n), met(n);
+    const auto window = [&](double s) {
+        return std::min(static_cast<std::size_t>(std::max(0.0, (s - grid.from) / grid.step)),
+                        n - 1);
+    };
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        const bool ok = r.status == request_status::ok;
+        const std::size_t due = window(seconds_into(d, r.scheduled_ns));
+        t.asked[due] += 1 / grid.step;
+        if (!ok) t.failed[due] += 1 / grid.step;
+        if (is_measured(r)) {
+            ++planned[due];
+            met[due] += good.size() > 0 && satisfies(good, d, i);
+            ttft[due].push_back(ok ? request_value(metric_id::ttft, d, i) : infinity);
+        }
+        if (r.sent_ns == 0) continue;
+        const double sent = seconds_into(d, r.sent_ns);
+        const double end = std::max(sent, seconds_into(d, r.end_ns));
+        t.sent[window(sent)] += 1 / grid.step;
+        for (std::size_t w = window(sent); w <= window(end); ++w) {
+            const double begins = grid.from + static_cast<double>(w) * grid.step;
+            t.in_flight[w] +=
+                std::max(0.0, std::min(end, begins + grid.step) - std::max(sent, begins)) /
+                grid.step;
+        }
+        if (!ok || r.events == 0) continue;
+        const double weight = static_cast<double>(r.output_tokens) / r.events / grid.step;
+        double at = seconds_into(d, r.first_token_ns);
+        t.tokens[window(at)] += weight;
+        for (std::size_t k = 0; k < gap_count(r); ++k)
+            t.tokens[window(at += d.gaps[d.gap_offsets[i] + k] * 1e-6)] += weight;
+    }
+    for (std::size_t w = 0; w < n; ++w) {
+        std::sort(ttft[w].begin(), ttft[w].end());
+        const auto quantile = [&](double q) {
+            const double v = ttft[w].empty() ? not_a_number : nearest_rank(ttft[w], q);
+            return std::isfinite(v) ? v : not_a_number;
+        };
+        t.ttft_p50.push_back(quantile(0.5));
+        t.ttft_p90.push_back(quantile(0.9));
+        t.good.push_back(planned[w] > 0 ? met[w] / planned[w] : not_a_number);
+    }
+    return t;
+}
+
+/// All repeats of a gate over time, one drawing for each thing that changes.
+class timeline_figures {
+public:
+    explicit timeline_figures(const gate_report& g)
+        : g_(g), grid_(grid_of(g.measured)), good_(good_of(g)) {
+        if (grid_.windows == 0) return;
+        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline})
+            for (const repeat_data& d : *arm)
+                (arm == &g.measured.candidate ? mine_ : other_)
+                    .push_back(timeline_of(d, grid_, good_));
+    }
+    std::string html() const {
+        if (mine_.empty()) return {};
+        using t = repeat_timeline;
+        std::string h = printed(
+            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
+            "of %s; 0 is where the measured part begins, after the warm-up.%s</p>"
+            "\n<div class=\"plots\">\n",
+            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str());
+        const bool paced = g_.what.is_open_loop();
+        h += figure(
+            paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
+            "requests sent per second", plot_unit::per_second, {{&t::sent, "c", "sent"}},
+            paced ? &t::asked : nullptr);
+        if (has_failures())
+            h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
+                        {{&t::failed, "f", "failed"}});
+        h += figure("In flight", "requests in flight", plot_unit::none, {{&t::in_flight, "c", ""}});
+        if (other_.empty())
+            h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
+                        {{&t::ttft_p90, "c2", "p90"}, {&t::ttft_p50, "c", "p50"}});
+        else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
+                         {{&t::ttft_p50, "c", ""}});
+        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
+                    {{&t::tokens, "c", ""}});
+        if (good_.size() > 0)
+            h += figure("Goodput<span>by planned time</span>", "goodput",
+                        plot_unit::share, {{&t::good, "c", ""}});
+        return h + "</div>\n";
+    }
+
+private:
+    using values = std::vector<double> repeat_timeline::*;
+    struct series {
+        values what;
+        const char* style;
+        const char* name;
+    };
+
+    static list<predicate_step> good_of(const gate_report& g) {
+        for (const slo_verdict& v : g.verdicts)
+            if (v.what.what.metric == metric_id::goodput) return v.what.what.where;
+        return {};
+    }
+    bool has_failures() const {
+        for (const auto* arm : {&mine_, &other_})
+            for (const repeat_timeline& t : *arm)
+                for (const double rate : t.failed)
+                    if (rate > 0) return true;
+        return false;
+    }
+    std::vector<plot_point> points_of(const std::vector<double>& v) const {
+        std::vector<plot_point> points;
+        for (std::size_t i = 0; i < v.size(); ++i) points.push_back({grid_.middle(i), v[i]});
+        return points;
+    }
+    std::string figure(const std::string& caption, const std::string& what, plot_unit unit,
+                       const std::vector<series>& all, values behind = nullptr) const {
+        double most = 0;
+        const auto widen = [&](values which) {
+            for (const auto* arm : {&mine_, &other_})
+                for (const repeat_timeline& t : *arm)
+                    for (const double v : t.*which)
+                        if (std::isfinite(v)) most = std::max(most, v);
+        };
+        for (const series& s : all) widen(s.what);
+        if (behind) widen(behind);
+        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
+        const double high = unit == plot_unit::share ? 1 : most > 0 ? most * 1.05 : 1;
+        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
+               {plot_scale::shape::linear, 0, high}, unit);
+        const bool both = !other_.empty();
+        if (behind) p.line("a", "planned", points_of(mine_[0].*behind));
+        for (const series& s : all) {
+            for (const repeat_timeline& t : other_)
+                p.line(*s.style == 'c' ? "b" : s.style, std::string("baseline ") + s.name,
+                       points_of(t.*s.what));
+            for (const repeat_timeline& t : mine_)
+                p.line(s.style, both ? std::string("candidate ") + s.name : s.name,
+                       points_of(t.*s.what));
+        }
+        return p.figure(caption,
+                        what + " over " + time_text(end - std::min(0.0, grid_.from)) + ", " +
+                            plural(mine_.size(), "repeat") +
+                            (both ? " of the candidate and of the baseline" : "") + ", at most " +
+                            (unit == plot_unit::seconds ? time_text(most)
+                             : unit == plot_unit::share ? printed("%.4g %%", most * 100)
+                                                        : printed("%.4g", most)),
+                        false);
+    }
+
+    const gate_report& g_;
+    timeline_grid grid_;
+    list<predicate_step> good_;
+    std::vector<repeat_timeline> mine_{}, other_{};
+};
+
+// ---- what else a gate has to say
+
+/// Failures of one kind with what they said, most frequent first.
+struct failure_kind {
+    request_status status = request_status::ok;
+    int http_status = 0;
+    std::size_t count = 0;
+    std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
+};
+inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
+    std::vector<failure_kind> kinds;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status == request_status::ok) continue;
+            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
+                return k.status == r.status && k.http_status == r.http_status;
+            });
+            if (kind == kinds.end())
+                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
+            ++kind->count;
+            auto& seen = kind->examples;
+            const std::string_view said(r.error.c_str(), r.error.size());
+            const auto same = std::find_if(seen.begin(), seen.end(),
+                                           [&](const auto& e) { return e.first == said; });
+            if (same != seen.end()) ++same->second;
+            else if (seen.size() < 20) seen.emplace_back(said, 1);
+        }
+    const auto by_count = [](auto&& count) {
+        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
+    };
+    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
+    for (failure_kind& k : kinds)
+        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
+    return kinds;
+}
+inline std::string failures_html(const std::vector<repeat_data>& arm, const char* who) {
+    std::size_t all = 0;
+    for (const status_count& c : status_counts(arm)) all += c.count;
+    const std::vector<failure_kind> kinds = failure_kinds(arm);
+    if (kinds.empty()) return {};
+    std::string rows;
+    for (const failure_kind& k : kinds) {
+        rows += std::string("<tr><th scope=\"row\">") + to_string(k.status) +
+                (k.http_status ? printed(" (HTTP %d)", k.http_status) : "") + "</th><td>";
+        for (std::size_t i = 0; i < std::min<std::size_t>(k.examples.size(), 3); ++i)
+            rows += "<p>" + printed("%zu x ", k.examples[i].second) +
+                    xml_escaped(printable(k.examples[i].first, 200)) + "</p>";
+        if (k.examples.size() > 3) rows += "<p class=\"dim\">and other words</p>";
+        const double share = static_cast<double>(k.count) / static_cast<double>(all);
+        rows += "</td>" + number_cell(std::to_string(k.count)) +
+                number_cell(printed("%.3g %%", share * 100)) + "</tr>\n";
+    }
+    return std::string("<h3>Errors") + who + "</h3>\n" +
+           page_table(std::string("Errors") + who, {"kind", "what they said", "requests", "share"},
+                      rows, 2);
+}
+
+inline std::string row_of(const char* name, const std::string& value) {
+    if (value.empty()) return {};
+    return std::string("<dt>") + name + "</dt><dd>" + xml_escaped(value) + "</dd>\n";
+}
+inline std::string folded(const std::string& title, const std::string& aside, bool open,
+                          const std::string& body) {
+    return std::string(open ? "<details open>" : "<details>") + "<summary>" + title +
+           (aside.empty() ? "" : " <span>" + xml_escaped(aside) + "</span>") + "</summary>\n" +
+           body + "</details>\n";
+}
+
+inline std::string self_check_html(const self_check_t& c) {
+    std::string h = "<dl>\n";
+    h += row_of("sends late by", "p50 " + time_text(c.lateness_p50) + ", p99 " +
+                                     time_text(c.lateness_p99) + ", max " +
+                                     time_text(c.lateness_max) +
+                                     printed("; %.2g %% over 10 ms", c.late_share * 100));
+    if (c.asked_rate > 0)
+        h += row_of("rate", printed("sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate));
+    h += row_of("bytes read after",
+                "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
+    h += row_of("thread woke late by",
+                "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
+    h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_share * 100));
+    h += row_of("events read together", printed("%.1f %%", c.coalesced_share * 100));
+    h += row_of("connections", std::to_string(c.connections_opened));
+    return folded("The client's self-check", c.ok ? "ok" : "NOT OK: " + str(c.reason), !c.ok,
+                  h + "</dl>\n");
+}
+
+/// The load as asked and as sent, and what came of it, in each repeat.
+inline std::string repeats_html(const gate_report& g) {
+    const bool both = !g.measured.baseline.empty();
+    std::string rows;
+    const std::size_t n = std::max(g.measured.candidate.size(), g.measured.baseline.size());
+    for (std::size_t i = 0; i < n; ++i)
+        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline}) {
+            if (i >= arm->size()) continue;
+            const repeat_data& d = (*arm)[i];
+            std::size_t ok = 0, all = 0;
+            for (const record& r : d.records)
+                if (is_measured(r)) {
+                    ++all;
+                    ok += r.status == request_status::ok;
+                }
+            const bool is_other = arm == &g.measured.baseline;
+            rows += printed("<tr><th scope=\"row\">%zu</th>", i + 1) +
+                    (!both      ? ""
+                     : is_other ? "<td class=\"arm b\">baseline</td>"
+                                : "<td class=\"arm c\">candidate</td>") +
+                    number_cell(std::to_string(all)) + number_cell(std::to_string(all - ok));
+            const auto rate = [](double r) { return r > 0 ? printed("%.4g", r) : std::string(); };
+            rows += number_cell(rate(d.asked_rate)) + number_cell(rate(d.achieved_rate));
+            for (const metric_id id : {metric_id::output_throughput, metric_id::request_throughput})
+                rows += number_cell(value_text(id, window_rate(id, d)));
+            rows += number_cell(time_text(seconds_into(d, d.window_to_ns)));
+            rows += std::string("<td>") + (d.interrupted ? "interrupted " : "") +
+                    xml_escaped(d.target_gone) + "</td></tr>\n";
+        }
+    std::vector<std::string> head = {both ? "pair" : "repeat",
+                                     "requests",
+                                     "failed",
+                                     "asked/s",
+                                     "sent/s",
+                                     "output",
+                                     "completed",
+                                     "window",
+                                     ""};
+    if (both) head.insert(head.begin() + 1, "");
+    return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
+                  page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
+}
+
+inline std::string scenario_html(const gate_report& g) {
+    const plan& p = g.what;
+    std::string h =
+        "<dl>\n" + row_of("target", target_text(g.target)) + row_of("api", g.target.api);
+    if (!g.baseline.kind.empty()) h += row_of("baseline", target_text(g.baseline));
+    h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
+    h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
+    h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
+    h += row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p));
+    h += row_of("options", options_text(p));
+    const auto limit = [](time_span t) { return time_text(t.seconds()); };
+    h += row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
+                              limit(p.limits.first_event) + ", between events " +
+                              limit(p.limits.between_events) + ", total " + limit(p.limits.total) +
+                              ", drain " + limit(p.limits.drain));
+    h += row_of("error levels",
+                printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
+                        p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
+    h += row_of("stopped", g.measured.stopped);
+    h += row_of("definitions", definitions_version);
+    h += row_of("stands at", p.file + ":" + std::to_string(p.line));
+    return folded("The scenario in full", "", false, h + "</dl>\n");
+}
+
+inline std::string arithmetic_html(const gate_report& g) {
+    std::string h = "<dl>\n";
+    for (const slo_verdict& v : g.verdicts) {
+        const std::string how = str(v.method) + (v.method.empty() ? "" : ": ") + str(v.arithmetic);
+        h += row_of(xml_escaped(str(v.what.text())).c_str(), how);
+    }
+    return folded("How the verdicts came about", "", false, h + "</dl>\n");
+}
+
+/// One word of a POSIX shell.
+inline std::string shell_quoted(const std::string& s) {
+    const bool plain = !s.empty() && s.find_first_not_of(
+                                         "abcdefghijklmnopqrstuvwxyz"
+                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_./:@%+=-") == std::string::npos;
+    if (plain) return s;
+    std::string out = "'";
+    for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+/// What runs this gate again, on the same traffic.
+inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
+    if (env.program.empty()) return {};
+    std::string t;
+    if (g.target.kind == "endpoint") {
+        t += "LLMBENCH_URL=" + shell_quoted(g.target.url) + " ";
+        if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
+    }
+    t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
+    t += shell_quoted(env.program);
+    if (g.what.test_case.empty()) return t;
+    std::string pattern;  // doctest's own: a comma separates two of them
+    for (const char c : g.what.test_case) {
+        if (c == ',' || c == '\\') pattern += '\\';
+        pattern += c;
+    }
+    return t + " " + shell_quoted("--test-case=" + pattern);
+}
+
+// ---- gates beside each other
+
+/// Gates that differ in their load alone, lightest first.
+struct load_series {
+    bool is_rate = true;                                  // else users
+    std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
+};
+inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates) {
+    std::map<std::string, load_series> found;
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+        const gate_report& g = gates[i];
+        const arrival_data& a = g.what.arrivals;
+        const bool users = a.kind == arrival_kind::closed_loop;
+        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+        if (!g.refusal.empty() || g.measured.candidate.empty() || !(users || steady)) continue;
+        // Every simulated server has a port of its own.
+        const std::string url = g.target.kind == "endpoint" ? g.target.url : "";
+        load_series& s = found[g.target.kind + "\n" + url + "\n" + g.target.model + "\n" +
+                               g.what.workload_text + "\n" + arrival_name(a.kind)];
+        s.is_rate = !users;
+        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
+    }
+    std::vector<load_series> series;
+    for (auto& [key, s] : found) {
+        std::sort(s.gates.begin(), s.gates.end());
+        bool rising = s.gates.size() > 1;
+        for (std::size_t i = 1; i < s.gates.size(); ++i)
+            rising &= s.gates[i].first > s.gates[i - 1].first;
+        if (rising) series.push_back(std::move(s));
+    }
+    return series;
+}
+
+inline std::string load_figure(
+    const load_series& s, const std::string& caption, plot_unit unit,
+    const std::vector<std::pair<std::string, std::vector<double>>>& all) {
+    double most = 0;
+    for (const auto& [name, values] : all)
+        for (const double v : values)
+            if (std::isfinite(v)) most = std::max(most, v);
+    if (!(most > 0)) return {};
+    plot p({plot_scale::shape::linear, 0, s.gates.back().first * 1.05},
+           s.is_rate ? plot_unit::per_second : plot_unit::none,
+           {plot_scale::shape::linear, 0, most * 1.08}, unit);
+    std::string alt = caption + " against the load";
+    for (const auto& [name, values] : all) {
+        std::vector<plot_point> points;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const double v = std::isfinite(values[i]) ? values[i] : not_a_number;
+            points.push_back({s.gates[i].first, v});
+            if (std::isnan(v)) continue;
+            p.dot("c", points.back());
+            alt += printed(", %s%s%.4g at %g", name.c_str(), name.empty() ? "" : " ", v,
+                           s.gates[i].first);
+        }
+        p.line("c", name, points);
+        if (!std::isnan(points.back().y)) p.label(points.back(), name);
+    }
+    return p.figure(caption + "<span>against " + (s.is_rate ? "requests/s" : "users") + "</span>",
+                    alt, false);
+}
+inline std::string load_curves_html(const std::vector<gate_report>& gates,
+                                    const std::vector<gate_distributions>& distributions) {
+    std::string h;
+    for (const load_series& s : load_series_of(gates)) {
+        std::vector<double> ttft_p50, ttft_p90, tpot_mean, output;
+        std::string rows;
+        for (const auto& [load, i] : s.gates) {
+            const metric_row& ttft = distributions[i].candidate[0].row;
+            const metric_row& tpot = distributions[i].candidate[1].row;
+            ttft_p50.push_back(ttft.p50);
+            ttft_p90.push_back(ttft.p90);
+            tpot_mean.push_back(tpot.mean);
+            output.push_back(run_value(metric_id::output_throughput, gates[i].measured.candidate));
+            rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
+                            load) +
+                    badge(look_of(gates[i].exit_class), exit_class_name(gates[i].exit_class)) +
+                    "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
+                    number_cell(time_text(tpot.mean)) +
+                    number_cell(value_text(metric_id::output_throughput, output.back())) +
+                    "</tr>\n";
+        }
+        h += "<section><h2>" + std::string(s.is_rate ? "By offered load" : "By number of users") +
+             "</h2>\n<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
+             xml_escaped(gates[s.gates[0].second].what.workload_text) +
+             ".</p>\n<div class=\"plots\">\n" +
+             load_figure(s, "ttft", plot_unit::seconds, {{"p90", ttft_p90}, {"p50", ttft_p50}}) +
+             load_figure(s, "tpot", plot_unit::seconds, {{"mean", tpot_mean}}) +
+             load_figure(s, "Output tokens/s", plot_unit::tokens_per_second, {{"", output}}) +
+             "</div>\n" +
+             page_table("By load",
+                        {s.is_rate ? "requests/s" : "users", "gate", "ttft p50", "ttft p90",
+                         "tpot mean", "output"},
+                        rows, 2) +
+             "</section>\n";
+    }
+    return h;
+}
+
+// ---- the page
+
+inline std::string gate_html(const gate_report& g, const gate_distributions& distributions,
+                             std::size_t number, const environment_facts& env) {
+    const std::size_t undecided = count_of(g, verdict::inconclusive);
+    std::string h =
+        printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
+                number, exit_class_name(g.exit_class), number) +
+        badge(look_of(g.exit_class), exit_class_name(g.exit_class));
+    if (undecided > 0 && g.exit_class == 0)
+        h += " " + badge("inconclusive", printed("%zu inconclusive", undecided));
+    h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
+         "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
+    const bool measured = !g.measured.candidate.empty();
+    if (g.refusal.empty())
+        h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
+             (g.baseline.kind.empty() ? "" : "; baseline " + xml_escaped(target_text(g.baseline))) +
+             "; " + xml_escaped(plan_text(g.what)) + "</p>\n";
+    if (!g.verdicts.empty() && g.refusal.empty()) {
+        h += "<ol class=\"verdicts\">\n";
+        for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
+        h += "</ol>\n";
+    }
+    if (!g.calibration.empty()) h += "<pre>" + escaped_lines(calibration_text(g)) + "</pre>\n";
+    const std::string command = rerun_command(g, env);
+    const std::string again = command.empty() ? ""
+                                              : "<h3>Run it again</h3>\n<pre><code>" +
+                                                    xml_escaped(command) + "</code></pre>\n";
+    if (!g.refusal.empty()) return h + again + "</section>\n";
+    if (measured) {
+        h += "<h3>Latency</h3>\n" + latency_table(g, distributions);
+        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline})
+            if (!arm->empty())
+                h += std::string("<p>") +
+                     (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
+                     value_text(metric_id::output_throughput,
+                                run_value(metric_id::output_throughput, *arm)) +
+                     ", " + ok_text(*arm) + ".</p>\n";
+        h += failures_html(g.measured.candidate, "") +
+             failures_html(g.measured.baseline, " of the baseline");
+        std::string figures;
+        for (std::size_t i = 0; i < distributions.metrics.size(); ++i)
+            if (distributions.metrics[i] != metric_id::ttft_from_send)
+                figures +=
+                    distribution_figure(g, distributions.metrics[i], distributions.candidate[i],
+                                        distributions.baseline[i]);
+        if (!figures.empty())
+            h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
+                "p90 it is at the time that 90 % of the requests took at most; a failed one never "
+                "ends. The dashed line is the limit." +
+                 arms_key(!g.measured.baseline.empty()) + "</p>\n<div class=\"plots\">\n" +
+                 figures + "</div>\n";
+        h += timeline_figures(g).html();
+    } else {
+        h += "<p>Nothing was measured.</p>\n";
+    }
+    h += "<h3>More</h3>\n";
+    if (measured) h += self_check_html(g.self_check) + repeats_html(g);
+    h += scenario_html(g);
+    if (!g.verdicts.empty()) h += arithmetic_html(g);
+    return h + again + "</section>\n";
+}
+
+/// "1 of 2 gates failed", by what is worst.
+inline std::pair<int, std::string> overall(const std::vector<gate_report>& gates) {
+    for (const int c : {1, 2, 3, 77, 0}) {
+        std::size_t n = 0;
+        for (const gate_report& g : gates) n += g.exit_class == c;
+        if (n == 0) continue;
+        const char* done = c == 2 ? " refused" : c == 3 ? " invalid" : c == 77 ? " skipped" : "";
+        const std::string verb = *done    ? (n == 1   ? (c == 3 ? " is" : " was")
+                                             : c == 3 ? " are"
+                                                      : " were")
+                                 : c == 1 ? " failed"
+                                          : " passed";
+        if (gates.size() == 1) return {c, "The gate" + verb + done};
+        if (n == gates.size())
+            return {c, (n == 2 ? "Both" : printed("All %zu", n)) + " gates" + verb + done};
+        return {c, printed("%zu of %zu gates", n, gates.size()) + verb + done};
+    }
+    return {77, "No gate ran"};
+}
+
+/// 0 for a gate that failed, more for what needs less of a reader's attention.
+inline int calmness(int exit_class) {
+    return exit_class == 0 ? 4 : exit_class == 77 ? 3 : exit_class == 3 ? 2 : exit_class - 1;
+}
+/// The links to the gates, worst first, and with several outcomes the buttons that choose some.
+inline std::string gates_html(const std::vector<gate_report>& gates) {
+    std::vector<std::pair<int, std::size_t>> order;
+    for (std::size_t i = 0; i < gates.size(); ++i)
+        order.emplace_back(calmness(gates[i].exit_class), i);
+    std::sort(order.begin(), order.end());
+    std::vector<std::pair<std::string, std::size_t>> outcomes;
+    std::string items;
+    for (const auto& [calm, i] : order) {
+        const gate_report& g = gates[i];
+        const char* name = exit_class_name(g.exit_class);
+        if (outcomes.empty() || outcomes.back().first != name) outcomes.emplace_back(name, 0);
+        ++outcomes.back().second;
+        items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(g.exit_class), name) +
+                 printed("<div><a href=\"#gate-%zu\">", i + 1) + xml_escaped(g.what.name) +
+                 "</a><p class=\"note\">" + xml_escaped(gate_sentence(g)) + "</p></div></li>\n";
+    }
+    std::string h;
+    if (outcomes.size() > 1) {
+        h += printed(
+            "<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden><button "
+            "type=\"button\" aria-pressed=\"true\" data-show=\"all\">all %zu</button>",
+            gates.size());
+        for (const auto& [name, n] : outcomes)
+            h += printed(
+                "<button type=\"button\" aria-pressed=\"false\" data-show=\"%s\">%s %zu"
+                "</button>",
+                name.c_str(), name.c_str(), n);
+        h += "</div>\n";
+    }
+    return h + "<nav aria-label=\"Gates\"><ol class=\"gates\">\n" + items + "</ol></nav>\n";
+}
+
+inline std::string report_html(const std::vector<gate_report>& gates,
+                               const environment_facts& env) {
+    const auto [worst, title] = overall(gates);
+    std::size_t undecided = 0;
+    for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
+    std::string h =
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>" +
+        title + " - llmbench</title>\n<style>" + page_style + "</style>\n</head>\n<body>" +
+        page_icons + "<main>\n<header>\n<h1><span class=\"" + look_of(worst) + "\">" +
+        icon(look_of(worst)) + title + "</span></h1>\n";
+    if (undecided > 0)
+        h += "<p class=\"why\">" + plural(undecided, "objective") +
+             (undecided == 1 ? " is" : " are") + " inconclusive: green does not mean shown.</p>\n";
+    h += "<p class=\"dim\">" +
+         xml_escaped(printed("llmbench %d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                             LLMBENCH_VERSION_PATCH) +
+                     ", " + env.started_at + ", " + env.os + ", " + env.cpu +
+                     printed(", %d cores", env.cores)) +
+         "</p>\n</header>\n";
+    if (gates.size() > 1) h += gates_html(gates);
+    std::vector<gate_distributions> distributions;
+    for (const gate_report& g : gates)
+        distributions.push_back(g.refusal.empty() ? distributions_of(g) : gate_distributions{});
+    h += load_curves_html(gates, distributions);
+    for (std::size_t i = 0; i < gates.size(); ++i)
+        h += gate_html(gates[i], distributions[i], i + 1, env);
+    return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
+}
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench
@@ -7132,6 +8415,8 @@ inline environment_facts environment_now() {
     std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
     f.started_at = buffer;
     f.commit = commit_now();
+    std::ifstream call("/proc/self/cmdline");
+    std::getline(call, f.program, '\0');
     return f;
 }
 
@@ -9744,6 +11029,7 @@ inline void mark_skipped(gate_report& g, bool relative_only, const std::string& 
 inline void measure(gate_report& g, const scenario& s) {
     plan p = planned(s, default_seed());
     p.name = g.what.name;
+    p.test_case = g.what.test_case;
     p.file = g.what.file;
     p.line = g.what.line;
     read_length_files(p);
@@ -9805,7 +11091,8 @@ inline void mark_unmeasured(gate_report& g, const scenario& s, verdict outcome, 
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
     session& all = session::of_this_program();
     const std::shared_ptr<gate_report> g = all.open_gate();
-    g->what.name = s.name.empty() ? test_case_name() : str(s.name);
+    g->what.test_case = test_case_name();
+    g->what.name = s.name.empty() ? g->what.test_case : str(s.name);
     if (g->what.name.empty()) g->what.name = printed("%s at %s:%d", verb, file, line);
     g->what.file = file;
     g->what.line = line;

@@ -411,71 +411,7 @@ TEST_CASE("junit.xml is well-formed whatever the gates are called") {
     CHECK(xml_flaw(junit_xml({})) == "");
 }
 
-// ---- HTML and Markdown -------------------------------------------------------------------------
-
-TEST_CASE("the page holds verdicts, tables and conditions") {
-    const std::string h = report_html({sample_gate(), refused_gate()}, sample_environment());
-    CHECK(h.find("<h2>chat stays interactive</h2>\n<p>This gate failed.</p>") != std::string::npos);
-    CHECK(h.find(
-              "<h2>refused</h2>\n<p>This gate was refused.</p>\n<p>the rate must be above 0</p>") !=
-          std::string::npos);
-    CHECK(h.find("<td class=\"verdict pass\">pass</td><td>mean(ttft) &lt;= 100 ms</td><td "
-                 "class=\"n\">80 ms</td>") != std::string::npos);
-    CHECK(h.find("<td class=\"n\">74.8 ms to 85.5 ms</td><td class=\"n\">+20.0 %</td>") !=
-          std::string::npos);
-    CHECK(h.find("<th scope=\"row\">e2e</th><td class=\"n\">180 ms</td>") != std::string::npos);
-    CHECK(h.find("Output 100 tok/s, 40 of 40 requests ok.") != std::string::npos);
-    CHECK(h.find("a &lt;fast&gt; one, 2 cores") != std::string::npos);
-    CHECK(h.find("<h3>Baseline</h3>") == std::string::npos);
-    CHECK(count(h, "<section>") == 2);
-    CHECK(count(h, "</section>") == 2);
-    CHECK(count(h, "<table>") == count(h, "</table>"));
-    CHECK(count(h, "<tr>") == count(h, "</tr>"));
-}
-
-TEST_CASE("the page needs nothing from elsewhere") {
-    const std::string h = report_html({sample_gate()}, sample_environment());
-    for (const std::string part : {"<script", "<link", "src=", "@import", "url("}) {
-        CAPTURE(part);
-        CHECK(h.find(part) == std::string::npos);
-    }
-}
-
-TEST_CASE("each outcome has its sentence on the page") {
-    gate_report g = sample_gate();
-    const auto sentence = [&](int exit_class) {
-        g.exit_class = exit_class;
-        return report_html({g}, {}).find(std::string("<p>This gate ") +
-                                         (exit_class == 0   ? "passed"
-                                          : exit_class == 1 ? "failed"
-                                          : exit_class == 3 ? "is invalid"
-                                                            : "was skipped") +
-                                         ".</p>") != std::string::npos;
-    };
-    for (const int c : {0, 1, 3, 77}) {
-        CAPTURE(c);
-        CHECK(sentence(c));
-    }
-}
-
-TEST_CASE("no text of a gate or a server becomes markup of the page") {
-    gate_report g = sample_gate(hostile);
-    g.target.model = hostile;
-    g.target.url = hostile;
-    g.what.workload_text = hostile;
-    g.self_check.ok = false;
-    g.self_check.reason = hostile;
-    g.verdicts[0].reason = hostile;
-    g.measured.candidate[0].records[0].status = request_status::server;
-    g.measured.candidate[0].records[0].error = hostile;
-    environment_facts e = sample_environment();
-    e.cpu = hostile;
-    const std::string h = report_html({g, refused_gate(hostile)}, e);
-    CHECK(h.find("<b>") == std::string::npos);
-    CHECK(count(h, "&lt;b&gt;&amp;&quot;&#39;|") == 9);
-    CHECK(h.find('\x01') == std::string::npos);
-    CHECK(h.find('\xFF') == std::string::npos);
-}
+// ---- Markdown -----------------------------------------------------------------------------------
 
 TEST_CASE("the summary is a table a gate") {
     gate_report g = sample_gate();

@@ -1,0 +1,586 @@
+// [P14] the report page: what is on it, and that it stays whole whatever it is told.
+#include "support/synthetic_gates.hpp"
+#include "support/timelines.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <sys/resource.h>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+
+namespace {
+
+const std::string hostile =
+    "</script></title><img src=x onerror=alert(1)>\"'&\n\x01\xFF--><svg onload=alert(2)>";
+
+scenario chat(double rate = 8, long long requests = 300) {
+    return {
+        .workload =
+            llmbench::synthetic{.prompt_tokens = fixed(200), .output_tokens = lognormal(40, 0.5)},
+        .arrivals = poisson(request_rate(rate)),
+        .requests = requests,
+        .slos = {mean(tpot) <= 20_ms, p90(ttft) <= 400_ms,
+                 goodput(ttft <= 300_ms && tpot <= 16_ms) >= 95_pct, advisory(p90(e2e) <= 500_ms)}};
+}
+gate_report passing_gate() {
+    return synthetic_gates::gate_of("chat stays interactive", chat(), {}, 2);
+}
+gate_report failing_gate() {
+    return synthetic_gates::gate_of("chat on a slower engine", chat(), {.gap_s = 0.031}, 3);
+}
+gate_report shedding_gate(const std::string& error = "HTTP 503: overloaded") {
+    return synthetic_gates::gate_of("a server that sheds load", chat(),
+                                    {.failed = 0.05, .error = error}, 3);
+}
+gate_report paired_gate() {
+    scenario s = chat();
+    s.baseline = endpoint{.url = "http://127.0.0.1:8001"};
+    s.slos = {mean(tpot) <= 1.10 * baseline, p50(ttft) <= 1.10 * baseline};
+    const synthetic_gates::server main{};
+    return synthetic_gates::gate_of("this branch is not slower than main", s,
+                                    {.ttft_s = 0.061, .gap_s = 0.0145}, 4, &main);
+}
+gate_report load_gate(double rate) {
+    scenario s = chat(rate, 100);
+    s.slos = {p90(ttft) <= 400_ms};
+    s.workload = llmbench::synthetic{.prompt_tokens = fixed(100), .output_tokens = fixed(30)};
+    return synthetic_gates::gate_of(printed("%g requests per second", rate), s,
+                                    {.ttft_s = 0.05 + 0.0005 * rate * rate}, 2);
+}
+gate_report refused_gate(const std::string& why = "the rate must be above 0") {
+    gate_report g;
+    g.what.name = "refused";
+    g.what.file = "gates.cpp";
+    g.what.line = 40;
+    g.refusal = why;
+    g.exit_class = 2;
+    return g;
+}
+/// The passing gate with other records.
+gate_report gate_with(std::vector<repeat_data> repeats, const std::string& name) {
+    gate_report g = passing_gate();
+    g.what.name = name;
+    g.measured.candidate = std::move(repeats);
+    g.verdicts = judge_all(g.measured);
+    g.self_check = self_check_of(g.measured);
+    g.exit_class = 3;
+    return g;
+}
+gate_report all_failed_gate() {
+    return gate_with({repeat_of({failed(0), failed(100)}), repeat_of({failed(0), failed(100)})},
+                     "nothing was answered");
+}
+gate_report one_request_gate() { return gate_with({repeat_of({answered(0, 80)})}, "one request"); }
+gate_report unmeasured_gate() { return gate_with({}, "nothing was measured"); }
+gate_report interrupted_gate() {
+    gate_report g = gate_with({steady_repeat(80, 5)}, "interrupted");
+    g.measured.candidate[0].interrupted = true;
+    g.verdicts = judge_all(g.measured);
+    return g;
+}
+
+environment_facts sample_environment() {
+    environment_facts e;
+    e.os = "Linux";
+    e.cpu = "a <fast> one";
+    e.compiler = "g++ 12";
+    e.cores = 2;
+    e.started_at = "2026-01-02T03:04:05Z";
+    e.program = "./gates";
+    return e;
+}
+/// One of each kind.
+std::vector<gate_report> gallery() {
+    return {passing_gate(),     failing_gate(),    shedding_gate(),    paired_gate(),
+            refused_gate(),     all_failed_gate(), one_request_gate(), unmeasured_gate(),
+            interrupted_gate(), load_gate(4),      load_gate(8),       load_gate(16)};
+}
+std::string page(const std::vector<gate_report>& gates) {
+    return report_html(gates, sample_environment());
+}
+
+picojson::value parsed(const std::string& s) {
+    picojson::value v;
+    CHECK(picojson::parse(v, s).empty());
+    return v;
+}
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos;
+         at = text.find(part, at + part.size()))
+        ++n;
+    return n;
+}
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+bool one_of(std::string_view all, char c) { return all.find(c) != std::string_view::npos; }
+
+/// Whether what stands in an SVG attribute is made of finite numbers, none of them "-0".
+bool is_geometry(std::string_view v) {
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        if (!one_of("0123456789.,- MVHLqtlzvh", v[i])) return false;
+        const bool ends = i + 2 >= v.size() || !one_of(".0123456789", v[i + 2]);
+        if (v.substr(i, 2) == "-0" && ends) return false;
+    }
+    return !v.empty();
+}
+
+/// Why the page is not well-formed, "" where it is: every element is closed by its own end tag,
+/// attributes are quoted, no text holds a raw "<", and numbers in drawings are numbers.
+std::string page_flaw(std::string_view s) {
+    const std::string_view doctype = "<!doctype html>\n";
+    if (s.substr(0, doctype.size()) != doctype) return "no doctype";
+    s.remove_prefix(doctype.size());
+    std::vector<std::string> open;
+    while (!s.empty()) {
+        const std::size_t less = s.find('<');
+        if (less == std::string_view::npos) break;
+        s.remove_prefix(less);
+        bool quoted = false;
+        std::size_t end = 0;
+        while (end < s.size() && (quoted || s[end] != '>')) quoted ^= s[end++] == '"';
+        if (end == s.size()) return "a tag without an end";
+        std::string tag(s.substr(1, end - 1));
+        s.remove_prefix(end + 1);
+        if (tag[0] == '/') {
+            if (open.empty() || open.back() != tag.substr(1))
+                return "unexpected </" + tag.substr(1);
+            open.pop_back();
+            continue;
+        }
+        const bool empty = tag.back() == '/';
+        const std::string name = tag.substr(0, tag.find_first_of(" />"));
+        if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz123") != std::string::npos)
+            return "an odd name: " + name;
+        for (std::size_t at = tag.find("=\""); at != std::string::npos;) {
+            const std::size_t close = tag.find('"', at + 2);
+            const std::string attribute =
+                tag.substr(tag.rfind(' ', at) + 1, at - tag.rfind(' ', at) - 1);
+            const std::string value = tag.substr(at + 2, close - at - 2);
+            for (const char* place :
+                 {"points", "d", "x", "y", "cx", "cy", "r", "rx", "width", "height"})
+                if (attribute == place && !is_geometry(value) && name != "meta")
+                    return name + " " + attribute + "=" + value;
+            if (has(value, "<")) return "a raw < in " + attribute;
+            at = tag.find("=\"", close);
+        }
+        if (name == "script" || name == "style") {
+            s.remove_prefix(std::min(s.find("</" + name + ">"), s.size()));
+            open.push_back(name);
+        } else if (!empty && name != "meta" && name != "wbr") {
+            open.push_back(name);
+        }
+    }
+    return open.empty() ? "" : "not closed: " + open.back();
+}
+
+}  // namespace
+
+// ---- drawings ----------------------------------------------------------------------------------
+
+TEST_CASE("a place in a drawing is always a plain number") {
+    CHECK(pixels(0) == "0");
+    CHECK(pixels(-0.04) == "0");
+    CHECK(pixels(12) == "12");
+    CHECK(pixels(12.34) == "12.3");
+    CHECK(pixels(-12.38) == "-12.4");
+    CHECK(pixels(not_a_number) == "0");
+    CHECK(pixels(infinity) == "0");
+    CHECK(pixels(1e300) == "9999");
+}
+
+TEST_CASE("a scale puts its ends at the ends and bends between them") {
+    using shape = plot_scale::shape;
+    const plot_scale line{shape::linear, 2, 4}, log{shape::logarithmic, 0.01, 1};
+    const plot_scale nines{shape::nines, 0, 0.99};
+    CHECK(line.place(2.5) == about(0.25));
+    CHECK(line.place(99) == 1);
+    CHECK(line.place(-99) == 0);
+    CHECK(log.place(0.1) == about(0.5));
+    CHECK(log.place(0) == 0);
+    CHECK(nines.place(0.9) == about(0.5));
+    CHECK(nines.place(1) == 1);
+    CHECK(plot_scale{shape::linear, 3, 3}.place(3) == 0.5);
+    CHECK(plot_scale{shape::linear, 0, 1}.place(infinity) == 1);
+}
+
+TEST_CASE("ticks are round and few") {
+    using shape = plot_scale::shape;
+    CHECK(ticks_of({shape::linear, 0, 11}, 5) == std::vector<double>{0, 5, 10});
+    CHECK(ticks_of({shape::linear, 0.19, 0.41}, 5).size() == 5);
+    CHECK(ticks_of({shape::logarithmic, 0.009, 1.1}, 5) ==
+          std::vector<double>{0.01, 0.05, 0.1, 0.5, 1});
+    for (const double high : {1.001, 2.0, 30.0, 1e3, 1e6, 1e9})
+        for (const shape how : {shape::linear, shape::logarithmic}) {
+            const std::vector<double> ticks = ticks_of({how, 1, high}, 5);
+            CAPTURE(high);
+            CHECK(ticks.size() <= 8);
+            for (const double t : ticks) {
+                CHECK(t >= 1 - 1e-9);
+                CHECK(t <= high * (1 + 1e-9));
+            }
+        }
+    CHECK(ticks_of({shape::linear, 7, 7}, 5) == std::vector<double>{7});
+}
+
+TEST_CASE("a line leaves out what has no value") {
+    plot p({}, plot_unit::none, {}, plot_unit::none);
+    p.line("c", "", {{0, 0}, {0.5, not_a_number}, {0.6, 1}, {1, 1}});
+    const std::string h = p.figure("caption", "what is seen", false);
+    CHECK(count(h, "<polyline") == 1);
+    CHECK(count(h, "<circle") == 1);  // a point alone
+    CHECK(has(h, "points=\"192.8,8 288,8\""));
+    CHECK(has(h, "role=\"img\""));
+    CHECK(has(h, "aria-label=\"what is seen\""));
+}
+
+TEST_CASE("a metric's line goes through its percentiles and keeps its extremes") {
+    std::vector<timelines::request> requests;
+    for (int i = 1; i <= 1000; ++i) requests.push_back(answered(10.0 * i, i));
+    const repeat_data d = timelines::repeat_of(requests);
+    const arm_distribution all = distribution_of(metric_id::ttft, {d});
+    REQUIRE(all.lines.size() == 1);
+    const std::vector<plot_point>& line = all.lines[0];
+    CHECK(line.size() == line_points + 1);
+    CHECK(line.front().x == about(0.001));
+    CHECK(line.back().x == about(0.999));  // as far as a thousand requests can tell
+    CHECK(line[line_points / 3].y == about(0.9));
+    CHECK(line[line_points / 3].x == about(0.9));
+    CHECK(all.row.p99 == about(0.99));
+    CHECK(all.row.max == about(1));
+}
+
+TEST_CASE("windows over time lose nothing") {
+    repeat_data d = timelines::repeat_of({answered(0, 80), failed(150), answered(900, 300, 40)});
+    for (record& r : d.records)
+        if (r.end_ns == 0) r.end_ns = r.sent_ns + 50'000'000;
+    d.window_from_ns = at_ms(0);
+    measurement m;
+    m.candidate = {d};
+    const timeline_grid grid = grid_of(m);
+    CHECK(grid.step == 0.1);
+    const repeat_timeline t = timeline_of(d, grid, one_step(metric_id::ttft, true, 0.1));
+    const auto total = [&](const std::vector<double>& v) {
+        double sum = 0;
+        for (const double x : v) sum += x * grid.step;
+        return sum;
+    };
+    CHECK(total(t.asked) == about(3));
+    CHECK(total(t.sent) == about(3));
+    CHECK(total(t.failed) == about(1));
+    CHECK(total(t.tokens) == about(22));
+    CHECK(total(t.in_flight) == about(0.18 + 0.05 + 0.7));
+    CHECK(t.ttft_p50[0] == about(0.08));
+    CHECK(std::isnan(t.ttft_p50[1]));  // only a failed one was planned then
+    CHECK(t.good[0] == 1);
+    CHECK(t.good[1] == 0);
+    CHECK(t.good[9] == 0);
+    CHECK(std::isnan(t.good[5]));
+}
+
+TEST_CASE("windows are five seconds, finer in a short run and coarser in a long one") {
+    const auto step = [](double seconds) {
+        repeat_data d = timelines::repeat_of({answered(0, 80), answered(seconds * 1e3, 80)});
+        d.window_from_ns = at_ms(0);
+        measurement m;
+        m.candidate = {d};
+        const timeline_grid grid = grid_of(m);
+        CHECK(grid.windows <= 152);
+        CHECK(grid.windows >= 12);
+        return grid.step;
+    };
+    CHECK(step(3) == 0.2);
+    CHECK(step(29) == 1);
+    CHECK(step(120) == 5);
+    CHECK(step(600) == 5);
+    CHECK(step(3600) == 30);
+    CHECK(step(4 * 3600) == 120);
+}
+
+// ---- the page ----------------------------------------------------------------------------------
+
+TEST_CASE("the numbers on the page are those of result.json") {
+    const std::vector<gate_report> gates = gallery();
+    const std::string h = page(gates);
+    const picojson::value json = parsed(result_json(gates, sample_environment(), {}, 1));
+    const auto real = [](const picojson::value& v) {
+        return v.is<double>() ? v.get<double>() : not_a_number;
+    };
+    std::size_t at = 0, cells = 0;
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+        CAPTURE(gates[i].what.name);
+        at = h.find(printed("<section id=\"gate-%zu\"", i + 1));
+        REQUIRE(at != std::string::npos);
+        const std::string gate = h.substr(at, h.find("</section>", at) - at);
+        const picojson::value& g = json.get("gates").get(i);
+        if (!g.contains("slos")) continue;
+        for (std::size_t k = 0; k < g.get("slos").get<picojson::array>().size(); ++k) {
+            const picojson::value& v = g.get("slos").get(k);
+            CHECK(has(gate, "<code>" + xml_escaped(v.get("slo").to_str()) + "</code>"));
+            if (!v.get("estimate").is<double>()) continue;
+            const metric_id id = gates[i].verdicts[k].what.what.metric;
+            const auto shown = [&](double x) {
+                return v.get("relative_to_baseline").get<bool>() ? printed("%.3f x", x)
+                                                                 : value_text(id, x);
+            };
+            CHECK(has(gate, "<b>" + shown(real(v.get("estimate"))) + "</b>"));
+            CHECK(has(gate, "limit " +
+                                (gates[i].verdicts[k].what.factor > 0
+                                     ? printed("%.6g x", real(v.get("limit")))
+                                     : limit_text(id, real(v.get("limit")))) +
+                                "</text>"));
+        }
+        for (const char* arm : {"candidate", "baseline"}) {
+            if (!g.contains(arm) || g.get(arm).get("repeats").get<picojson::array>().empty())
+                continue;
+            for (const metric_id id : table_metrics) {
+                std::string row;
+                bool finite = true;
+                for (const char* column : {"mean", "p50", "p90", "p99", "max"}) {
+                    const double x = real(g.get(arm).get(metric_name(id)).get(column));
+                    finite &= std::isfinite(x);
+                    row += "<td class=\"n\">" + time_text(x) + "</td>";
+                    ++cells;
+                }
+                CAPTURE(row);
+                if (finite) CHECK(has(gate, row + "</tr>"));
+            }
+        }
+    }
+    CHECK(cells > 200);
+}
+
+TEST_CASE("a page of every outcome is well-formed and its drawings hold numbers only") {
+    for (const gate_report& g : gallery()) {
+        CAPTURE(g.what.name);
+        CHECK(page_flaw(page({g})) == "");
+    }
+    CHECK(page_flaw(page(gallery())) == "");
+    CHECK(page_flaw(page({})) == "");
+    CHECK(page_flaw("<!doctype html>\n<p><b></p></b>") != "");
+    CHECK(page_flaw("<!doctype html>\n<path d=\"M-0 1\"/>") != "");
+    CHECK(page_flaw("<!doctype html>\n<path d=\"Mnan 1\"/>") != "");
+}
+
+TEST_CASE("the page says first why it is red, worst gate first") {
+    const std::string h = page(gallery());
+    CHECK(has(h, "<title>3 of 12 gates failed - llmbench</title>"));
+    const std::size_t failed = h.find("href=\"#gate-2\""), refused = h.find("href=\"#gate-5\""),
+                      invalid = h.find("href=\"#gate-6\""), passed = h.find("href=\"#gate-1\"");
+    CHECK(failed < refused);
+    CHECK(refused < invalid);
+    CHECK(invalid < passed);
+    CHECK(passed < h.find("<section"));
+    CHECK(has(h,
+              "mean(tpot) &lt;= 20 ms is missed: measured 30.8 ms, 53.9 % outside the limit; 1 "
+              "more objective missed."));
+    CHECK(has(h, "inconclusive: green does not mean shown."));
+}
+
+TEST_CASE("each outcome has its sentence") {
+    const auto title = [](std::vector<int> outcomes) {
+        std::vector<gate_report> gates;
+        for (const int c : outcomes) {
+            gates.push_back(refused_gate());
+            gates.back().exit_class = c;
+        }
+        return overall(gates).second;
+    };
+    CHECK(title({}) == "No gate ran");
+    CHECK(title({0}) == "The gate passed");
+    CHECK(title({1}) == "The gate failed");
+    CHECK(title({2}) == "The gate was refused");
+    CHECK(title({3}) == "The gate is invalid");
+    CHECK(title({77}) == "The gate was skipped");
+    CHECK(title({0, 0}) == "Both gates passed");
+    CHECK(title({0, 77, 3}) == "1 of 3 gates is invalid");
+    CHECK(title({2, 0, 2}) == "2 of 3 gates were refused");
+    CHECK(title({1, 2, 3}) == "1 of 3 gates failed");
+    CHECK(gate_sentence(refused_gate("no rate")) == "no rate");
+    CHECK(gate_sentence(passing_gate()) == "All 4 objectives are met.");
+    CHECK(has(gate_sentence(all_failed_gate()), "none of 4 requests succeeded"));
+    CHECK(has(gate_sentence(interrupted_gate()), "interrupted"));
+    gate_report measured = passing_gate();
+    measured.verdicts.clear();
+    CHECK(gate_sentence(measured) == "Measured only: no objective was set.");
+    measured = passing_gate();
+    measured.verdicts[0].outcome = verdict::inconclusive;
+    measured.verdicts[0].reason = "too close to call";
+    CHECK(gate_sentence(measured) ==
+          "mean(tpot) <= 20 ms is neither shown to be met nor missed: too close to call.");
+    measured.verdicts[0].what.is_advisory = true;
+    CHECK(gate_sentence(measured) == "All 3 objectives are met.");
+}
+
+TEST_CASE("a gate with nothing to show says so") {
+    CHECK(has(page({unmeasured_gate()}), "<p>Nothing was measured.</p>"));
+    CHECK(count(page({unmeasured_gate()}), "<figure>") == 0);
+    CHECK(has(page({refused_gate()}), "the rate must be above 0"));
+    CHECK(count(page({refused_gate()}), "<details") == 0);
+    CHECK(has(page({all_failed_gate()}), "0 of 4 requests ok"));
+    CHECK(has(page({all_failed_gate()}), "not measured"));
+    CHECK(has(page({one_request_gate()}), "1 of 1 requests ok"));
+    CHECK(has(page({interrupted_gate()}), "the run was interrupted"));
+}
+
+TEST_CASE("each metric has a drawing with one line a repeat and its limit") {
+    const std::string h = page({failing_gate()});
+    const std::size_t at = h.find("aria-label=\"tpot by percentile");
+    REQUIRE(at != std::string::npos);
+    const std::string tpot = h.substr(at, h.find("</svg>", at) - at);
+    CHECK(count(tpot, "<polyline") == 3);
+    CHECK(count(tpot, "class=\"limit\"") == 1);
+    CHECK(has(tpot, "mean &lt;= 20 ms"));
+    CHECK(has(tpot, "3 repeats: p50"));
+    CHECK(has(h, "p90 &lt;= 400 ms"));
+    for (const char* what : {"ttft", "tpot", "itl", "e2e"})
+        CHECK(has(h, std::string("aria-label=\"") + what + " by percentile"));
+    for (const char* what : {"requests sent per second", "requests in flight", "ttft over",
+                             "output tokens per second", "goodput over"})
+        CHECK(has(h, std::string("aria-label=\"") + what));
+    CHECK(count(h, "<svg class=\"plot") == count(h, "role=\"img\""));
+}
+
+TEST_CASE("errors stand with their kinds and their words") {
+    const std::string h = page({shedding_gate()});
+    CHECK(has(h, "<h3>Errors</h3>"));
+    CHECK(has(h, "http (HTTP 503)"));
+    CHECK(has(h, "<p>44 x HTTP 503: overloaded</p>"));
+    CHECK(has(h, "failed requests per second"));
+    CHECK_FALSE(has(page({passing_gate()}), "<h3>Errors</h3>"));
+    CHECK_FALSE(has(page({passing_gate()}), "failed requests per second"));
+}
+
+TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
+    const gate_report g = paired_gate();
+    const std::string h = page({g});
+    CHECK(has(h, "<td class=\"arm c\">candidate</td>"));
+    CHECK(has(h, "<td class=\"arm b\">baseline</td>"));
+    CHECK(has(h, "limit 1.1 x</text>"));
+    CHECK(has(h, "<b>" + printed("%.3f x", g.verdicts[0].estimate.value) + "</b>"));
+    CHECK(count(h.substr(0, h.find("</li>")), "class=\"rug\"") == 4);  // one a pair
+    const std::size_t at = h.find("aria-label=\"e2e by percentile");
+    const std::string e2e = h.substr(at, h.find("</svg>", at) - at);
+    CHECK(count(e2e, "polyline class=\"c\"") == 4);
+    CHECK(count(e2e, "polyline class=\"b\"") == 4);
+}
+
+TEST_CASE("gates that differ in their load alone are a curve") {
+    const auto loads = [](const std::vector<gate_report>& gates) {
+        std::vector<double> found;
+        for (const load_series& s : load_series_of(gates))
+            for (const auto& [load, i] : s.gates) found.push_back(load);
+        return found;
+    };
+    CHECK(loads({load_gate(16), load_gate(4), load_gate(8)}) == std::vector<double>{4, 8, 16});
+    CHECK(loads({load_gate(16)}).empty());
+    CHECK(loads({load_gate(8), load_gate(8)}).empty());
+    CHECK(loads({load_gate(8), passing_gate(), refused_gate()}).empty());  // another workload
+    const std::string h = page({load_gate(16), load_gate(4)});
+    CHECK(has(h, "<h2>By offered load</h2>"));
+    CHECK(has(h, "<a href=\"#gate-2\">4</a>"));
+    CHECK_FALSE(has(page({load_gate(16)}), "By offered load"));
+}
+
+TEST_CASE("the command to run a gate again survives a shell and doctest's filter") {
+    gate_report g = passing_gate();
+    const environment_facts env = sample_environment();
+    CHECK(rerun_command(g, env) ==
+          "LLMBENCH_URL=http://127.0.0.1:8000 LLMBENCH_MODEL=tiny LLMBENCH_SEED=1 ./gates "
+          "'--test-case=chat stays interactive'");
+    g.what.test_case = "it's fast, really";
+    g.target.kind = "simulated";
+    CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates '--test-case=it'\\''s fast\\, really'");
+    g.what.test_case.clear();
+    CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates");
+    CHECK(rerun_command(g, {}) == "");
+}
+
+TEST_CASE("no text of a gate, a server or a machine becomes markup") {
+    gate_report g = shedding_gate(hostile);
+    g.what.name = g.what.test_case = g.what.file = g.what.workload_text = hostile;
+    g.target = {"endpoint", hostile, hostile, hostile};
+    g.baseline = {"endpoint", hostile, hostile, hostile};
+    g.self_check.ok = false;
+    g.self_check.reason = hostile;
+    g.measured.stopped = hostile;
+    g.measured.candidate[0].target_gone = hostile;
+    for (slo_verdict& v : g.verdicts) {
+        v.reason = v.advice = v.method = v.arithmetic = hostile;
+        v.what.what.name = hostile;
+    }
+    gate_report heavier = g;
+    heavier.what.arrivals.rate = 99;
+    environment_facts e = sample_environment();
+    e.cpu = e.os = e.started_at = e.program = hostile;
+    const std::string h = report_html({g, heavier, refused_gate(hostile)}, e);
+    CHECK(page_flaw(h) == "");
+    CHECK_FALSE(has(h, "<img"));
+    CHECK_FALSE(has(h, "<svg onload"));
+    CHECK(count(h, "</script>") == 1);
+    CHECK(count(h, "&lt;/script&gt;") > 30);
+    CHECK(count(h, "&quot;&#39;&amp;") > 20);
+    CHECK(h.find('\x01') == std::string::npos);
+    CHECK(h.find('\xFF') == std::string::npos);
+}
+
+TEST_CASE("the page needs nothing from elsewhere") {
+    const std::string h = page(gallery());
+    for (const char* part :
+         {"<link", "src=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("}) {
+        CAPTURE(part);
+        CHECK_FALSE(has(h, part));
+    }
+    CHECK(count(h, "href=\"") == count(h, "href=\"#"));
+}
+
+TEST_CASE("four hours of records make a page that opens at once") {
+    scenario s = chat(1, 14400);
+    s.workload = llmbench::synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(3)};
+    const std::string h = page({synthetic_gates::gate_of("four hours", s, {.failed = 0.002}, 2)});
+    CHECK(h.size() < 300'000);
+    CHECK(page_flaw(h) == "");
+    std::vector<gate_report> many;
+    for (int i = 0; i < 12; ++i) many.push_back(paired_gate());
+    CHECK(page(many).size() < 2 * 1024 * 1024);
+}
+
+// What it costs: llmbench_tests --no-skip --test-case="cost of the page*", built with -O2.
+TEST_CASE("cost of the page of four hours at twenty requests per second" * doctest::skip()) {
+    scenario s = chat(20, 288000);
+    s.workload = llmbench::synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(64)};
+    gate_report g = synthetic_gates::gate_of(
+        "four hours", {.workload = s.workload, .arrivals = s.arrivals, .requests = s.requests},
+        {.failed = 0.002}, 1);
+    const auto peak_mib = [] {
+        rusage used{};
+        getrusage(RUSAGE_SELF, &used);
+        return used.ru_maxrss / 1024;
+    };
+    const long before = peak_mib();
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string h = page({g});
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    std::cout << "records alone: peak " << before << " MiB; page: " << took.count() << " s, peak "
+              << peak_mib() << " MiB, " << h.size() << " bytes\n";
+    CHECK(h.size() < 2 * 1024 * 1024);
+}
+
+// The browser's test looks at these.
+TEST_CASE("a gallery of every outcome is written for the browser") {
+    const char* directory = std::getenv("LLMBENCH_GALLERY");
+    if (!directory) return;
+    std::filesystem::create_directories(directory);
+    const std::vector<gate_report> gates = gallery();
+    std::ofstream(std::string(directory) + "/report.html", std::ios::binary) << page(gates);
+    std::ofstream(std::string(directory) + "/result.json", std::ios::binary)
+        << result_json(gates, sample_environment(), {}, 1);
+}
