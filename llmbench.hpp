@@ -8141,7 +8141,8 @@ inline std::string report_html(const std::vector<gate_report>& gates,
          xml_escaped(printed("llmbench %d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
                              LLMBENCH_VERSION_PATCH) +
                      ", " + env.started_at + ", " + env.os + ", " + env.cpu +
-                     printed(", %d cores", env.cores)) +
+                     printed(", %d cores", env.cores) +
+                     (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
     std::vector<gate_distributions> distributions;

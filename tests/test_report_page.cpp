@@ -101,6 +101,29 @@ std::vector<gate_report> gallery() {
             refused_gate(),     all_failed_gate(), one_request_gate(), unmeasured_gate(),
             interrupted_gate(), load_gate(4),      load_gate(8),       load_gate(16)};
 }
+/// Gates whose every text tries to become markup.
+std::vector<gate_report> hostile_gates() {
+    gate_report g = shedding_gate(hostile);
+    g.what.name = g.what.test_case = g.what.file = g.what.workload_text = hostile;
+    g.target = {"endpoint", hostile, hostile, hostile};
+    g.baseline = {"endpoint", hostile, hostile, hostile};
+    g.self_check.ok = false;
+    g.self_check.reason = hostile;
+    g.measured.stopped = hostile;
+    g.measured.candidate[0].target_gone = hostile;
+    for (slo_verdict& v : g.verdicts) {
+        v.reason = v.advice = v.method = v.arithmetic = hostile;
+        v.what.what.name = hostile;
+    }
+    gate_report heavier = g;
+    heavier.what.arrivals.rate = 99;
+    return {g, heavier, refused_gate(hostile)};
+}
+environment_facts hostile_environment() {
+    environment_facts e = sample_environment();
+    e.cpu = e.os = e.started_at = e.program = hostile;
+    return e;
+}
 std::string page(const std::vector<gate_report>& gates) {
     return report_html(gates, sample_environment());
 }
@@ -505,23 +528,7 @@ TEST_CASE("the command to run a gate again survives a shell and doctest's filter
 }
 
 TEST_CASE("no text of a gate, a server or a machine becomes markup") {
-    gate_report g = shedding_gate(hostile);
-    g.what.name = g.what.test_case = g.what.file = g.what.workload_text = hostile;
-    g.target = {"endpoint", hostile, hostile, hostile};
-    g.baseline = {"endpoint", hostile, hostile, hostile};
-    g.self_check.ok = false;
-    g.self_check.reason = hostile;
-    g.measured.stopped = hostile;
-    g.measured.candidate[0].target_gone = hostile;
-    for (slo_verdict& v : g.verdicts) {
-        v.reason = v.advice = v.method = v.arithmetic = hostile;
-        v.what.what.name = hostile;
-    }
-    gate_report heavier = g;
-    heavier.what.arrivals.rate = 99;
-    environment_facts e = sample_environment();
-    e.cpu = e.os = e.started_at = e.program = hostile;
-    const std::string h = report_html({g, heavier, refused_gate(hostile)}, e);
+    const std::string h = report_html(hostile_gates(), hostile_environment());
     CHECK(page_flaw(h) == "");
     CHECK_FALSE(has(h, "<img"));
     CHECK_FALSE(has(h, "<svg onload"));
@@ -574,13 +581,18 @@ TEST_CASE("cost of the page of four hours at twenty requests per second" * docte
     CHECK(h.size() < 2 * 1024 * 1024);
 }
 
-// The browser's test looks at these.
-TEST_CASE("a gallery of every outcome is written for the browser") {
+// tests/browser/run.sh looks at these.
+TEST_CASE("pages are written for the browser") {
     const char* directory = std::getenv("LLMBENCH_GALLERY");
     if (!directory) return;
-    std::filesystem::create_directories(directory);
-    const std::vector<gate_report> gates = gallery();
-    std::ofstream(std::string(directory) + "/report.html", std::ios::binary) << page(gates);
-    std::ofstream(std::string(directory) + "/result.json", std::ios::binary)
-        << result_json(gates, sample_environment(), {}, 1);
+    const auto write = [&](const char* name, const std::vector<gate_report>& gates,
+                           const environment_facts& env) {
+        const std::filesystem::path to = std::filesystem::path(directory) / name;
+        std::filesystem::create_directories(to);
+        std::ofstream(to / "report.html", std::ios::binary) << report_html(gates, env);
+        std::ofstream(to / "result.json", std::ios::binary) << result_json(gates, env, {}, 1);
+        CHECK(std::filesystem::file_size(to / "report.html") > 10000);
+    };
+    write("gallery", gallery(), sample_environment());
+    write("hostile", hostile_gates(), hostile_environment());
 }

@@ -19,6 +19,12 @@ TEST_CASE("inconclusive") {
     gate(s);
 }
 
+TEST_CASE("pull request") {
+    scenario s = quick(simulated(fast_engine()), {mean(tpot) <= 2 * baseline});
+    s.baseline = simulated(fast_engine());
+    gate(s);
+}
+
 // ---- refused
 
 TEST_CASE("refused") {
