@@ -1934,9 +1934,18 @@ inline bool is_token(std::string_view s) {
     return !s.empty() && std::all_of(s.begin(), s.end(), allowed);
 }
 
-/// A header name or value that cannot smuggle a line of its own into the request.
+/// A header value that cannot smuggle a line of its own into the request (RFC 9110, 5.5).
 inline bool is_header_safe(std::string_view s) {
-    return s.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+    return std::all_of(s.begin(), s.end(), [](char c) {
+        return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
+    });
+}
+/// A header name (RFC 9110, 5.6.2: a token).
+inline bool is_header_name(std::string_view s) {
+    return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               (c != 0 && std::strchr("!#$%&'*+-.^_`|~", c));
+    });
 }
 
 struct header_field {
@@ -3211,7 +3220,8 @@ inline std::string request_path(const api_traits& a, const char* path, std::stri
     if (at == std::string::npos) return whole;
     std::string encoded;
     for (const char c : model) {
-        const bool plain = std::isalnum(static_cast<unsigned char>(c)) || std::strchr("-._~", c);
+        const bool plain = std::isalnum(static_cast<unsigned char>(c)) ||
+                           std::string_view("-._~").find(c) != std::string_view::npos;
         encoded += plain ? std::string(1, c) : printed("%%%02X", static_cast<unsigned char>(c));
     }
     return whole.replace(at, 7, encoded);
@@ -8925,21 +8935,36 @@ struct load_target {
     std::shared_ptr<tls_client> tls{};  // none: plain HTTP
     std::string path{}, whole_path{};  // of streams, and of answers in one piece
     std::string fields{};  // header lines that all requests share, authorization included
-    std::string key{};     // part of them, and of nothing that we write
+    std::vector<std::string> secrets{};  // part of them, and of nothing that we write
     std::string model{};
     const api_traits* api = &apis[0];
 };
 
-/// A server's words may repeat our key, whole or cut off by printable(); ours never do.
-inline text without_key(const text& words, const std::string& key) {
-    std::string s = str(words);
-    if (key.empty()) return words;
-    for (std::size_t at = 0; (at = s.find(key, at)) != std::string::npos; at += 3)
-        s.replace(at, key.size(), "***");
-    if (s.size() > 3 && s.compare(s.size() - 3, 3, "...") == 0)
-        for (std::size_t n = std::min(key.size(), s.size() - 3); n >= 4; --n)
-            if (s.compare(s.size() - 3 - n, n, key, 0, n) == 0)
-                return s.replace(s.size() - 3 - n, n, "***");
+/// What must not be repeated of a secret: itself, and how a message may quote it. Too short a word
+/// is none, and would only garble what it is found in.
+inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < 4) return;
+    secrets.push_back(s);
+    const std::string json = json_quoted(s);
+    for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
+        if (quoted != s) secrets.push_back(quoted);
+    // "Bearer abc": the server may repeat the second word alone.
+    if (const std::size_t space = s.find(' '); space != std::string::npos)
+        add_secret(secrets, s.substr(space + 1));
+}
+/// A server's words may repeat a secret, whole or cut off by printable(); ours never do.
+inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
+    if (s.empty()) return s;
+    for (const std::string& secret : secrets) {
+        for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
+            s.replace(at, secret.size(), "***");
+        if (s.size() <= 3 || s.compare(s.size() - 3, 3, "...") != 0) continue;
+        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= 4; --n)
+            if (s.compare(s.size() - 3 - n, n, secret, 0, n) == 0) {
+                s.replace(s.size() - 3 - n, n, "***");
+                break;
+            }
+    }
     return s;
 }
 
@@ -9377,9 +9402,9 @@ private:
             drain_from_ns_ = now_ns();
             answer_.timeline().write_to(rec_);
             rec_.http_status = answer_.http_status();
-            const std::string& key = worker_.order_.target->key;
-            rec_.error = without_key(rec_.error, key);
-            rec_.finish_reason = without_key(rec_.finish_reason, key);
+            const auto& secrets = worker_.order_.target->secrets;
+            rec_.error = without_secrets(str(rec_.error), secrets);
+            rec_.finish_reason = without_secrets(str(rec_.finish_reason), secrets);
             if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
             worker_.on_delivered(request_, std::move(rec_), answer_.timeline().gaps_us());
         }
@@ -10106,6 +10131,10 @@ public:
 
     /// `at_most_s`: however long a process may take to be ready by its own account.
     void bring_up(double at_most_s = infinity) {
+        load_.secrets.clear();
+        load_.fields = header_lines() + key_line();
+        for (const name_value& v : process_.env)
+            if (v.value.size() >= 8) add_secret(load_.secrets, str(v.value));
         if (facts_.kind == "process") start_process(at_most_s);
         if (facts_.kind == "simulated") {
             host_ = std::make_unique<simulated_host>(engine_);
@@ -10120,9 +10149,6 @@ public:
         if (load_.url.tls) load_.tls = std::make_shared<tls_client>(endpoint_.tls, load_.url);
         facts_.tls = !load_.url.tls ? "" : endpoint_.tls.verify ? "verified" : "not verified";
         load_.api = api_;
-        load_.fields = header_lines();
-        load_.key = api_key();
-        if (!load_.key.empty()) load_.fields += api_->key_before + load_.key + "\r\n";
         try {
             load_.addresses = resolved(load_.url);
         } catch (const std::runtime_error& e) {
@@ -10144,9 +10170,9 @@ public:
     std::string how_it_went() {
         if (!process_running_) return {};
         const std::string how = process_running_->how_it_ended();
-        return how.empty() ? ""
-                           : "the server process " + how +
-                                 "; its log ends: " + printable(process_running_->log_tail(), 500);
+        if (how.empty()) return {};
+        const std::string tail = told(process_running_->log_tail());
+        return "the server process " + how + "; its log ends: " + printable(tail, 500);
     }
     double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
     const load_target& load() const { return load_; }
@@ -10166,33 +10192,53 @@ private:
                     "LLMBENCH_API is \"" + printable(s) + "\": it is one of " + api_names());
         }
     }
-    std::string header_lines() const {
+    /// The server's words, fit to be written.
+    std::string told(const std::string& words) const {
+        return without_secrets(words, load_.secrets);
+    }
+    std::string header_lines() {
         std::string lines =
             std::string("User-Agent: llmbench\r\nContent-Type: application/json\r\n") +
             api_->fields;
         for (const name_value& h : endpoint_.headers) {
             const std::string name = str(h.name), value = str(h.value);
-            const bool token = !name.empty() && name.find_first_of(" \t:\r\n") == std::string::npos;
-            require(token && is_header_safe(name), "endpoint.headers has the name \"" +
-                                                       printable(name) +
-                                                       "\": it must be one word without a colon");
-            require(is_header_safe(value),
-                    "endpoint.headers: the value of " + name + " holds a line break");
-            for (const char* ours : {"host", "content-length", "transfer-encoding", "connection"})
+            require(is_header_name(name), "endpoint.headers has the name \"" + printable(name) +
+                                              "\": it must be one word without a colon");
+            require(is_header_safe(value), "endpoint.headers: the value of " + name +
+                                               " holds a line break or another control character");
+            for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
+                                     "connection", "x-request-id"})
                 require(!same_ignoring_case(name, ours),
                         "endpoint.headers sets " + name + ": that header belongs to llmbench");
             lines += name + ": " + value + "\r\n";
+            add_secret(load_.secrets, value);
         }
         return lines;
     }
-    std::string api_key() const {
-        const std::string variable =
-            endpoint_.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(endpoint_.api_key_env);
-        const std::string key = environment(variable.c_str());
-        require(endpoint_.api_key_env.empty() || !key.empty(),
-                "endpoint.api_key_env is \"" + variable + "\": that variable is not set");
-        require(is_header_safe(key), "the API key in " + variable + " holds a line break");
-        return key;
+    /// The header line with the key, "" where there is none. Where the gate names a header of that
+    /// kind itself, LLMBENCH_API_KEY is for others.
+    std::string key_line() {
+        const std::string variable = str(endpoint_.api_key_env);
+        const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                             std::string::npos;
+        const std::string key =
+            environment(variable.empty() ? "LLMBENCH_API_KEY" : variable.c_str());
+        require(variable.empty() || !key.empty(),
+                is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
+                        : "endpoint.api_key_env names a variable that is not set; it is not "
+                          "repeated here, for it looks like a key and not like a name");
+        require(is_header_safe(key), "the API key in " +
+                                         (variable.empty() ? "LLMBENCH_API_KEY" : variable) +
+                                         " holds a line break or another control character");
+        add_secret(load_.secrets, key);
+        const std::string_view header = api_->key_before;
+        for (const name_value& h : endpoint_.headers) {
+            if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
+            require(variable.empty(), "endpoint.headers sets " + str(h.name) + " and " +
+                                          "endpoint.api_key_env names a key: give one of them");
+            return {};
+        }
+        return key.empty() ? key : api_->key_before + key + "\r\n";
     }
     void start_process(double at_most_s) {
         const double ready_within_s = std::min(process_.ready_within.seconds(), at_most_s);
@@ -10213,7 +10259,7 @@ private:
         for (;;) {
             const double waited = static_cast<double>(now_ns() - began) * 1e-9;
             const auto give_up = [&](const std::string& why) {
-                const std::string tail = process_running_->log_tail();
+                const std::string tail = told(process_running_->log_tail());
                 process_running_.reset();
                 return no_server("process \"" + printable(str(process_.command), 200) + "\" " +
                                  why + "; log " + log + " ends:\n" +
@@ -10240,9 +10286,9 @@ private:
         std::string wanted = facts_.kind == "process" ? str(process_.model) : str(endpoint_.model);
         if (wanted.empty() && facts_.kind != "simulated") wanted = environment("LLMBENCH_MODEL");
         const char* const path = *api_->models ? api_->models : api_->ready;
-        const http_answer a =
-            blocking_get(load_.url, request_path(*api_, path, below_the_path(), ""), load_.fields,
-                         10, load_.tls.get());
+        http_answer a = blocking_get(load_.url, request_path(*api_, path, below_the_path(), ""),
+                                     load_.fields, 10, load_.tls.get());
+        a.error = told(a.error);
         require(!a.distrusted, str(endpoint_.url) + ": " + a.error);
         if (a.status == 0)
             throw no_server("no server answers at " + str(endpoint_.url) + ": " + a.error);
@@ -10250,7 +10296,7 @@ private:
             const std::vector<std::string> models = listed_models(a);
             std::string names;
             for (const std::string& m : models)
-                names += (names.empty() ? "" : ", ") + printable(m, 100);
+                names += (names.empty() ? "" : ", ") + printable(told(m), 100);
             require(
                 models.size() == 1 || !api_->needs_model,
                 "no model is named and " + str(endpoint_.url) + " lists " +
@@ -10258,7 +10304,8 @@ private:
                     ": set .model or LLMBENCH_MODEL");
             if (models.size() == 1) wanted = models[0];
         }
-        load_.model = facts_.model = wanted;
+        load_.model = wanted;
+        facts_.model = told(wanted);
     }
     /// A plain text server's URL names its one endpoint, and what else it answers is beside that.
     std::string below_the_path() const {

@@ -1,0 +1,159 @@
+// What must be known to the server alone: keys and the values of headers, wherever they may come
+// back from. What the gate's author writes cannot become a line of its own in a request.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/relay.hpp"
+#include "support/scripted_server.hpp"
+
+#include <filesystem>
+
+using namespace llmbench;
+using live::holds;
+
+namespace {
+scenario asking(const endpoint& target, int requests = 1) {
+    return {.target = target,
+            .workload = prompts({"hi"}),
+            .arrivals = closed_loop(1),
+            .warmup = 0,
+            .requests = requests,
+            .repeats = 1,
+            .limits = {.connect = 10_s,
+                       .first_event = 10_s,
+                       .between_events = 10_s,
+                       .total = 20_s,
+                       .drain = 10_s}};
+}
+std::string message(const std::string& words) {
+    return R"({"error":{"message":")" + words + R"("}})";
+}
+/// The name of each file of the report directory that holds this.
+std::string files_with(const std::string& words) {
+    std::string names;
+    int files = 0;
+    const std::string directory = live::report_file("");
+    for (const auto& f : std::filesystem::recursive_directory_iterator(directory)) {
+        ++files;
+        if (f.is_regular_file() && holds(live::content_of(f.path()), words))
+            names += f.path().filename().string() + " ";
+    }
+    CHECK(files >= 5);
+    return names;
+}
+}  // namespace
+
+TEST_CASE("a server that repeats every header brings none into a file or on the console") {
+    const std::string key = "sk-7c21-of-the-environment", token = "t0ken-of-a-gateway";
+    const std::string cookie = "session=\xC3\xA9-5511-cookie", quoted = "a\\\"quoted-4410\\\"one";
+    const live::variable variable("SECRETS_KEY", key);
+    const std::string all = key + " " + token + " " + cookie + " " + quoted;
+    const std::string cut = std::string(170, 'x') + token;
+    const scripted::server server(
+        {{scripted::send(scripted::json("401 Unauthorized", message("who is " + all + "?")))},
+         {scripted::send(scripted::sized("502 Bad Gateway", "text/plain", all + cut))},
+         {scripted::send(scripted::sized("502 Bad Gateway", "text/plain", cut + token))},
+         {scripted::send(scripted::sized_stream(scripted::chat_chunk("a") +
+                                                scripted::sse_event(message("is it " + all))))},
+         {scripted::send(scripted::sized_stream(scripted::chat_chunk("a") +
+                                                scripted::finish("error " + token)))},
+         {scripted::send(scripted::head("302 Found", "Location: http://h/?token=" + token + "\r\n"
+                                                     "Content-Length: 0\r\n"))},
+         {scripted::send(scripted::sized("200 OK", token, "a"))},
+         {scripted::send("HTTP/1.1 200 OK\r\nContent-Length: " + token + "\r\n\r\n")},
+         {scripted::send(all + "\r\n"), scripted::close()},
+         scripted::healthy()});
+    const endpoint e{.url = server.url(),
+                     .model = "m",
+                     .api_key_env = "SECRETS_KEY",
+                     .headers = {{"X-Gateway", "Token " + token},
+                                 {"Cookie", cookie},
+                                 {"api-key", "a\"quoted-4410\"one"}}};
+    const scenario s = asking(e, 10);
+    std::string console, errors;
+    {
+        const live::heard heard;
+        const result r = run(s);
+        CHECK(r.requests().size() == 10);
+        for (const record& x : r.requests()) errors += std::string(x.error) + "\n";
+        console = heard.text();
+    }
+    REQUIRE(server.log().size() == 10);
+    CHECK(server.log()[0].header("X-Gateway") == "Token " + token);
+    CHECK(server.log()[0].header("api-key") == "a\"quoted-4410\"one");
+    CHECK(holds(errors, "who is ***"));
+    CHECK(holds(console, "10 requests"));
+    for (const std::string secret : {"7c21", "t0ke", "5511-cookie", "4410"}) {
+        CAPTURE(secret);
+        CHECK(!holds(errors, secret));
+        CHECK(!holds(console, secret));
+        CHECK(files_with(secret) == "");
+    }
+}
+
+TEST_CASE("what goes wrong before the load repeats no secret either") {
+    const std::string token = "t0ken-of-a-gateway";
+    const int listener = relay::ipv4_listener();
+    std::string body = "{\"data\":[{\"id\":\"a\"},{\"id\":\"" + token + "\"}]}";
+    const relay::acceptor server(listener, [&body](int fd, int) {
+        char taken[4096];
+        ::recv(fd, taken, sizeof taken, 0);
+        const std::string all = scripted::json("200 OK", body);
+        ::send(fd, all.data(), all.size(), MSG_NOSIGNAL);
+    });
+    const endpoint e{.url = "http://127.0.0.1:" + std::to_string(relay::port_of(listener)),
+                     .headers = {{"Authorization", "Bearer " + token}}};
+    const std::string listed = live::refusal_to_bring_up(e);
+    CHECK(holds(listed, "lists 2 (a, ***)"));
+    process p;
+    p.command = "echo the key is s3cret-of-a-process; exit 7";
+    p.env = {{"A_KEY", "s3cret-of-a-process"}};
+    const std::string ended = live::refusal_to_bring_up(p);
+    CHECK(holds(ended, "ends:\nthe key is ***"));
+}
+
+TEST_CASE("a password in the URL is refused without being repeated") {
+    for (const std::string url : {"http://me:p4ss@h", "http://h/?key=p4ss", "https://p4ss@h:1/"}) {
+        const std::string why = live::refusal_of(asking({.url = url}));
+        CHECK(holds(why, "endpoint.url is \"http"));
+        CHECK(!holds(why, "p4ss"));
+    }
+}
+
+TEST_CASE("a key where the name of its variable belongs is not repeated") {
+    const std::string why =
+        live::refusal_of(asking({.url = "http://127.0.0.1:1", .api_key_env = "sk-5e3a-a-key"}));
+    CHECK(holds(why, "endpoint.api_key_env names a variable that is not set"));
+    CHECK(!holds(why, "5e3a"));
+}
+
+TEST_CASE("a gate's own header of the key's kind is sent in place of LLMBENCH_API_KEY") {
+    const live::variable key("LLMBENCH_API_KEY", "sk-for-others");
+    const scripted::server server;
+    endpoint e{.url = server.url(), .headers = {{"authorization", "Basic abcd"}}};
+    run(asking(e));
+    REQUIRE(server.log().size() == 1);
+    CHECK(server.log()[0].header("Authorization") == "Basic abcd");
+    for (const auto& [name, value] : server.log()[0].headers) CHECK(!holds(value, "sk-for-others"));
+    e.api_key_env = "LLMBENCH_API_KEY";
+    CHECK(holds(live::refusal_of(asking(e)), "give one of them"));
+}
+
+TEST_CASE("no model and no prompt becomes a line of a request") {
+    const scripted::server server;
+    scenario s = asking({.url = server.url(), .model = "m\r\nX-Admin: yes\r\n\r\nGET / HTTP/1.1"});
+    s.workload = prompts({"hi\r\nX-Admin: yes\r\n\r\nPOST / HTTP/1.1"});
+    s.options.system_prompt = "be\r\nX-Admin: yes";
+    run(s);
+    REQUIRE(server.log().size() == 1);
+    CHECK(server.log()[0].header("X-Admin") == "");
+    CHECK(server.log()[0].body.find('\n') == std::string::npos);
+    for (const std::string name : {"X A", "X:A", "X\tA", "", "X\r\nY", "X(A)", "\xC3\xA9"}) {
+        CAPTURE(name);
+        CHECK(holds(live::refusal_of(asking({.url = server.url(), .headers = {{name, "v"}}})),
+                    "one word"));
+    }
+    for (const std::string value : {"a\rb", "a\nb", "a\x1B[31mb", "a\x7F"})
+        CHECK(holds(live::refusal_of(asking({.url = server.url(), .headers = {{"X-A", value}}})),
+                    "line break or another control character"));
+    CHECK(server.log().size() == 1);
+}
