@@ -880,6 +880,8 @@ struct engine_faults {
     time_span delay{};            ///< added to every answer's first byte
     share error_rate{};           ///< share of requests answered with HTTP 500
     share reset_rate{};           ///< share of answers cut by a reset after the first content
+    share stall_rate{};           ///< share of answers that say nothing more after it
+    share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
     detail::whole stop_after = 0; ///< after so many requests the server is gone; 0: never
 };
 
@@ -9811,8 +9813,10 @@ private:
         log_entry entry{};
         std::uint64_t id = 0;  // in the engine, 0: none
         bool busy = false, close_when_written = false;
-        bool chat = true, stream = true, usage = false, to_be_reset = false, headed = false;
+        bool chat = true, stream = true, usage = false, headed = false;
         int wanted = 0, cached = 0;
+        enum class fault : unsigned char { none, reset, stall, garbage };
+        fault after_content = fault::none;
         std::string finish = "length";
         std::string text{};  // of an answer that is not streamed
     };
@@ -9897,7 +9901,12 @@ private:
             return s.answer(
                 500, "application/json",
                 R"({"error":{"message":"an error that was asked for","type":"server_error"}})");
-        s.to_be_reset = faults_.uniform() < settings_.faults.reset_rate.fraction;
+        s.after_content = session::fault::none;
+        for (const auto& [fault, rate] :
+             {std::pair{session::fault::reset, settings_.faults.reset_rate},
+              std::pair{session::fault::stall, settings_.faults.stall_rate},
+              std::pair{session::fault::garbage, settings_.faults.garbage_rate}})
+            if (faults_.uniform() < rate.fraction) s.after_content = fault;
         s.chat = chat;
         s.headed = false;
         s.text.clear();
@@ -9995,11 +10004,13 @@ private:
         s->entry.output_tokens += e.tokens;
         if (!s->stream) s->text += words;
         else write_content(*s, words);
-        if (s->to_be_reset) {
+        if (s->after_content != session::fault::none) {
             model_.cancel(e.id);
             generating_.erase(e.id);
             s->id = 0;
-            return s->reset();
+            if (s->after_content == session::fault::reset) return s->reset();
+            if (s->after_content == session::fault::garbage) s->write("\xFF\xFEno chunk\r\n");
+            return;  // the client has to make an end
         }
         if (!e.finished) return;
         generating_.erase(e.id);
