@@ -1191,6 +1191,29 @@ private:
     detail::box data_{};
 };
 
+/// One objective of a result that was read back. SI units, NaN where the file has no value.
+struct past_slo {
+    detail::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
+    verdict outcome = verdict::skipped;
+    bool advisory = false;
+    bool at_most = true;   ///< which side of the limit is the good one
+    bool relative = false; ///< to a baseline: estimate and limit are ratios
+    estimate_t estimate{};
+    double limit = 0;
+    detail::text reason{};
+};
+/// One gate of a result that was read back.
+struct past_gate {
+    detail::text name{}, outcome{};  ///< passed, failed, refused, invalid or skipped
+    detail::text model{}, arrivals{};
+    detail::list<past_slo> slos{};
+};
+/// A result.json that an earlier run left.
+struct past_result {
+    detail::text started_at{}, commit{}, cpu{};
+    detail::list<past_gate> gates{};
+};
+
 // ===== [D9] verbs and assertions =================================================================
 
 /// Measures. With `.slos` their verdicts are part of the result, but nothing fails. Throws
@@ -1209,6 +1232,10 @@ slo_verdict judge(const result& r, const slo& s);
 /// guard on errors is last. Throws std::invalid_argument where a file or an SLO cannot be used.
 detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
                                 const detail::text& gate = {});
+
+/// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
+/// std::invalid_argument where the file is none.
+past_result read_result(const detail::text& file);
 
 /// Exit code for a main of one's own, over all gates so far: 0 passed, 1 missed, 2 refused,
 /// 3 invalid, 77 skipped.
@@ -6695,6 +6722,54 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     return g;
 }
 
+/// What a later reader sees of a whole run. Throws std::invalid_argument where the text is none.
+inline past_result read_past_result(const std::string& json, const std::string& file) {
+    picojson::value root;
+    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
+            file + " is not a result of this schema (llmbench/result/1)");
+    past_result run;
+    if (const picojson::value* e = member(root, "environment")) {
+        run.started_at = string_member(*e, "started_at");
+        run.commit = string_member(*e, "commit");
+        run.cpu = string_member(*e, "cpu");
+    }
+    for (const picojson::value& g : array_member(root, "gates")) {
+        past_gate gate;
+        gate.name = string_member(g, "name");
+        gate.outcome = string_member(g, "outcome");
+        if (const picojson::value* t = member(g, "target")) gate.model = string_member(*t, "model");
+        if (const picojson::value* s = member(g, "scenario"))
+            gate.arrivals = string_member(*s, "arrivals");
+        for (const picojson::value& s : array_member(g, "slos")) {
+            past_slo slo;
+            slo.slo = string_member(s, "slo");
+            slo.metric = string_member(s, "metric");
+            const std::string outcome = string_member(s, "verdict");
+            for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
+                if (outcome == to_string(static_cast<verdict>(k)))
+                    slo.outcome = static_cast<verdict>(k);
+            slo.advisory = true_member(s, "advisory");
+            const std::string text = str(slo.slo);  // a goodput has sides of its own in front
+            const std::size_t side = std::min(text.rfind("= "), text.size());
+            slo.at_most = side == text.size() || side == 0 || text[side - 1] == '<';
+            slo.relative = true_member(s, "relative_to_baseline");
+            slo.estimate = {number_member(s, "estimate"), not_a_number, not_a_number};
+            const picojson::array& interval = array_member(s, "interval");
+            const auto end_of = [&](std::size_t i) {
+                const bool known = i < interval.size() && interval[i].is<double>();
+                return known ? interval[i].get<double>() : not_a_number;
+            };
+            slo.estimate.low = end_of(0);
+            slo.estimate.high = end_of(1);
+            slo.limit = number_member(s, "limit");
+            slo.reason = string_member(s, "reason");
+            gate.slos.push_back(slo);
+        }
+        run.gates.push_back(gate);
+    }
+    return run;
+}
+
 /// Throws std::invalid_argument where the stored run was of another kind. `what` is planned,
 /// `target` answers.
 inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
@@ -11503,6 +11578,11 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
     list<slo_verdict> out;
     for (const slo_verdict& v : judge_all(g.measured)) out.push_back(v);
     return out;
+}
+
+past_result read_result(const detail::text& file) {
+    const std::string name = detail::str(file);
+    return detail::read_past_result(detail::file_content(name, "read_result"), name);
 }
 
 int serve_simulated(const engine& e, int port) {

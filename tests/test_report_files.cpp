@@ -119,6 +119,84 @@ TEST_CASE("what reports look like") {
                                                              {{0, 10, 30}, "00ff"}, 1)));
 }
 
+namespace {
+/// The fields of a result that its schema does not describe, as far as our schema goes.
+void undescribed(const picojson::value& v, const picojson::value& schema, const picojson::value& of,
+                 const std::string& place, std::string& found) {
+    if (schema.contains("$ref")) {
+        const std::string name = schema.get("$ref").get<std::string>();
+        return undescribed(v, of.get("$defs").get(name.substr(name.rfind('/') + 1)), of, place,
+                           found);
+    }
+    if (v.is<picojson::array>())
+        for (const picojson::value& x : v.get<picojson::array>())
+            undescribed(x, schema.get("items"), of, place + "[]", found);
+    if (!v.is<picojson::object>()) return;
+    for (const auto& [name, x] : v.get<picojson::object>()) {
+        const bool known = schema.contains("properties") && schema.get("properties").contains(name);
+        if (known) undescribed(x, schema.get("properties").get(name), of, place + "/" + name, found);
+        else if (!schema.contains("additionalProperties")) found += place + "/" + name + "\n";
+    }
+}
+}  // namespace
+
+TEST_CASE("every field of a result is described in ci/result.schema.json") {
+    const auto read = [](const std::string& json) {
+        picojson::value v;
+        REQUIRE(picojson::parse(v, json).empty());
+        return v;
+    };
+    const picojson::value schema = read(golden::content(golden::root() + "ci/result.schema.json"));
+    std::vector<gate_report> gates = many_gates();
+    gates[0].what.has_baseline = true;
+    gates[0].measured.baseline = gates[0].measured.candidate;
+    std::string found;
+    const std::string json = result_json(gates, known_environment(), {{0, 10, 30}, "00ff"}, 1);
+    undescribed(read(json), schema, schema, "", found);
+    CHECK(found == "");
+    undescribed(read("{\"gates\": [{\"slos\": [{\"new\": 1}]}]}"), schema, schema, "", found);
+    CHECK(found == "/gates[]/slos[]/new\n");
+}
+
+TEST_CASE("a result is read back as it was written") {
+    const std::string json =
+        result_json(many_gates(), known_environment(), {{0, 10, 30}, "00ff"}, 1);
+    const past_result run = read_past_result(json, "x");
+    CHECK(str(run.commit) == known_environment().commit);
+    CHECK(str(run.started_at) == "2026-01-02T03:04:05Z");
+    REQUIRE(run.gates.size() == 5);
+    const past_gate& g = run.gates[1];
+    CHECK(str(g.name) == many_gates()[1].what.name);
+    CHECK(str(g.outcome) == "failed");
+    CHECK(str(g.model) == "tiny");
+    REQUIRE(g.slos.size() == 5);
+    CHECK(str(g.slos[1].slo) == "mean(tpot) <= 9 ms");
+    CHECK(g.slos[1].outcome == verdict::fail);
+    CHECK(g.slos[1].at_most);
+    CHECK(g.slos[1].limit == 0.009);
+    CHECK(g.slos[1].estimate.low < g.slos[1].estimate.value);
+    CHECK(g.slos[1].estimate.value < g.slos[1].estimate.high);
+    CHECK(g.slos[2].outcome == verdict::inconclusive);
+    CHECK(g.slos[3].advisory);
+    CHECK(std::isnan(run.gates[2].slos[0].estimate.value));  // infinite: JSON has no such number
+    CHECK(str(run.gates[3].outcome) == "refused");
+    CHECK(run.gates[3].slos.empty());
+    CHECK_THROWS_WITH_AS(read_past_result("{}", "old.json"),
+                         "old.json is not a result of this schema (llmbench/result/1)",
+                         std::invalid_argument);
+}
+
+TEST_CASE("the side of an objective that was read back is that of its limit") {
+    const auto side = [](const std::string& slo) {
+        return read_past_result(R"({"schema": "llmbench/result/1", "gates": [{"slos": [{"slo": ")" +
+                                    slo + R"("}]}]})", "x").gates[0].slos[0].at_most;
+    };
+    CHECK(side("p99(ttft) <= 300 ms"));
+    CHECK(side("advisory(mean(tpot) <= 1.1 * baseline)"));
+    CHECK_FALSE(side("output_throughput >= 400 tok/s"));
+    CHECK_FALSE(side("goodput(ttft <= 300 ms && tpot <= 30 ms) >= 90 %"));
+}
+
 // ---- progress ----------------------------------------------------------------------------------
 
 TEST_CASE("the progress line says all there is, and leaves out what does not fit") {

@@ -12,6 +12,12 @@
 
 namespace golden {
 
+/// The folder of the repository, with its slash.
+inline std::string root() {
+    const std::string here = __FILE__;
+    return here.substr(0, here.rfind("tests/support/"));
+}
+
 inline std::string content(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -51,8 +57,7 @@ inline std::string difference(const std::string& want, const std::string& got) {
 }
 
 inline void check(const std::string& name, const std::string& got) {
-    const std::string path = std::string(__FILE__).substr(0, std::string(__FILE__).rfind("support/")) +
-                             "golden/" + name;
+    const std::string path = root() + "tests/golden/" + name;
     if (std::getenv("LLMBENCH_APPROVE")) std::ofstream(path, std::ios::binary) << got;
     const std::string want = content(path);
     const std::string how = "tests/golden/" + name + " differs in " + difference(want, got) +

@@ -1,0 +1,79 @@
+"""Holds what others read against their own rules, with validators that are not ours.
+
+  check.py results SCHEMA FILE...   result.json against the JSON Schema, no field left undescribed
+  check.py yaml FILE...             YAML that parses, and is not empty
+  check.py python FILE...           Python that compiles
+  check.py json FILE...             JSON that parses
+"""
+import json
+import sys
+
+
+def closed(schema):
+    """The schema with every object closed: a field that it does not describe is an error here."""
+    if isinstance(schema, list):
+        return [closed(s) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    copy = {key: closed(value) for key, value in schema.items()}
+    if "properties" in copy and copy.get("type") == "object":
+        copy.setdefault("additionalProperties", False)
+    return copy
+
+
+def results(schema_file, *files):
+    import jsonschema
+
+    with open(schema_file, encoding="utf-8") as f:
+        schema = closed(json.load(f))
+    validator = jsonschema.Draft202012Validator
+    validator.check_schema(schema)
+    # Numbers beyond a double are legal JSON, NaN is not; Python would read it.
+    refuse = lambda text: (_ for _ in ()).throw(ValueError(f"{text} is no JSON"))
+    for name in files:
+        with open(name, encoding="utf-8") as f:
+            result = json.load(f, parse_constant=refuse)
+        for error in validator(schema).iter_errors(result):
+            place = "/".join(str(part) for part in error.absolute_path)
+            yield f"{name}: {place}: {error.message[:300]}"
+
+
+def yaml(*files):
+    import yaml as pyyaml
+
+    for name in files:
+        with open(name, encoding="utf-8") as f:
+            try:
+                if not isinstance(pyyaml.safe_load(f), dict):
+                    yield f"{name}: it is no mapping"
+            except pyyaml.YAMLError as error:
+                yield f"{name}: {error}"
+
+
+def python(*files):
+    for name in files:
+        with open(name, encoding="utf-8") as f:
+            try:
+                compile(f.read(), name, "exec")
+            except SyntaxError as error:
+                yield f"{name}: {error}"
+
+
+def json_files(*files):
+    for name in files:
+        with open(name, encoding="utf-8") as f:
+            try:
+                json.load(f)
+            except ValueError as error:
+                yield f"{name}: {error}"
+
+
+def main(what, *arguments):
+    checks = {"results": results, "yaml": yaml, "python": python, "json": json_files}
+    wrong = list(checks[what](*arguments))
+    print("\n".join(wrong) if wrong else f"{what}: {len(arguments) - (what == 'results')} files ok")
+    return 1 if wrong or not arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
