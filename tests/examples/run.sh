@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Every example runs, several at a time because they mostly wait, and ends as it says it does. What
+# they leave is held against the schemas of those who read it.
+#   tests/examples/run.sh DIRECTORY        where the programs of examples/ were built
+set -euo pipefail
+bin=$(realpath "${1:?usage: run.sh DIRECTORY}")
+cd "$(dirname "$0")/../.."
+source=$PWD
+work=$(mktemp -d)
+unset "${!LLMBENCH_@}"
+export LC_ALL=C
+
+"$bin/simulated_server" --port 0 > "$work/server.log" 2>&1 &
+server=$!
+trap 'kill "$server" 2> /dev/null || true; rm -rf "$work"' EXIT
+for ((i = 0; i < 100; i++)); do
+    url=$(sed -n 's/^listening on //p' "$work/server.log")
+    if [[ $url ]]; then break; fi
+    sleep 0.1
+done
+[[ $url ]] || { echo "the simulated server does not listen"; exit 1; }
+
+# start STATUS NAME PROGRAM [ARGUMENT...]: in a folder of its own, in the background
+names=() wanted=()
+start() {
+    while (($(jobs -rp | wc -l) > 5)); do sleep 0.2; done
+    mkdir -p "$work/$2"
+    printf '%q ' "${@:3}" > "$work/$2.command"
+    { once "$2" & } 2> /dev/null
+    names+=("$2") wanted+=("$1")
+}
+once() {
+    local status=0
+    (cd "$work/$1" && LLMBENCH_URL=$url bash -c "exec $(< "$work/$1.command")") \
+        > "$work/$1.log" 2>&1 || status=$?
+    echo "$status" > "$work/$1.status"
+}
+failed=0
+finish() {
+    local i name
+    while (($(jobs -rp | wc -l) > 1)); do sleep 0.1; done  # the server stays
+    for i in "${!names[@]}"; do
+        name=${names[$i]}
+        # Invalid is what a gate must be where the machine kept the client from sending in time.
+        # That tells of the neighbours and not of the example: once more, without neighbours.
+        if [[ $(< "$work/$name.status") == 3 ]] && grep -q "client:.*late" "$work/$name.log"; then
+            echo "the machine was too busy for $name: once more"
+            once "$name"
+        fi
+        if (($(< "$work/$name.status") == wanted[i])); then echo "runs: $name"; continue; fi
+        failed=1
+        echo "WRONG: $name ends with $(< "$work/$name.status") instead of ${wanted[$i]}:"
+        sed 's/^/    | /' "$work/$name.log"
+    done
+    names=() wanted=()
+}
+
+for file in "$source"/examples/*.cpp; do
+    name=$(basename "$file" .cpp)
+    case $name in
+        simulated_server | history | judge_again) ;;  # the server above; what reads comes below
+        quickstart) start 0 quickstart "$bin/quickstart" --test-case="chat*" ;;  # ci/demo.sh: all
+        server)
+            start 0 server "$bin/server" --test-case="chat*"
+            start 0 server-busy "$bin/server" --test-case="the server keeps*" ;;
+        stored_baseline) start 77 stored_baseline env LLMBENCH_WRITE_BASELINE=1 "$bin/$name" ;;
+        googletest) if [[ -x $bin/googletest ]]; then start 0 googletest "$bin/googletest"; fi ;;
+        *) start 0 "$name" "$bin/$name" ;;
+    esac
+done
+finish
+start 0 stored_baseline "$bin/stored_baseline"
+start 0 judge_again "$bin/judge_again" "$work/quickstart/llmbench-report"
+finish
+
+results=("$work"/*/llmbench-report/result.json)
+start 0 history "$bin/llmbench_history" --page page.html "${results[@]}"
+start 0 history-newest "$bin/llmbench_history" --smaller smaller.json --bigger bigger.json \
+    "$work/quickstart/llmbench-report/result.json" "$work/saturated/llmbench-report/result.json"
+start 2 history-usage "$bin/llmbench_history" --page page.html
+start 2 history-file "$bin/llmbench_history" --page page.html "$work/history/nothing.json"
+finish
+python3 tests/formats/check.py results ci/result.schema.json "${results[@]}" || failed=1
+python3 tests/formats/check.py benchmark "$work"/history-newest/{smaller,bigger}.json || failed=1
+plots=$(grep -c '<svg ' "$work/history/page.html")
+echo "history: $plots trends of ${#results[@]} results"
+((plots > 10)) || failed=1
+exit "$failed"
