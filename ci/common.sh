@@ -84,6 +84,17 @@ configure() {
 
 cores() { nproc 2> /dev/null || echo 2; }
 
+# need_validators: what holds reports and templates against the rules of those who read them
+need_validators() {
+    local missing=()
+    has shellcheck || missing+=(shellcheck)
+    has xmllint || missing+=(libxml2-utils)
+    has_header gtest/gtest.h || missing+=(libgtest-dev)
+    python3 -c 'import yaml' 2> /dev/null || missing+=(python3-yaml)
+    python3 -c 'import jsonschema' 2> /dev/null || missing+=(python3-jsonschema)
+    install "${missing[@]}"
+}
+
 # need_node: for the real engine: Node.js to run it, Python to write its model
 need_node() {
     local missing=()

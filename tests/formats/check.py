@@ -3,6 +3,7 @@
   check.py results SCHEMA FILE...   result.json against the JSON Schema, no field left undescribed
   check.py benchmark FILE...        the format of github-action-benchmark
   check.py yaml FILE...             YAML that parses, and is not empty
+  check.py shell FOLDER FILE...     takes the shell out of CI templates, one file a block
   check.py python FILE...           Python that compiles
   check.py json FILE...             JSON that parses
 """
@@ -86,11 +87,49 @@ def json_files(*files):
                 yield f"{name}: {error}"
 
 
+def shell(folder, *files):
+    """Writes the shell inside CI templates into files of their own, with the shell they run under."""
+    import os
+
+    import yaml as pyyaml
+
+    def blocks(name, tree):
+        if isinstance(tree, list):
+            for item in tree:
+                yield from blocks(name, item)
+        if not isinstance(tree, dict):
+            return
+        for key, value in tree.items():
+            if key == "run" and isinstance(value, str):
+                # GitHub's own options for `shell: bash`.
+                yield "#!/bin/bash\nset -eo pipefail\n" + value
+            elif key in ("script", "before_script") and isinstance(value, list):
+                yield "#!/bin/sh\nset -e\n" + "\n".join(value)
+            else:
+                yield from blocks(name, value)
+
+    for name in files:
+        with open(name, encoding="utf-8") as f:
+            text = f.read()
+        if name.endswith(".yml"):
+            found = list(blocks(name, pyyaml.safe_load(text)))
+        else:
+            found = [part for part in text.split("'''")[1::2]]
+        if not found:
+            yield f"{name}: no shell in it"
+        for number, block in enumerate(found):
+            if "${{" in block:
+                yield f"{name}: a workflow expression inside shell can be made to run anything"
+            with open(os.path.join(folder, f"{os.path.basename(name)}-{number}"), "w",
+                      encoding="utf-8") as f:
+                f.write(block if block.endswith("\n") else block + "\n")
+
+
 def main(what, *arguments):
     checks = {"results": results, "benchmark": benchmark, "yaml": yaml, "python": python,
-              "json": json_files}
+              "json": json_files, "shell": shell}
     wrong = list(checks[what](*arguments))
-    print("\n".join(wrong) if wrong else f"{what}: {len(arguments) - (what == 'results')} files ok")
+    print("\n".join(wrong) if wrong else f"{what}: {len(arguments) - (what in ('results', 'shell'))} files ok")
     return 1 if wrong or not arguments else 0
 
 

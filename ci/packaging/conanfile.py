@@ -1,0 +1,64 @@
+"""llmbench as a Conan 2 package: conan create ci/packaging
+
+The recipe exports the tree it stands in and installs it with its own CMake. Versions of the three
+libraries are lower bounds that this project is tested with, asio's apart: Conan Center has no 1.22.
+"""
+import os
+import re
+
+from conan import ConanFile
+from conan.tools.build import check_min_cppstd
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain
+from conan.tools.files import copy, load
+
+
+class LlmbenchConan(ConanFile):
+    name = "llmbench"
+    description = "Performance gates for LLM inference servers, written like unit tests"
+    license = "MIT"
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"
+    no_copy_source = True
+
+    @property
+    def _root(self):
+        return os.path.join(self.recipe_folder, "..", "..")
+
+    def set_version(self):
+        header = load(self, os.path.join(self._root, "llmbench.hpp"))
+        parts = re.findall(r"#define LLMBENCH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
+        self.version = ".".join(parts)
+
+    def export_sources(self):
+        for pattern in ("llmbench.hpp", "CMakeLists.txt", "ci/packaging/*.cmake"):
+            copy(self, pattern, self._root, self.export_sources_folder)
+
+    def requirements(self):
+        self.requires("asio/[>=1.28]")
+        self.requires("doctest/[>=2.4.9]")
+        self.requires("picojson/[>=1.3.0]")
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+
+    def generate(self):
+        toolchain = CMakeToolchain(self)
+        for option in ("TESTS", "EXAMPLES", "BENCH"):
+            toolchain.cache_variables[f"LLMBENCH_BUILD_{option}"] = "OFF"
+        toolchain.generate()
+        CMakeDeps(self).generate()
+
+    def package(self):
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.install()
+
+    def package_id(self):
+        self.info.clear()
+
+    def package_info(self):
+        # The CMake files that were installed are the package; Conan writes none beside them.
+        self.cpp_info.set_property("cmake_find_mode", "none")
+        self.cpp_info.builddirs.append(os.path.join("lib", "cmake", "llmbench"))
+        self.cpp_info.bindirs = []
+        self.cpp_info.libdirs = []

