@@ -37,8 +37,8 @@ inline std::string rounded(const std::string& text) {
         const double v = std::strtod(part.c_str(), &stop);
         char nine[40];
         std::snprintf(nine, sizeof nine, "%.9g", v);
-        const bool fraction = !part.empty() && *stop == 0 && part.find('.') != std::string::npos;
-        out += fraction ? nine : part;
+        const bool in_full = part.size() > 9 && *stop == 0 && part.find('.') != std::string::npos;
+        out += in_full ? nine : part;
         if (end == i) out += text[end++];
         i = end;
     }
