@@ -9756,8 +9756,8 @@ private:
 
 // ===== [E4] simulated server =====================================================================
 
-/// The engine model behind real sockets on a thread of its own: OpenAI chat and completions,
-/// /v1/models, /health, /tokenize, /metrics.
+/// The engine model behind real sockets on a thread of its own: every API of [P7], their lists of
+/// models, /health, /tokenize, /metrics.
 class simulated_host {
 public:
     struct log_entry {
@@ -9888,12 +9888,13 @@ private:
         log_entry entry{};
         std::uint64_t id = 0;  // in the engine, 0: none
         bool busy = false, close_when_written = false;
-        bool chat = true, stream = true, usage = false, headed = false;
+        api_format api = openai_chat;
+        bool stream = true, usage = false, headed = false;
         int wanted = 0, cached = 0;
         enum class fault : unsigned char { none, reset, stall, garbage };
         fault after_content = fault::none;
         std::string finish = "length";
-        std::string text{};  // of an answer that is not streamed
+        std::string text{};  // of the whole answer, where the API repeats it
     };
 
     double now_s() const { return static_cast<double>(now_ns() - start_ns_) * 1e-9; }
@@ -9924,17 +9925,22 @@ private:
         s.busy = true;
         const std::string& path = s.parser.path;
         if (s.parser.method == "GET") {
-            if (path == "/health") return s.answer(200, "application/json", "{}");
+            for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
+                if (path == ready) return s.answer(200, "application/json", "{}");
             if (path == "/v1/models")
                 return s.answer(
                     200, "application/json",
                     R"({"object":"list","data":[{"id":"simulated","object":"model"}]})");
+            if (path == "/api/tags")
+                return s.answer(200, "application/json", R"({"models":[{"name":"simulated"}]})");
+            if (path == "/info")
+                return s.answer(200, "application/json", R"({"model_id":"simulated"})");
             if (path == "/metrics") return s.answer(200, "text/plain; version=0.0.4", metrics());
             return s.answer(404, "application/json", R"({"error":{"message":"no such path"}})");
         }
-        const bool chat = path == "/v1/chat/completions", completions = path == "/v1/completions";
         picojson::value body;
-        if (!chat && !completions && path != "/tokenize")
+        const maybe<api_format> api = api_at(path);
+        if (!api && path != "/tokenize")
             return s.answer(404, "application/json", R"({"error":{"message":"no such path"}})");
         if (!parse_json(s.parser.body, body) || !body.is<picojson::object>())
             return s.answer(400, "application/json",
@@ -9945,11 +9951,25 @@ private:
                             printed(R"({"count":%zu,"max_model_len":%lld})", n,
                                     static_cast<long long>(settings_.max_model_len)));
         }
-        generate(s, body, chat);
+        generate(s, body, api_of(*api, body));
+    }
+    static maybe<api_format> api_at(std::string_view path) {
+        if (path.substr(0, 11) == "/v2/models/") return triton;
+        for (std::size_t i = 0; i < std::size(apis); ++i)
+            if (path == apis[i].path || path == apis[i].whole_path)
+                return static_cast<api_format>(i);
+        return {};
+    }
+    /// Three of them have the path /generate; their requests differ.
+    static api_format api_of(api_format at, const picojson::value& body) {
+        if (at != tgi && at != sglang) return at;
+        return member(body, "inputs") ? tgi : member(body, "text") ? sglang : plain_text;
     }
 
     static std::string prompt_of(const picojson::value& body) {
-        std::string prompt = string_member(body, "prompt");
+        std::string prompt;
+        for (const char* name : {"prompt", "inputs", "text", "text_input", "system"})
+            if (has_text(body, name)) prompt += string_member(body, name) + " ";
         if (const picojson::value* messages = member(body, "messages");
             messages && messages->is<picojson::array>())
             for (const picojson::value& m : messages->get<picojson::array>())
@@ -9967,29 +9987,46 @@ private:
         return words;
     }
 
-    void generate(session& s, const picojson::value& body, bool chat) {
+    /// A number at the top of the body, or where an API keeps its own; -1 where there is none.
+    static int asked_count(const picojson::value& body, std::initializer_list<const char*> names) {
+        int n = -1;
+        const std::initializer_list<const picojson::value*> places = {
+            &body, member(body, "parameters"), member(body, "options"),
+            member(body, "sampling_params")};
+        for (const picojson::value* at : places)
+            for (const char* name : names)
+                if (at) n = std::max(n, count_member(*at, name));
+        return n;
+    }
+    static bool says_yes(const picojson::value* at, const char* name, bool otherwise = false) {
+        const picojson::value* m = at ? member(*at, name) : nullptr;
+        return m && m->is<bool>() ? m->get<bool>() : otherwise;
+    }
+    static bool streams(api_format api, std::string_view path, const picojson::value& body) {
+        if (api == plain_text) return true;
+        if (api == tgi || api == triton) return path.ends_with("generate_stream");
+        return says_yes(&body, "stream", api == ollama || api == ollama_generate);
+    }
+
+    void generate(session& s, const picojson::value& body, api_format api) {
         ++generations_;
         if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after)
             return go_away();
         s.entry = {std::string(s.parser.header("x-request-id")), now_ns(), 0, 0, 0, 0, 0};
         if (faults_.uniform() < settings_.faults.error_rate.fraction)
-            return s.answer(
-                500, "application/json",
-                R"({"error":{"message":"an error that was asked for","type":"server_error"}})");
+            return refuse(s, api, 500, "an error that was asked for", "server_error");
         s.after_content = session::fault::none;
         for (const auto& [fault, rate] :
              {std::pair{session::fault::reset, settings_.faults.reset_rate},
               std::pair{session::fault::stall, settings_.faults.stall_rate},
               std::pair{session::fault::garbage, settings_.faults.garbage_rate}})
             if (faults_.uniform() < rate.fraction) s.after_content = fault;
-        s.chat = chat;
+        s.api = api;
         s.headed = false;
         s.text.clear();
-        const picojson::value* stream = member(body, "stream");
-        s.stream = stream && stream->is<bool>() && stream->get<bool>();
-        const picojson::value* options = member(body, "stream_options");
-        const picojson::value* usage = options ? member(*options, "include_usage") : nullptr;
-        s.usage = usage && usage->is<bool>() && usage->get<bool>();
+        s.stream = streams(api, s.parser.path, body);
+        s.usage = api == triton ? says_yes(&body, "return_num_output_tokens")
+                                : says_yes(member(body, "stream_options"), "include_usage");
 
         const std::string prompt = prompt_of(body);
         const std::vector<std::string_view> words = words_of(prompt);
@@ -10004,11 +10041,12 @@ private:
             hash = mixed(std::strtoull(h.text().c_str(), nullptr, 16));
             if ((i + 1) % engine_model::block_tokens == 0) r.blocks.push_back(hash);
         }
-        int most =
-            std::max(count_member(body, "max_tokens"), count_member(body, "max_completion_tokens"));
+        int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_new_tokens",
+                                      "n_predict", "num_predict"});
         if (most <= 0) most = 128;
-        const picojson::value* ignore = member(body, "ignore_eos");
-        const bool forced = ignore && ignore->is<bool>() && ignore->get<bool>();
+        const bool forced = traits_of(api).forces_lengths &&
+                            (says_yes(&body, "ignore_eos") ||
+                             says_yes(member(body, "sampling_params"), "ignore_eos"));
         // Unforced answers end by themselves, always at the same place for the same prompt.
         const int natural = 16 + static_cast<int>(hash % 256);
         r.output_tokens = forced ? most : std::min(most, natural);
@@ -10031,12 +10069,20 @@ private:
         generating_.erase(s.id);
         s.id = 0;
         if (admission == engine_model::admission::queue_full)
-            return s.answer(429, "application/json",
-                            R"({"error":{"message":"the queue is full","type":"rate_limit"}})");
-        s.answer(
-            400, "application/json",
-            R"({"error":{"message":"the prompt and its answer do not fit",)"
-                 R"("code":"context_length_exceeded"}})");
+            return refuse(s, s.api, 429, "the queue is full", "rate_limit");
+        refuse(s, s.api, 400, "the prompt and its answer do not fit", "context_length_exceeded");
+    }
+    static void refuse(session& s, api_format api, int status, const char* why, const char* code) {
+        switch (api) {
+        case plain_text: return s.answer(status, "text/plain", why);
+        case tgi: case triton: case ollama: case ollama_generate:
+            return s.answer(status, "application/json", printed(R"({"error":"%s"})", why));
+        default:
+            return s.answer(status, "application/json",
+                            printed(R"({"type":"error","error":{"message":"%s","type":"%s",)"
+                                    R"("code":"%s"}})",
+                                    why, code, code));
+        }
     }
     void on_gone(session& s) {
         model_.cancel(s.id);
@@ -10077,8 +10123,8 @@ private:
         if (s->entry.first_write_ns == 0) s->entry.first_write_ns = now;
         s->entry.last_write_ns = now;
         s->entry.output_tokens += e.tokens;
-        if (!s->stream) s->text += words;
-        else write_content(*s, words);
+        if (!s->stream || s->api == tgi || s->api == sglang) s->text += words;
+        if (s->stream) write_content(*s, words, e);
         if (s->after_content != session::fault::none) {
             model_.cancel(e.id);
             generating_.erase(e.id);
@@ -10099,23 +10145,19 @@ private:
             write_end(*s);
             s->next();
         } else {
-            const std::string choice =
-                s->chat
-                    ? "\"message\":{\"role\":\"assistant\",\"content\":" + json_quoted(s->text) +
-                          "}"
-                    : "\"text\":" + json_quoted(s->text);
-            s->answer(200, "application/json",
-                      "{" + identity(*s, false) + ",\"choices\":[{\"index\":0," + choice +
-                          ",\"finish_reason\":\"" + s->finish + "\"}],\"usage\":" + usage_of(*s) +
-                          "}");
+            s->answer(200, "application/json", whole(*s));
         }
     }
+
+    // ---- what each API makes of it
+
     static std::string identity(const session& s, bool chunk) {
+        const bool chat = s.api == openai_chat;
         const char* object =
-            s.chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
+            chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
         return printed(
             "\"id\":\"%s-%llu\",\"object\":\"%s\",\"created\":1700000000,\"model\":\"simulated\"",
-            s.chat ? "chatcmpl" : "cmpl", static_cast<unsigned long long>(s.entry.received_ns),
+            chat ? "chatcmpl" : "cmpl", static_cast<unsigned long long>(s.entry.received_ns),
             object);
     }
     static std::string usage_of(const session& s) {
@@ -10123,30 +10165,174 @@ private:
                        s.entry.prompt_tokens, s.entry.output_tokens,
                        s.entry.prompt_tokens + s.entry.output_tokens);
     }
-    void write_content(session& s, const std::string& words) {
-        if (!s.headed) {
-            s.headed = true;
-            s.write(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; "
-                "charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n");
-            if (s.chat)
-                s.chunk("data: {" + identity(s, true) +
-                        ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":"
-                        "\"\"},\"finish_reason\":null}]}\n\n");
+    static std::string event(const std::string& json, const char* type = nullptr) {
+        return (type ? printed("event: %s\n", type) : "") + "data: " + json + "\n\n";
+    }
+    static std::string llama_state(const session& s, bool stop) {
+        return printed("\"stop\":%s,\"id_slot\":0,\"index\":0,\"tokens_predicted\":%d,"
+                       "\"tokens_evaluated\":%d",
+                       stop ? "true" : "false", s.entry.output_tokens, s.entry.prompt_tokens);
+    }
+    static std::string sglang_json(const session& s, bool finished) {
+        const std::string reason =
+            finished ? "{\"type\":\"" + s.finish + "\"}" : std::string("null");
+        return "{\"text\":" + json_quoted(s.text) +
+               printed(",\"meta_info\":{\"id\":\"%llu\",\"prompt_tokens\":%d,"
+                       "\"completion_tokens\":%d,\"finish_reason\":",
+                       static_cast<unsigned long long>(s.entry.received_ns), s.entry.prompt_tokens,
+                       s.entry.output_tokens) +
+               reason + "}}";
+    }
+    static std::string ollama_json(const session& s, const std::string& words, bool done) {
+        const std::string text = json_quoted(words);
+        return "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\"," +
+               (s.api == ollama ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
+                                : "\"response\":" + text) +
+               (done ? ",\"done\":true,\"done_reason\":\"" + s.finish +
+                           printed("\",\"prompt_eval_count\":%d,\"eval_count\":%d}",
+                                   s.entry.prompt_tokens, s.entry.output_tokens)
+                     : ",\"done\":false}");
+    }
+    static std::string tgi_details(const session& s) {
+        return printed("{\"finish_reason\":\"%s\",\"generated_tokens\":%d,\"seed\":null,"
+                       "\"input_length\":%d}",
+                       s.finish == "stop" ? "eos_token" : "length", s.entry.output_tokens,
+                       s.entry.prompt_tokens);
+    }
+    static const char* anthropic_reason(const session& s) {
+        return s.finish == "stop" ? "end_turn" : "max_tokens";
+    }
+    static std::string anthropic_message(const session& s, const std::string& content,
+                                         const std::string& reason, int output_tokens) {
+        return printed("{\"id\":\"msg_%llu\",\"type\":\"message\",\"role\":\"assistant\",",
+                       static_cast<unsigned long long>(s.entry.received_ns)) +
+               "\"model\":\"simulated\",\"content\":" + content + ",\"stop_reason\":" + reason +
+               printed(",\"usage\":{\"input_tokens\":%d,\"output_tokens\":%d}}",
+                       s.entry.prompt_tokens, output_tokens);
+    }
+    static std::string triton_json(const session& s, const std::string& words, int tokens) {
+        return "{\"model_name\":\"simulated\",\"model_version\":\"1\",\"text_output\":" +
+               json_quoted(words) +
+               (s.usage ? printed(",\"num_input_tokens\":%d,\"num_output_tokens\":%d",
+                                  s.entry.prompt_tokens, tokens)
+                        : "") +
+               "}";
+    }
+
+    static std::string opening(const session& s) {
+        if (s.api == openai_chat)
+            return event("{" + identity(s, true) +
+                         ",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":"
+                         "\"\"},\"finish_reason\":null}]}");
+        if (s.api == anthropic)
+            return event("{\"type\":\"message_start\",\"message\":" +
+                             anthropic_message(s, "[]", "null", 1) + "}",
+                         "message_start") +
+                   event(R"({"type":"content_block_start","index":0,)"
+                         R"("content_block":{"type":"text","text":""}})",
+                         "content_block_start") +
+                   event(R"({"type":"ping"})", "ping");
+        return {};
+    }
+    static std::string piece(const session& s, const std::string& words,
+                             const engine_model::emission& e) {
+        const std::string text = json_quoted(words);
+        switch (s.api) {
+        case openai_chat:
+            return event("{" + identity(s, true) +
+                         ",\"choices\":[{\"index\":0,\"delta\":{\"content\":" + text +
+                         "},\"finish_reason\":null}]}");
+        case openai_completions:
+            return event("{" + identity(s, true) + ",\"choices\":[{\"index\":0,\"text\":" + text +
+                         ",\"finish_reason\":null}]}");
+        case tgi: {  // one event a token, and the last tells of all
+            std::string events;
+            const std::vector<std::string_view> tokens = words_of(words);
+            for (std::size_t i = 0; i < tokens.size(); ++i) {
+                const bool last = e.finished && i + 1 == tokens.size();
+                events += "data:{\"token\":{\"id\":7,\"text\":" +
+                          json_quoted(" " + std::string(tokens[i])) +
+                          ",\"logprob\":-0.5,\"special\":false},\"generated_text\":" +
+                          (last ? json_quoted(s.text) : "null") +
+                          ",\"details\":" + (last ? tgi_details(s) : "null") + "}\n\n";
+            }
+            return events;
         }
-        const std::string piece = s.chat ? "\"delta\":{\"content\":" + json_quoted(words) + "}"
-                                         : "\"text\":" + json_quoted(words);
-        s.chunk("data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece +
-                ",\"finish_reason\":null}]}\n\n");
+        case triton: return event(triton_json(s, words, e.tokens));
+        case ollama: case ollama_generate: return ollama_json(s, words, false) + "\n";
+        case llama_cpp: return event("{\"content\":" + text + "," + llama_state(s, false) + "}");
+        case sglang: return event(sglang_json(s, e.finished));
+        case plain_text: return words;
+        case anthropic:
+            return event("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
+                         "\"text_delta\",\"text\":" + text + "}}",
+                         "content_block_delta");
+        }
+        return {};
+    }
+    static std::string ending(const session& s) {
+        switch (s.api) {
+        case openai_chat: case openai_completions: {
+            const char* piece = s.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
+            return event("{" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece +
+                         ",\"finish_reason\":\"" + s.finish + "\"}]}") +
+                   (s.usage ? event("{" + identity(s, true) + ",\"choices\":[],\"usage\":" +
+                                    usage_of(s) + "}")
+                            : "") +
+                   event("[DONE]");
+        }
+        case ollama: case ollama_generate: return ollama_json(s, "", true) + "\n";
+        case llama_cpp:
+            return event("{\"content\":\"\"," + llama_state(s, true) + ",\"stop_type\":\"" +
+                         (s.finish == "stop" ? "eos" : "limit") + "\"}");
+        case sglang: return event("[DONE]");
+        case anthropic:
+            return event(R"({"type":"content_block_stop","index":0})", "content_block_stop") +
+                   event(printed("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"%s\"},"
+                                 "\"usage\":{\"output_tokens\":%d}}",
+                                 anthropic_reason(s), s.entry.output_tokens),
+                         "message_delta") +
+                   event(R"({"type":"message_stop"})", "message_stop");
+        default: return {};
+        }
+    }
+    static std::string whole(const session& s) {
+        const std::string text = json_quoted(s.text);
+        switch (s.api) {
+        case tgi: return "{\"generated_text\":" + text + ",\"details\":" + tgi_details(s) + "}";
+        case triton: return triton_json(s, s.text, s.entry.output_tokens);
+        case ollama: case ollama_generate: return ollama_json(s, s.text, true);
+        case llama_cpp:
+            return "{\"content\":" + text + "," + llama_state(s, true) + ",\"stop_type\":\"" +
+                   (s.finish == "stop" ? "eos" : "limit") + "\"}";
+        case sglang: return sglang_json(s, true);
+        case anthropic:
+            return anthropic_message(s, "[{\"type\":\"text\",\"text\":" + text + "}]",
+                                     printed("\"%s\"", anthropic_reason(s)),
+                                     s.entry.output_tokens);
+        default: break;
+        }
+        const std::string choice = s.api == openai_chat
+            ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
+            : "\"text\":" + text;
+        return "{" + identity(s, false) + ",\"choices\":[{\"index\":0," + choice +
+               ",\"finish_reason\":\"" + s.finish + "\"}],\"usage\":" + usage_of(s) + "}";
+    }
+
+    void write_content(session& s, const std::string& words, const engine_model::emission& e) {
+        if (!std::exchange(s.headed, true)) {
+            const char* type = s.api == plain_text ? "text/plain; charset=utf-8"
+                               : traits_of(s.api).framed == framing::lines
+                                   ? "application/x-ndjson"
+                                   : "text/event-stream; charset=utf-8";
+            s.write(printed("HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
+                            "Transfer-Encoding: chunked\r\n\r\n", type));
+            if (const std::string first = opening(s); !first.empty()) s.chunk(first);
+        }
+        s.chunk(piece(s, words, e));
     }
     void write_end(session& s) {
-        const std::string piece = s.chat ? "\"delta\":{}" : "\"text\":\"\"";
-        std::string end = "data: {" + identity(s, true) + ",\"choices\":[{\"index\":0," + piece +
-                          ",\"finish_reason\":\"" + s.finish + "\"}]}\n\n";
-        if (s.usage)
-            end += "data: {" + identity(s, true) + ",\"choices\":[],\"usage\":" + usage_of(s) +
-                   "}\n\n";
-        s.chunk(end + "data: [DONE]\n\n");
+        if (const std::string end = ending(s); !end.empty()) s.chunk(end);
         s.write("0\r\n\r\n");
     }
     /// Prometheus text with vLLM's names, so that dashboards made for it work.
