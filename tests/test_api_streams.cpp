@@ -1,0 +1,548 @@
+// [P7] APIs: answers as each server sends them, byte by byte through the whole reader, and the
+// requests that ask for them.
+#include "llmbench.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+struct heard_answer {
+    record r{};
+    std::string words{};
+};
+
+/// The answer fed in pieces of n bytes, a millisecond apart; it begins at 1 ms.
+heard_answer read_bytes(api_format api, const std::string& bytes, std::size_t n, bool streamed,
+                        bool closes) {
+    answer_reader reader;
+    reader.reset(traits_of(api), streamed, true);
+    long long now = 0;
+    for (std::size_t at = 0; at < bytes.size() && !reader.finished(); at += n)
+        reader.feed(std::string_view(bytes).substr(at, n), now += 1'000'000);
+    if (closes && !reader.finished()) reader.end_of_input(now += 1'000'000);
+    heard_answer a;
+    reader.timeline().write_to(a.r);
+    a.words = reader.words();
+    return a;
+}
+/// However it is cut, an answer says the same.
+heard_answer heard(api_format api, const std::string& type, const std::string& body,
+                   bool streamed = true, int status = 200) {
+    const std::string bytes = "HTTP/1.1 " + std::to_string(status) + " X\r\nContent-Type: " + type +
+                              "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                              body;
+    const heard_answer whole = read_bytes(api, bytes, bytes.size(), streamed, false);
+    for (const std::size_t n : {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{61}}) {
+        const heard_answer cut = read_bytes(api, bytes, n, streamed, false);
+        CAPTURE(n);
+        CHECK(cut.r.status == whole.r.status);
+        CHECK(cut.r.output_tokens == whole.r.output_tokens);
+        if (traits_of(api).framed != framing::pieces) CHECK(cut.r.events == whole.r.events);
+        CHECK(std::string(cut.r.error) == std::string(whole.r.error));
+        CHECK(cut.words == whole.words);
+    }
+    return whole;
+}
+heard_answer heard_events(api_format api, const std::string& body) {
+    return heard(api, "text/event-stream; charset=utf-8", body);
+}
+heard_answer heard_lines(api_format api, const std::string& body) {
+    return heard(api, "application/x-ndjson", body);
+}
+heard_answer heard_document(api_format api, const std::string& body) {
+    return heard(api, "application/json", body, false);
+}
+
+struct expected {
+    int events, tokens, first, prompt;
+    const char* finish;
+    const char* words;
+};
+void check_ok(const heard_answer& a, const expected& x) {
+    CAPTURE(std::string(a.r.error));
+    CHECK(a.r.status == request_status::ok);
+    CHECK(a.r.events == x.events);
+    CHECK(a.r.output_tokens == x.tokens);
+    CHECK(a.r.first_event_tokens == x.first);
+    CHECK(a.r.prompt_tokens == x.prompt);
+    CHECK(std::string(a.r.finish_reason) == x.finish);
+    CHECK(a.words == x.words);
+}
+void check_failed(const heard_answer& a, request_status status, const char* why) {
+    CHECK(a.r.status == status);
+    CAPTURE(std::string(a.r.error));
+    CHECK(std::string(a.r.error).find(why) != std::string::npos);
+}
+
+picojson::value body_of(api_format api, const request_spec& r) {
+    picojson::value v;
+    const std::string body = request_body(traits_of(api), "the/model", r);
+    CAPTURE(body);
+    REQUIRE(parse_json(body, v));
+    return v;
+}
+request_spec asked() {
+    request_spec r;
+    r.prompt = "How far?";
+    r.system_prompt = "Be brief";
+    r.history = {{"user", "Hello"}, {"assistant", "Hi"}};
+    r.max_tokens = 64;
+    r.force_length = true;
+    r.temperature = 0.5;
+    return r;
+}
+std::string at(const picojson::value& v, std::initializer_list<const char*> path) {
+    const picojson::value* p = &v;
+    for (const char* name : path)
+        if (p) p = member(*p, name);
+    return p ? p->serialize() : "none";
+}
+const char* const all_turns = "\"Be brief\\nHello\\nHi\\nHow far?\"";
+
+}  // namespace
+
+// ---- Text Generation Inference -----------------------------------------------------------------
+
+TEST_CASE("TGI: a token an event, the last one tells of all, special tokens are no output") {
+    check_ok(heard_events(tgi,
+R"(data:{"index":1,"token":{"id":311,"text":" To","logprob":-0.41,"special":false},"generated_text":null,"details":null}
+
+data:{"index":2,"token":{"id":1373,"text":" the","logprob":-1.2,"special":false},"generated_text":null,"details":null}
+
+data:{"index":3,"token":{"id":18363,"text":" moon","logprob":-0.02,"special":false},"generated_text":null,"details":null}
+
+data:{"index":4,"token":{"id":2,"text":"</s>","logprob":-0.1,"special":true},"generated_text":" To the moon","details":{"finish_reason":"eos_token","generated_tokens":4,"seed":null,"input_length":9}}
+
+)"), {3, 4, 1, 9, "stop", " To the moon"});
+}
+
+TEST_CASE("TGI: an old one without details' input length, ended by its length, with keep-alives") {
+    check_ok(heard_events(tgi,
+R"(:
+
+data:{"token":{"id":1,"text":"One","logprob":-0.4,"special":false},"generated_text":null,"details":null}
+
+data:{"token":{"id":9,"text":"","logprob":-0.4,"special":false},"generated_text":null,"details":null}
+
+data:{"token":{"id":2,"text":" two","logprob":-0.4,"special":false},"generated_text":"One two","details":{"finish_reason":"length","generated_tokens":3,"seed":7}}
+
+)"), {2, 3, 1, 0, "length", "One two"});
+}
+
+TEST_CASE("TGI: an error inside the stream, and a stream that just ends") {
+    check_failed(heard_events(tgi,
+R"(data:{"token":{"id":1,"text":"One","logprob":-0.4,"special":false},"generated_text":null,"details":null}
+
+data:{"error":"Request failed during generation: Server error: CUDA out of memory","error_type":"generation"}
+
+)"), request_status::server, "CUDA out of memory");
+    check_failed(heard_events(tgi,
+R"(data:{"token":{"id":1,"text":"One","logprob":-0.4,"special":false},"generated_text":null,"details":null}
+
+)"), request_status::truncated, "");
+    check_failed(heard(tgi, "application/json",
+                       R"({"error":"Model is overloaded","error_type":"overloaded"})", true, 429),
+                 request_status::http, "HTTP 429: Model is overloaded");
+}
+
+TEST_CASE("TGI: an answer in one piece") {
+    check_ok(heard_document(tgi, R"({"generated_text":" To the moon","details":{"finish_reason":)"
+                                 R"("length","generated_tokens":3,"seed":null,"prefill":[],)"
+                                 R"("tokens":[{"id":311,"text":" To","logprob":-0.4,"special":false}]}})"),
+             {1, 3, 3, 0, "length", " To the moon"});
+    check_failed(heard_document(tgi, R"({"generated_text":" To the moon"})"),
+                 request_status::protocol, "number of tokens");
+}
+
+TEST_CASE("TGI: its request") {
+    const picojson::value b = body_of(tgi, asked());
+    CHECK(at(b, {"inputs"}) == all_turns);
+    CHECK(at(b, {"parameters", "max_new_tokens"}) == "64");
+    CHECK(at(b, {"parameters", "details"}) == "true");
+    CHECK(at(b, {"parameters", "temperature"}) == "0.5");
+    CHECK(at(b, {"ignore_eos"}) == "none");
+    request_spec greedy;
+    greedy.temperature = 0;  // which it would refuse
+    CHECK(at(body_of(tgi, greedy), {"parameters"}) == R"({"details":true,"do_sample":false})");
+}
+
+// ---- Triton ------------------------------------------------------------------------------------
+
+TEST_CASE("Triton: vLLM's backend, without counts and with them") {
+    check_ok(heard_events(triton,
+R"(data: {"model_name":"vllm_model","model_version":"1","text_output":" Far"}
+
+data: {"model_name":"vllm_model","model_version":"1","text_output":" away"}
+
+data: {"model_name":"vllm_model","model_version":"1","text_output":""}
+
+)"), {2, 2, 1, 0, "", " Far away"});
+    check_ok(heard_events(triton,
+R"(data: {"finish_reason":"None","model_name":"m","model_version":"1","num_input_tokens":11,"num_output_tokens":2,"text_output":" Far"}
+
+data: {"finish_reason":"None","model_name":"m","model_version":"1","num_input_tokens":11,"num_output_tokens":1,"text_output":" away"}
+
+data: {"finish_reason":"length","model_name":"m","model_version":"1","num_input_tokens":11,"num_output_tokens":1,"text_output":""}
+
+)"), {2, 4, 2, 11, "length", " Far away"});
+}
+
+TEST_CASE("Triton: TensorRT-LLM's backend") {
+    check_ok(heard_events(triton,
+R"(data: {"batch_index":0,"context_logits":0.0,"cum_log_probs":0.0,"generation_logits":0.0,"model_name":"ensemble","model_version":"1","output_log_probs":[0.0,0.0],"sequence_end":false,"sequence_id":0,"sequence_index":0,"sequence_start":false,"text_output":"It"}
+
+data: {"batch_index":0,"context_logits":0.0,"cum_log_probs":0.0,"generation_logits":0.0,"model_name":"ensemble","model_version":"1","output_log_probs":[0.0,0.0],"sequence_end":false,"sequence_id":0,"sequence_index":0,"sequence_start":false,"text_output":" is"}
+
+)"), {2, 2, 1, 0, "", "It is"});
+}
+
+TEST_CASE("Triton: an error inside the stream, and an answer that is cut") {
+    check_failed(heard_events(triton,
+R"(data: {"model_name":"m","model_version":"1","text_output":" Far"}
+
+data: {"error":"Error generating stream: engine is dead"}
+
+)"), request_status::server, "engine is dead");
+    const std::string chunked = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                                "Transfer-Encoding: chunked\r\n\r\n1e\r\n"
+                                "data: {\"text_output\":\" Far\"}\n\n\r\n";
+    CHECK(read_bytes(triton, chunked, 9, true, true).r.status == request_status::truncated);
+    CHECK(read_bytes(triton, chunked + "0\r\n\r\n", 9, true, true).r.status == request_status::ok);
+    check_failed(heard(triton, "application/json",
+                       R"({"error":"failed to find model 'x'"})", true, 400),
+                 request_status::http, "failed to find model");
+}
+
+TEST_CASE("Triton: its request, and an answer in one piece") {
+    const picojson::value b = body_of(triton, asked());
+    CHECK(at(b, {"text_input"}) == all_turns);
+    CHECK(at(b, {"stream"}) == "true");
+    CHECK(at(b, {"max_tokens"}) == "64");
+    CHECK(at(b, {"ignore_eos"}) == "true");
+    check_ok(heard_document(triton, R"({"model_name":"m","model_version":"1","num_input_tokens":4,)"
+                                    R"("num_output_tokens":9,"text_output":"It is"})"),
+             {1, 9, 9, 4, "", "It is"});
+}
+
+// ---- Ollama ------------------------------------------------------------------------------------
+
+TEST_CASE("Ollama: chat, lines of JSON, the last of them with the counts") {
+    check_ok(heard_lines(ollama,
+R"({"model":"llama3.2","created_at":"2025-02-03T10:00:00.1Z","message":{"role":"assistant","content":"It"},"done":false}
+{"model":"llama3.2","created_at":"2025-02-03T10:00:00.2Z","message":{"role":"assistant","content":" is"},"done":false}
+{"model":"llama3.2","created_at":"2025-02-03T10:00:00.3Z","message":{"role":"assistant","content":""},"done_reason":"stop","done":true,"total_duration":4883583458,"load_duration":1334875,"prompt_eval_count":26,"prompt_eval_duration":342546000,"eval_count":3,"eval_duration":4535599000}
+)"), {2, 3, 1, 26, "stop", "It is"});
+}
+
+TEST_CASE("Ollama: thinking and tool calls are output, and only words go on into the next turn") {
+    check_ok(heard_lines(ollama,
+R"({"model":"m","message":{"role":"assistant","content":"","thinking":"Hm"},"done":false}
+{"model":"m","message":{"role":"assistant","content":"Yes"},"done":false}
+{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]},"done":false}
+{"model":"m","message":{"role":"assistant","content":"","tool_calls":[]},"done":false}
+{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"length","eval_count":7,"prompt_eval_count":5})"),
+             {3, 7, 1, 5, "length", "Yes"});
+}
+
+TEST_CASE("Ollama: generate, and an answer without its prompt's count, which was cached") {
+    check_ok(heard_lines(ollama_generate,
+R"({"model":"m","created_at":"2025-02-03T10:00:00.1Z","response":"The","done":false}
+{"model":"m","created_at":"2025-02-03T10:00:00.2Z","response":" sky","done":false}
+{"model":"m","created_at":"2025-02-03T10:00:00.3Z","response":"","done":true,"done_reason":"stop","context":[1,2,3],"eval_count":2,"eval_duration":1}
+)"), {2, 2, 1, 0, "stop", "The sky"});
+}
+
+TEST_CASE("Ollama: errors, an answer that ends early, and a page that is none") {
+    check_failed(heard_lines(ollama,
+R"({"model":"m","message":{"role":"assistant","content":"It"},"done":false}
+{"error":"an error was encountered while running the model: unexpected EOF"}
+)"), request_status::server, "unexpected EOF");
+    check_failed(heard_lines(ollama, R"({"model":"m","message":{"content":"It"},"done":false})"
+                                     "\n"), request_status::truncated, "");
+    check_failed(heard(ollama, "application/json; charset=utf-8",
+                       R"({"error":"model 'x' not found"})", true, 404),
+                 request_status::http, "model 'x' not found");
+    check_failed(heard(ollama, "text/html", "<html>Sign in</html>"), request_status::protocol,
+                 "not a stream of JSON lines");
+    check_failed(heard_lines(ollama, "{\"done\":false}\nnothing\n"), request_status::protocol,
+                 "not a JSON object");
+}
+
+TEST_CASE("Ollama: an answer in one piece, and the requests") {
+    check_ok(heard_document(ollama, R"({"model":"m","message":{"role":"assistant","content":"It is"},)"
+                                    R"("done":true,"done_reason":"stop","prompt_eval_count":26,"eval_count":3})"),
+             {1, 3, 3, 26, "stop", "It is"});
+    const picojson::value chat = body_of(ollama, asked());
+    CHECK(at(chat, {"model"}) == "\"the\\/model\"");
+    CHECK(chat.get("messages").get<picojson::array>().size() == 4);
+    CHECK(at(chat, {"options"}) == R"({"num_predict":64,"temperature":0.5})");
+    const picojson::value generate = body_of(ollama_generate, asked());
+    CHECK(at(generate, {"prompt"}) == "\"Hello\\nHi\\nHow far?\"");
+    CHECK(at(generate, {"system"}) == "\"Be brief\"");
+    CHECK(at(generate, {"stream"}) == "true");
+}
+
+// ---- llama.cpp ---------------------------------------------------------------------------------
+
+TEST_CASE("llama.cpp: running counts, and the last event stops") {
+    check_ok(heard_events(llama_cpp,
+R"(data: {"index":0,"content":"It","tokens":[1102],"stop":false,"id_slot":-1,"tokens_predicted":2,"tokens_evaluated":7}
+
+data: {"index":0,"content":" is","tokens":[374],"stop":false,"id_slot":-1,"tokens_predicted":3,"tokens_evaluated":7}
+
+data: {"index":0,"content":"","tokens":[],"id_slot":0,"stop":true,"model":"gpt-3.5-turbo","tokens_predicted":4,"tokens_evaluated":7,"generation_settings":{"n_predict":4,"seed":1},"prompt":"How far?","has_new_line":false,"truncated":false,"stop_type":"limit","stopping_word":"","tokens_cached":10,"timings":{"cache_n":3,"prompt_n":4,"prompt_ms":51.2,"predicted_n":4,"predicted_ms":80.5}}
+
+)"), {2, 4, 2, 7, "length", "It is"});
+}
+
+TEST_CASE("llama.cpp: an older server's words for the same") {
+    check_ok(heard_events(llama_cpp,
+R"(data: {"content":"It","multimodal":false,"slot_id":0,"stop":false}
+
+data: {"content":"","id_slot":0,"stop":true,"stopped_eos":true,"stopped_limit":false,"stopped_word":false,"stopping_word":"","tokens_cached":8,"tokens_evaluated":7,"tokens_predicted":2,"truncated":false}
+
+)"), {1, 2, 1, 7, "stop", "It"});
+}
+
+TEST_CASE("llama.cpp: an error, an answer in one piece, its request") {
+    check_failed(heard_events(llama_cpp,
+R"(data: {"error":{"code":500,"message":"context shift is disabled","type":"server_error"}}
+
+)"), request_status::server, "context shift is disabled");
+    check_ok(heard_document(llama_cpp, R"({"content":"It is","stop":true,"stop_type":"eos",)"
+                                       R"("tokens_predicted":3,"tokens_evaluated":7})"),
+             {1, 3, 3, 7, "stop", "It is"});
+    const picojson::value b = body_of(llama_cpp, asked());
+    CHECK(at(b, {"prompt"}) == all_turns);
+    CHECK(at(b, {"n_predict"}) == "64");
+    CHECK(at(b, {"ignore_eos"}) == "true");
+    CHECK(at(b, {"model"}) == "none");
+}
+
+// ---- SGLang ------------------------------------------------------------------------------------
+
+TEST_CASE("SGLang: every event repeats the text so far; what adds nothing is no content") {
+    check_ok(heard_events(sglang,
+R"(data: {"text":"","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":1,"cached_tokens":1}}
+
+data: {"text":" It","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":2,"cached_tokens":1}}
+
+data: {"text":" It","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":3,"cached_tokens":1}}
+
+data: {"text":" It is","output_ids":[1,2,3,4],"meta_info":{"id":"a1","finish_reason":{"type":"length","length":4},"prompt_tokens":5,"completion_tokens":4,"cached_tokens":1,"e2e_latency":0.4}}
+
+data: [DONE]
+
+)"), {2, 4, 2, 5, "length", " It is"});
+}
+
+TEST_CASE("SGLang: incremental output, also where a word repeats") {
+    check_ok(heard_events(sglang,
+R"(data: {"text":" ho","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":1}}
+
+data: {"text":" so","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":2}}
+
+data: {"text":" so","meta_info":{"id":"a1","finish_reason":{"type":"stop","matched":2},"prompt_tokens":5,"completion_tokens":3}}
+
+data: [DONE]
+
+)"), {3, 3, 1, 5, "stop", " ho so so"});
+}
+
+TEST_CASE("SGLang: an abort and an error inside the stream") {
+    check_failed(heard_events(sglang,
+R"(data: {"text":" It","meta_info":{"id":"a1","finish_reason":null,"prompt_tokens":5,"completion_tokens":1}}
+
+data: {"text":" It","meta_info":{"id":"a1","finish_reason":{"type":"abort","message":"out of KV cache","status_code":503},"prompt_tokens":5,"completion_tokens":1}}
+
+)"), request_status::server, "out of KV cache");
+    check_failed(heard_events(sglang,
+R"(data: {"error":{"message":"The input (9000 tokens) is longer than the model's context length (8192 tokens)."}}
+
+data: [DONE]
+
+)"), request_status::server, "longer than the model's context length");
+}
+
+TEST_CASE("SGLang: an answer in one piece, and its request with fields of the user's own") {
+    check_ok(heard_document(sglang, R"({"text":" It is","meta_info":{"id":"a","finish_reason":)"
+                                    R"({"type":"length","length":4},"prompt_tokens":5,"completion_tokens":4}})"),
+             {1, 4, 4, 5, "length", " It is"});
+    request_options o;
+    o.extra_body = R"({"sampling_params":{"top_p":0.25,"json_schema":"{}"},"return_logprob":false,)"
+                   R"("options":{"a":1}})";
+    request_spec r = asked();
+    r.extra_fields = shared_fields(o);
+    r.extra_objects = shared_objects(o);
+    const picojson::value b = body_of(sglang, r);
+    CHECK(at(b, {"text"}) == all_turns);
+    CHECK(at(b, {"sampling_params"}) ==
+          R"({"ignore_eos":true,"json_schema":"{}","max_new_tokens":64,"temperature":0.5,"top_p":0.25})");
+    CHECK(at(b, {"return_logprob"}) == "false");
+    CHECK(at(b, {"options"}) == R"({"a":1})");
+    // An object that only holds the user's fields, and one that is empty.
+    request_spec bare;
+    bare.extra_objects = {{"sampling_params", ",\"top_p\":1"}, {"parameters", ""}};
+    CHECK(at(body_of(sglang, bare), {"sampling_params"}) == R"({"top_p":1})");
+    CHECK(at(body_of(sglang, bare), {"parameters"}) == "{}");
+}
+
+// ---- plain text --------------------------------------------------------------------------------
+
+TEST_CASE("plain text: every piece of the body is an event, and its end is the end") {
+    const std::string chunks = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                               "Transfer-Encoding: chunked\r\n\r\n"
+                               "3\r\nOne\r\n4\r\n two\r\n6\r\n three\r\n";
+    const heard_answer a = read_bytes(plain_text, chunks + "0\r\n\r\n", 4096, true, false);
+    check_ok(a, {3, 3, 1, 0, "", "One two three"});
+    CHECK(a.r.token_source == token_origin::events);
+    CHECK(read_bytes(plain_text, chunks, 4096, true, true).r.status == request_status::truncated);
+    CHECK(heard(plain_text, "text/plain", "").r.status == request_status::empty);
+    check_failed(heard(plain_text, "text/plain", "no", true, 500), request_status::http,
+                 "HTTP 500: no");
+    const picojson::value b = body_of(plain_text, asked());
+    CHECK(b.get<picojson::object>().size() == 3);
+    CHECK(at(b, {"prompt"}) == all_turns);
+    CHECK(at(b, {"max_tokens"}) == "64");
+    CHECK(at(b, {"temperature"}) == "0.5");
+}
+
+// ---- Anthropic ---------------------------------------------------------------------------------
+
+TEST_CASE("Anthropic: text, with the usage of its first and of its last events") {
+    check_ok(heard_events(anthropic,
+R"(event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":25,"cache_creation_input_tokens":10,"cache_read_input_tokens":100,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+
+event: ping
+data: {"type": "ping"}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"It"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" is far"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":15}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+)"), {2, 15, 1, 135, "stop", "It is far"});
+}
+
+TEST_CASE("Anthropic: thinking and a tool's input are output, a signature is none") {
+    check_ok(heard_events(anthropic,
+R"(event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"usage":{"input_tokens":25,"output_tokens":0}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"EqQ"}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"distance","input":{}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"to\":"}}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":30}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+)"), {3, 30, 1, 25, "tool_calls", ""});
+}
+
+TEST_CASE("Anthropic: an error inside the stream, and one instead of it") {
+    check_failed(heard_events(anthropic,
+R"(event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"It"}}
+
+event: error
+data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}
+
+)"), request_status::server, "Overloaded");
+    check_failed(heard(anthropic, "application/json",
+                       R"({"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too large"}})",
+                       true, 400),
+                 request_status::http, "HTTP 400: max_tokens: too large");
+}
+
+TEST_CASE("Anthropic: an answer in one piece, and its request") {
+    check_ok(heard_document(anthropic,
+                            R"({"id":"msg_1","type":"message","role":"assistant","model":"m","content":[)"
+                            R"({"type":"thinking","thinking":"Hm"},{"type":"text","text":"It is"}],)"
+                            R"("stop_reason":"max_tokens","usage":{"input_tokens":12,"output_tokens":64}})"),
+             {1, 64, 64, 12, "length", "It is"});
+    const picojson::value b = body_of(anthropic, asked());
+    CHECK(at(b, {"system"}) == "\"Be brief\"");
+    CHECK(b.get("messages").get<picojson::array>().size() == 3);
+    CHECK(at(b, {"max_tokens"}) == "64");
+    CHECK(at(b, {"ignore_eos"}) == "none");
+    CHECK(at(body_of(anthropic, request_spec{.prompt = "Hi"}), {"max_tokens"}) == "1024");
+}
+
+// ---- OpenAI in one piece -----------------------------------------------------------------------
+
+TEST_CASE("OpenAI: answers in one piece") {
+    check_ok(heard_document(openai_chat,
+                            R"({"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",)"
+                            R"("content":"It is"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3}})"),
+             {1, 3, 3, 9, "stop", "It is"});
+    check_ok(heard_document(openai_completions,
+                            R"({"object":"text_completion","choices":[{"index":0,"text":" far","finish_reason":"length"}],)"
+                            R"("usage":{"prompt_tokens":9,"completion_tokens":1}})"),
+             {1, 1, 1, 9, "length", " far"});
+    check_failed(heard_document(openai_chat, R"({"choices":[{"message":{"content":"It"}}]})"),
+                 request_status::protocol, "number of tokens");
+    check_failed(heard_document(openai_chat, R"({"choices":[],"usage":{"completion_tokens":0}})"),
+                 request_status::empty, "");
+    check_failed(heard_document(openai_chat, "[1]"), request_status::protocol, "JSON object");
+    check_failed(heard_document(openai_chat, R"({"error":{"message":"busy"}})"),
+                 request_status::server, "busy");
+    check_failed(heard(openai_chat, "text/event-stream", "data: [DONE]\n\n", false),
+                 request_status::protocol, "not a JSON document");
+    request_spec r;
+    r.prompt = "Hi";
+    r.stream = false;
+    CHECK(at(body_of(openai_chat, r), {"stream"}) == "false");
+    CHECK(at(body_of(openai_chat, r), {"stream_options"}) == "none");
+}
+
+TEST_CASE("every API stands in the table at its enumerator's place, with all that it needs") {
+    CHECK(std::size(apis) == static_cast<std::size_t>(anthropic) + 1);
+    for (const api_traits& a : apis) {
+        CAPTURE(std::string(a.name));
+        CHECK(api_named(a.name) == &a);
+        CHECK(a.path[0] == '/');
+        CHECK(a.whole_path[0] == '/');
+        CHECK(bool(a.write));
+        CHECK(bool(a.read) == (a.framed != framing::pieces));
+        CHECK(bool(a.read_whole) == bool(a.read));
+    }
+    CHECK(api_named("openai") == nullptr);
+    CHECK(std::string(traits_of(tgi).name) == "tgi");
+    CHECK(std::string(traits_of(plain_text).name) == "plain_text");
+    CHECK(std::string(traits_of(anthropic).name) == "anthropic");
+}

@@ -1,0 +1,235 @@
+// Each API from the scenario to the verdict, on the simulated server, which speaks all of them: are
+// requests understood, lengths forced where that can be, tokens and times those of its own log?
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/live.hpp"
+#include "support/scripted_server.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+
+struct spoken {
+    api_format api;
+    std::string name;
+    bool forces, tells_usage;
+};
+const spoken all_apis[] = {
+    {openai_chat, "openai_chat", true, true},
+    {openai_completions, "openai_completions", true, true},
+    {tgi, "tgi", false, true},
+    {triton, "triton", true, false},
+    {ollama, "ollama", false, true},
+    {ollama_generate, "ollama_generate", false, true},
+    {llama_cpp, "llama_cpp", true, true},
+    {sglang, "sglang", true, true},
+    {plain_text, "plain_text", false, false},
+    {anthropic, "anthropic", false, true},
+};
+
+endpoint at(const std::string& url, api_format api) {
+    endpoint e;
+    e.url = url;
+    e.api = api;
+    if (api == triton) e.model = "simulated";
+    return e;
+}
+engine short_steps() {
+    engine e = quick_engine();
+    e.decode_step = 2_ms;
+    e.step_per_sequence = 0.05_ms;
+    return e;
+}
+scenario few(const any_target& target) {
+    scenario s;
+    s.target = target;
+    s.workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(8)};
+    s.arrivals = closed_loop(16);
+    s.warmup = 0;
+    s.requests = 16;
+    s.repeats = 2;
+    return s;
+}
+
+/// Every record beside what the server wrote to it.
+void check_against_log(const result& r, const logging_server& server, const spoken& x,
+                       bool streamed) {
+    std::map<std::string, server_log_entry> written;
+    for (const server_log_entry& e : server.log()) written[e.request_id] = e;
+    for (const record& q : r.requests()) {
+        CAPTURE(std::string(q.error));
+        REQUIRE(q.status == request_status::ok);
+        REQUIRE(written.count(q.id) == 1);
+        const server_log_entry& e = written[q.id];
+        CHECK(q.output_tokens == e.output_tokens);
+        CHECK(q.output_tokens == 8);
+        CHECK(q.token_source == (x.tells_usage || !streamed ? token_origin::usage
+                                                            : token_origin::events));
+        if (x.tells_usage) CHECK(q.prompt_tokens == e.prompt_tokens);
+        CHECK(q.events == (streamed ? 8 : 1));
+        CHECK(q.first_event_tokens == (streamed ? 1 : 8));
+        // Nothing is seen before it was written. How long after is this machine's affair.
+        CHECK(q.first_token_ns >= (streamed ? e.first_write_ns : e.last_write_ns));
+        CHECK(q.last_token_ns >= e.last_write_ns);
+        CHECK(q.end_ns >= q.last_token_ns);
+        if (streamed) CHECK(q.first_token_ns <= e.last_write_ns + 2'000'000'000);
+        if (!streamed) CHECK(q.first_token_ns == q.end_ns);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a gate on every API passes, with the tokens and times of the server's own log") {
+    for (const spoken& x : all_apis) {
+        CAPTURE(x.name);
+        const logging_server server(short_steps());
+        scenario s = few(at(server.url(), x.api));
+        s.slos = {p50(ttft) <= 5_s, mean(tpot) <= 2_s, p50(e2e) <= 10_s};
+        const result r = run(s);
+        CHECK(r.requests().size() == 32);
+        check_against_log(r, server, x, true);
+        for (const slo_verdict& v : r.verdicts()) {
+            CAPTURE(v.line());
+            CHECK(v.outcome == verdict::pass);
+        }
+    }
+}
+
+TEST_CASE("answers in one piece are measured from end to end on every API that tells their tokens") {
+    for (const spoken& x : all_apis) {
+        if (x.api == plain_text) continue;
+        CAPTURE(x.name);
+        const logging_server server(short_steps());
+        scenario s = few(at(server.url(), x.api));
+        s.options.stream = false;
+        if (x.api == triton) s.options.extra_body = R"({"return_num_output_tokens":true})";
+        s.slos = {p50(e2e) <= 10_s, output_throughput >= 1_tps, p50(normalized_latency) <= 5_s};
+        const result r = run(s);
+        check_against_log(r, server, x, false);
+        for (const slo_verdict& v : r.verdicts()) CHECK(v.outcome == verdict::pass);
+    }
+}
+
+TEST_CASE("an answer in one piece that does not tell its tokens is no measurement") {
+    const logging_server server(short_steps());
+    scenario s = few(at(server.url(), triton));
+    s.options.stream = false;
+    s.requests = 8;
+    const result r = run(s);
+    for (const record& q : r.requests()) {
+        CHECK(q.status == request_status::protocol);
+        CHECK(holds(q.error, "number of tokens"));
+    }
+}
+
+TEST_CASE("longer answers are forced where the API can, else they end where the model ends them") {
+    for (const spoken& x : all_apis) {
+        CAPTURE(x.name);
+        const logging_server server(short_steps());
+        scenario s = few(at(server.url(), x.api));
+        s.workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(110)};
+        s.repeats = 1;
+        const result r = run(s);
+        bool some_shorter = false;
+        for (const record& q : r.requests()) {
+            CHECK(q.status == request_status::ok);
+            some_shorter = some_shorter || q.output_tokens < 110;
+            if (q.output_tokens < 110 && x.tells_usage) CHECK(std::string(q.finish_reason) == "stop");
+        }
+        CHECK(some_shorter == !x.forces);
+    }
+}
+
+TEST_CASE("an error answer is told in each API's own shape") {
+    engine broken = short_steps();
+    broken.faults.error_rate = 100_pct;
+    for (const spoken& x : all_apis) {
+        CAPTURE(x.name);
+        const logging_server server(broken);
+        scenario s = few(at(server.url(), x.api));
+        s.requests = 4;
+        s.repeats = 1;
+        const result r = run(s);
+        for (const record& q : r.requests()) {
+            CHECK(q.status == request_status::http);
+            CHECK(std::string(q.error) == "HTTP 500: an error that was asked for");
+        }
+    }
+}
+
+TEST_CASE("a stream that is cut is truncated, however its API frames it") {
+    engine rude = short_steps();
+    rude.faults.reset_rate = 100_pct;
+    for (const api_format api : {openai_chat, triton, ollama, plain_text}) {
+        const logging_server server(rude);
+        scenario s = few(at(server.url(), api));
+        s.requests = 4;
+        s.repeats = 1;
+        const result r = run(s);
+        for (const record& q : r.requests()) CHECK(q.status == request_status::truncated);
+    }
+}
+
+TEST_CASE("LLMBENCH_API names any of them, and a wrong name is refused with all of them") {
+    const variable model("LLMBENCH_MODEL", "m");
+    for (std::size_t i = 0; i < std::size(all_apis); ++i) {
+        CAPTURE(all_apis[i].name);
+        const variable api("LLMBENCH_API", all_apis[i].name);
+        scripted::server server({{scripted::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")}});
+        scenario s = few(endpoint{.url = server.url()});
+        s.requests = 1;
+        s.repeats = 1;
+        run(s);
+        const detail::api_traits& a = detail::traits_of(all_apis[i].api);
+        CHECK(a.name == all_apis[i].name);
+        CHECK(server.log().back().path == detail::request_path(a, a.path, "", "m"));
+    }
+    const variable api("LLMBENCH_API", "openai");
+    const std::string said = refusal_to_bring_up(endpoint{.url = "http://127.0.0.1:9"});
+    CHECK(holds(said, "LLMBENCH_API is \"openai\": it is one of openai_chat, openai_completions"));
+    for (const spoken& x : all_apis) CHECK(holds(said, x.name));
+}
+
+TEST_CASE("an Anthropic request has its headers and its key where that API looks for them") {
+    scripted::server server({{scripted::send(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"), scripted::close()}});
+    const variable key("LLMBENCH_API_KEY", "sk-secret-of-this-test");
+    endpoint e = at(server.url(), anthropic);
+    e.model = "m";
+    scenario s = few(e);
+    s.requests = 1;
+    s.repeats = 1;
+    s.arrivals = closed_loop(1);
+    run(s);
+    bool seen = false;
+    for (const auto& q : server.log()) {
+        if (q.path != "/v1/messages") continue;
+        seen = true;
+        CHECK(q.header("x-api-key") == "sk-secret-of-this-test");
+        CHECK(q.header("anthropic-version") == "2023-06-01");
+        CHECK(q.header("authorization") == "");
+    }
+    CHECK(seen);
+}
+
+TEST_CASE("a plain text server is asked at the path of its URL") {
+    scripted::server server({{scripted::send(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "3\r\nOne\r\n4\r\n two\r\n0\r\n\r\n")}});
+    endpoint e = at(server.url() + "/my/service", plain_text);
+    scenario s = few(e);
+    s.requests = 1;
+    s.repeats = 1;
+    s.arrivals = closed_loop(1);
+    const result r = run(s);
+    REQUIRE(r.requests().size() == 1);
+    CHECK(r.requests()[0].status == request_status::ok);
+    CHECK(r.requests()[0].events == 2);
+    CHECK(server.log().back().path == "/my/service");
+}
