@@ -399,10 +399,15 @@ enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
     decode_speed    ///< 1 / tpot
 };
-/// Tokens/s of the whole server inside the steady window.
+/// Tokens/s of the whole server inside the steady window. Prefill and decode are the two phases of
+/// a request (Patel et al., Splitwise, ISCA 2024): the one reads the prompt and ends with the first
+/// token, the other generates the rest. They share the window, so each is what the server did of it
+/// beside the other; a workload of long prompts and one-token answers shows prefill alone.
 enum class token_throughput : unsigned char {
-    output_throughput,  ///< generated tokens
-    total_throughput    ///< prompt and generated tokens
+    output_throughput,   ///< generated tokens
+    total_throughput,    ///< prompt and generated tokens
+    prefill_throughput,  ///< prompt tokens, as usage tells them, of requests at their first token
+    decode_throughput    ///< generated tokens after the first event's
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
@@ -420,8 +425,8 @@ namespace detail {
 
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
-    prefill_speed, decode_speed, output_throughput, total_throughput, request_throughput,
-    error_rate, startup_time, goodput, server_metric
+    prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
+    decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -431,7 +436,8 @@ constexpr metric_id id_of(speed_metric m) {
     return m == prefill_speed ? metric_id::prefill_speed : metric_id::decode_speed;
 }
 constexpr metric_id id_of(token_throughput m) {
-    return m == output_throughput ? metric_id::output_throughput : metric_id::total_throughput;
+    return static_cast<metric_id>(static_cast<int>(metric_id::output_throughput) +
+                                  static_cast<int>(m));
 }
 constexpr metric_id id_of(request_throughput_t) { return metric_id::request_throughput; }
 constexpr metric_id id_of(share_metric) { return metric_id::error_rate; }
@@ -1427,6 +1433,7 @@ inline std::string value_text(metric_id m, double v) {
     switch (m) {
     case metric_id::prefill_speed: case metric_id::decode_speed:
     case metric_id::output_throughput: case metric_id::total_throughput:
+    case metric_id::prefill_throughput: case metric_id::decode_throughput:
         return v < 999.5 ? printed("%.3g tok/s", v) : printed("%.0f tok/s", v);
     case metric_id::request_throughput:
         return v < 999.5 ? printed("%.3g req/s", v) : printed("%.0f req/s", v);
@@ -1450,6 +1457,8 @@ inline const char* metric_name(metric_id m) {
     case metric_id::decode_speed: return "decode_speed";
     case metric_id::output_throughput: return "output_throughput";
     case metric_id::total_throughput: return "total_throughput";
+    case metric_id::prefill_throughput: return "prefill_throughput";
+    case metric_id::decode_throughput: return "decode_throughput";
     case metric_id::request_throughput: return "request_throughput";
     case metric_id::error_rate: return "error_rate";
     case metric_id::startup_time: return "startup_time";
@@ -1463,8 +1472,9 @@ inline const char* metric_name(metric_id m) {
 inline std::string limit_text(metric_id m, double v) {
     switch (m) {
     case metric_id::prefill_speed: case metric_id::decode_speed:
-    case metric_id::output_throughput:
-    case metric_id::total_throughput: return printed("%.6g tok/s", v);
+    case metric_id::output_throughput: case metric_id::total_throughput:
+    case metric_id::prefill_throughput:
+    case metric_id::decode_throughput: return printed("%.6g tok/s", v);
     case metric_id::request_throughput: return printed("%.6g req/s", v);
     case metric_id::error_rate: case metric_id::goodput: return printed("%.6g %%", v * 100);
     case metric_id::server_metric: return printed("%.6g", v);
@@ -1478,6 +1488,7 @@ inline bool is_speed(metric_id m) {
 }
 inline bool is_throughput(metric_id m) {
     return m == metric_id::output_throughput || m == metric_id::total_throughput ||
+           m == metric_id::prefill_throughput || m == metric_id::decode_throughput ||
            m == metric_id::request_throughput;
 }
 
@@ -3731,7 +3742,8 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
 
 /// Tokens or requests per second inside the steady window. An event weighs its request's output
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
-/// arrive inside.
+/// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
+/// Prompt tokens arrive with the first token; where the server did not tell them there is no value.
 inline double window_rate(metric_id m, const repeat_data& d) {
     const double seconds = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
     if (!(seconds > 0)) return not_a_number;
@@ -3744,11 +3756,17 @@ inline double window_rate(metric_id m, const repeat_data& d) {
             parts.push_back(inside(r.end_ns));
             continue;
         }
-        if (m == metric_id::total_throughput && inside(r.first_token_ns))
+        const bool decodes = m == metric_id::decode_throughput;
+        if (m == metric_id::prefill_throughput && r.prompt_tokens == 0) return not_a_number;
+        if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
+            inside(r.first_token_ns))
             parts.push_back(r.prompt_tokens);
-        const double weight = static_cast<double>(r.output_tokens) / r.events;
+        if (m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
+        const double weight =
+            decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
+                    : static_cast<double>(r.output_tokens) / r.events;
         long long offset_us = 0;
-        long long arrived = inside(r.first_token_ns);
+        long long arrived = !decodes && inside(r.first_token_ns);
         for (std::size_t k = 0; k < gap_count(r); ++k) {
             offset_us += d.gaps[d.gap_offsets[i] + k];
             arrived += inside(r.first_token_ns + offset_us * 1000);
@@ -5181,7 +5199,8 @@ inline void check_slo(const slo& s, const plan& p) {
             return id == metric_id::ttft || id == metric_id::ttft_from_send ||
                    id == metric_id::ttft_per_prompt_token || id == metric_id::tpot ||
                    id == metric_id::itl || id == metric_id::prefill_speed ||
-                   id == metric_id::decode_speed;
+                   id == metric_id::decode_speed || id == metric_id::prefill_throughput ||
+                   id == metric_id::decode_throughput;
         };
         require(!concerns(w, needs_stream),
                 given + "options.stream is false, and an answer that comes in one piece has no "
@@ -5652,6 +5671,15 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
     s.metric = id;
     return over_repeats(s, arm);
 }
+/// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
+inline std::string throughput_text(const gate_report& g, const std::vector<repeat_data>& arm) {
+    const auto shown = [&](metric_id id) { return value_text(id, run_value(id, arm)); };
+    if (!saturates(g.what.arrivals) || !g.what.common.stream)
+        return shown(metric_id::output_throughput);
+    return shown(metric_id::output_throughput) + " (prefill " +
+           shown(metric_id::prefill_throughput) + ", decode " +
+           shown(metric_id::decode_throughput) + ")";
+}
 
 struct status_count {
     request_status status;
@@ -5828,9 +5856,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
                     time_text(r.p99).c_str(), time_text(r.max).c_str());
     }
     out += printed("  output %s, %s\n",
-                   value_text(metric_id::output_throughput,
-                              run_value(metric_id::output_throughput, g.measured.candidate))
-                       .c_str(),
+                   throughput_text(g, g.measured.candidate).c_str(),
                    status_text(g.measured.candidate).c_str());
     if (!g.measured.baseline.empty())
         out += "  baseline: " + status_text(g.measured.baseline) + "\n";
@@ -6076,6 +6102,7 @@ inline std::vector<statistic_data> kept_statistics(const std::vector<slo>& slos)
         keep(make_statistic(statistic_kind::max, id, 0));
     }
     for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
+                               metric_id::prefill_throughput, metric_id::decode_throughput,
                                metric_id::request_throughput})
         keep(make_statistic(statistic_kind::value, id, 0));
     for (const slo& s : slos)
@@ -6098,8 +6125,9 @@ inline void write_arm(json_writer& j, const char* name, const std::vector<repeat
             .close();
     }
     for (const metric_id id :
-         {metric_id::output_throughput, metric_id::total_throughput, metric_id::request_throughput,
-          metric_id::error_rate, metric_id::startup_time})
+         {metric_id::output_throughput, metric_id::total_throughput,
+          metric_id::prefill_throughput, metric_id::decode_throughput,
+          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
         j.field(metric_name(id), run_value(id, arm));
     j.key("statuses").open('{');
     for (const status_count& c : status_counts(arm)) j.field(to_string(c.status), c.count);
@@ -6417,9 +6445,8 @@ inline std::string summary_of(const gate_report& g) {
                markdown_escaped(str(v.reason)) + " |\n";
     }
     if (!g.measured.candidate.empty())
-        out += "\n" + value_text(metric_id::output_throughput,
-                                 run_value(metric_id::output_throughput, g.measured.candidate)) +
-               ", " + markdown_escaped(status_text(g.measured.candidate)) +
+        out += "\n" + throughput_text(g, g.measured.candidate) + ", " +
+               markdown_escaped(status_text(g.measured.candidate)) +
                (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
     return out + "\n";
 }
@@ -8125,8 +8152,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
             if (!arm->empty())
                 h += std::string("<p>") +
                      (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
-                     value_text(metric_id::output_throughput,
-                                run_value(metric_id::output_throughput, *arm)) +
+                     throughput_text(g, *arm) +
                      ", " + ok_text(*arm) + ".</p>\n";
         h += failures_html(g.measured.candidate, "") +
              failures_html(g.measured.baseline, " of the baseline");
@@ -11728,7 +11754,8 @@ inline std::string read_events(const std::string& file, const picojson::value& i
 }
 inline bool needs_events(const statistic_data& s) {
     return concerns(s, [](metric_id id) { return id == metric_id::itl; }) ||
-           s.metric == metric_id::output_throughput || s.metric == metric_id::total_throughput;
+           s.metric == metric_id::output_throughput || s.metric == metric_id::total_throughput ||
+           s.metric == metric_id::decode_throughput;
 }
 }  // namespace detail
 

@@ -132,14 +132,14 @@ TEST_CASE("longer answers are forced where the API can, else they end where the 
         CAPTURE(x.name);
         const logging_server server(short_steps());
         scenario s = few(at(server.url(), x.api));
-        s.workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(110)};
+        s.workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(80)};
         s.repeats = 1;
         const result r = run(s);
         bool some_shorter = false;
         for (const record& q : r.requests()) {
             CHECK(q.status == request_status::ok);
-            some_shorter = some_shorter || q.output_tokens < 110;
-            if (q.output_tokens < 110 && x.tells_usage) CHECK(std::string(q.finish_reason) == "stop");
+            some_shorter = some_shorter || q.output_tokens < 80;
+            if (q.output_tokens < 80 && x.tells_usage) CHECK(std::string(q.finish_reason) == "stop");
         }
         CHECK(some_shorter == !x.forces);
     }
@@ -232,4 +232,58 @@ TEST_CASE("a plain text server is asked at the path of its URL") {
     CHECK(r.requests()[0].status == request_status::ok);
     CHECK(r.requests()[0].events == 2);
     CHECK(server.log().back().path == "/my/service");
+}
+
+// ---- offline -----------------------------------------------------------------------------------
+
+TEST_CASE("all at once: prefill and decode throughput are what the engine can, and judged again") {
+    engine e = short_steps();
+    e.jitter = 0;
+    e.prefix_cache = true;
+    scenario s = few(simulated(e));
+    s.name = "offline";
+    s.workload = prompts({"one prompt of a few words that everybody sends"});
+    s.arrivals = all_at_once();
+    s.options.max_tokens = 60;
+    s.options.ignore_eos = true;
+    s.slos = {prefill_throughput >= 10_tps, decode_throughput >= 100_tps};
+    const result r = run(s);
+    for (const slo_verdict& v : r.verdicts()) CHECK(v.outcome == verdict::pass);
+    // Sixteen sequences, a token each in every step of 2 ms + 16 x 0.05 ms: no server is faster.
+    const double decode = r.estimate(decode_throughput).value;
+    CHECK(decode <= 16 / 0.0028 * 1.001);
+    CHECK(decode <= r.estimate(output_throughput).value);
+    // Every prompt of 9 tokens and the 59 tokens after each first one are in the window, but for the
+    // last ones of all where they are read together with the end.
+    const double ratio = decode / r.estimate(prefill_throughput).value;
+    CHECK(ratio <= 59 / 9.0 * 1.001);
+    CHECK(ratio >= 56 / 9.0);
+    const slo_list slos = s.slos;
+    const auto again = judge(report_file("records.jsonl"), slos, "offline");
+    for (std::size_t i = 0; i < slos.size(); ++i) {
+        CHECK(again[i].outcome == r.verdicts()[i].outcome);
+        CHECK(again[i].estimate.value == r.verdicts()[i].estimate.value);
+        CHECK(again[i].estimate.low == r.verdicts()[i].estimate.low);
+    }
+}
+
+TEST_CASE("prefill throughput is invalid where the server does not tell the prompts' tokens") {
+    const logging_server server(short_steps());
+    scenario s = few(at(server.url(), triton));
+    s.slos = {prefill_throughput >= 1_tps, decode_throughput >= 1_tps};
+    const result r = run(s);
+    CHECK(outcome_of(r, "prefill_throughput >= 1 tok/s") == verdict::invalid);
+    CHECK(outcome_of(r, "decode_throughput >= 1 tok/s") == verdict::pass);
+}
+
+TEST_CASE("a stored run of answers in one piece is not judged by its first tokens either") {
+    scenario s = few(simulated(short_steps()));
+    s.name = "in one piece";
+    s.options.stream = false;
+    const result r = run(s);
+    CHECK(std::string(judge(report_file("records.jsonl"), {p50(e2e) <= 10_s}, s.name)[0].reason) ==
+          std::string(judge(r, p50(e2e) <= 10_s).reason));
+    const std::string said =
+        refusal_by([&] { judge(report_file("records.jsonl"), {p50(ttft) <= 10_s}, s.name); });
+    CHECK(holds(said, "options.stream is false"));
 }

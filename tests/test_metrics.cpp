@@ -251,10 +251,24 @@ TEST_CASE("throughput counts what arrives inside the window, whoever asked for i
     CHECK(value_of(output_throughput, d) == about((10 + 4) / 2.0));
     // Prompts count with the first token: the warm-up's came before the window.
     CHECK(value_of(total_throughput, d) == about((10 + 4 + 10) / 2.0));
+    // The two phases: the second prompt, and what came after each first event.
+    CHECK(value_of(prefill_throughput, d) == about(10 / 2.0));
+    CHECK(value_of(decode_throughput, d) == about((10 + 3) / 2.0));
     // One request ended inside (1900), the other at its very end.
     CHECK(value_of(request_throughput, d) == about(1 / 2.0));
     d.window_to_ns = d.window_from_ns;
     CHECK(std::isnan(value_of(output_throughput, d)));
+    CHECK(std::isnan(value_of(prefill_throughput, d)));
+}
+
+TEST_CASE("prefill has no throughput where the server does not tell the prompts' tokens") {
+    repeat_data d = repeat_of({answered(0, 100), request(200).content(300).finish(400).done(400)});
+    d.window_from_ns = at_ms(0);
+    d.window_to_ns = at_ms(1000);
+    CHECK(std::isnan(value_of(prefill_throughput, d)));
+    CHECK(value_of(decode_throughput, d) == about(10));  // an answer of one event decodes nothing
+    d.records[1].prompt_tokens = 5;
+    CHECK(value_of(prefill_throughput, d) == about(15));
 }
 
 TEST_CASE("an event weighs its share of the request's tokens") {
@@ -262,6 +276,7 @@ TEST_CASE("an event weighs its share of the request's tokens") {
     d.window_from_ns = at_ms(0);
     d.window_to_ns = at_ms(500);  // events at 200, 230, ... 470: 10 of 33
     CHECK(value_of(output_throughput, d) == about(100 * 10 / 33.0 / 0.5));
+    CHECK(value_of(decode_throughput, d) == about(99 * 9 / 32.0 / 0.5));
 }
 
 TEST_CASE("tokens are the server's usage where it says so, else content events") {

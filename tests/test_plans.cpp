@@ -337,6 +337,42 @@ TEST_CASE("a negative seed and too many client threads are refused") {
     CHECK(refusal_after([](scenario& s) { s.client.threads = 64; }) == "");
 }
 
+TEST_CASE("what needs a stream is refused where answers come in one piece") {
+    const auto refusal_of_whole = [](const slo& x) {
+        return refusal({.workload = prompts({"one"}), .arrivals = closed_loop(4), .requests = 300,
+                        .slos = {x}, .options = {.stream = false}});
+    };
+    for (const slo& x :
+         {p50(ttft) <= 1_s, p50(ttft_from_send) <= 1_s, mean(ttft_per_prompt_token) <= 1_s,
+          mean(tpot) <= 1_s, p99(itl) <= 1_s, p5(decode_speed) >= 1_tps,
+          p5(prefill_speed) >= 1_tps, prefill_throughput >= 1_tps, decode_throughput >= 1_tps,
+          goodput(e2e <= 1_s && ttft <= 1_s) >= 90_pct})
+        CHECK_REFUSED(refusal_of_whole(x), "is refused: options.stream is false", "use e2e");
+    for (const slo& x :
+         {p99(e2e) <= 1_s, mean(normalized_latency) <= 1_s, output_throughput >= 1_tps,
+          total_throughput >= 1_tps, request_throughput >= 1_rps, error_rate <= 1_pct,
+          goodput(e2e <= 1_s) >= 90_pct})
+        CHECK(refusal_of_whole(x) == "");
+    scenario whole{.workload = prompts({"one"}), .requests = 30, .options = {.stream = false}};
+    CHECK(options_text(planned(whole, 1)) == "not streamed");
+}
+
+TEST_CASE("fields of the user's own are checked inside the objects that APIs keep theirs in, too") {
+    const auto refusal_of_body = [](const char* body) {
+        return refusal({.workload = prompts({"one"}), .requests = 30,
+                        .options = {.extra_body = body}});
+    };
+    CHECK(refusal_of_body(R"({"parameters":{"top_k":5},"options":{"num_ctx":4096}})") == "");
+    CHECK_REFUSED(refusal_of_body(R"({"parameters":{"max_new_tokens":5}})"), "max_new_tokens",
+                  "use options.max_tokens");
+    CHECK_REFUSED(refusal_of_body(R"({"options":{"temperature":1}})"), "options.temperature");
+    CHECK_REFUSED(refusal_of_body(R"({"n_predict":5})"), "n_predict", "use options.max_tokens");
+    CHECK_REFUSED(refusal_of_body(R"({"inputs":"x"})"), "inputs", "belongs to llmbench");
+    scenario s{.workload = prompts({"one"}), .requests = 30,
+               .options = {.extra_body = R"({"top_k":1,"options":{"num_ctx":4096}})"}};
+    CHECK(options_text(planned(s, 1)) == "\"top_k\":1, options {\"num_ctx\":4096}");
+}
+
 TEST_CASE("what this version does not do is refused by name") {
     CHECK_REFUSED(refusal_after([](scenario& s) {
                       s.workload = dataset{.path = "x.jsonl", .format = openai_jsonl};

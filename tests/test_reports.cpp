@@ -219,6 +219,8 @@ TEST_CASE("result.json holds what was measured and judged") {
     CHECK(number(arm.get("itl"), "p99") == about(0.010));
     CHECK(number(arm.get("e2e"), "max") == about(0.180));
     CHECK(number(arm, "output_throughput") == about(100));
+    CHECK(number(arm, "prefill_throughput") == about(1000 / 11.0));
+    CHECK(number(arm, "decode_throughput") == about(1000 / 11.0));
     CHECK(number(arm, "error_rate") == 0);
     CHECK(arm.get("startup_time").is<picojson::null>());
     CHECK(number(arm.get("statuses"), "ok") == 40);
@@ -421,7 +423,7 @@ TEST_CASE("the summary is a table a gate") {
           "| verdict | objective | measured | interval | headroom | note |\n"
           "| --- | --- | ---: | ---: | ---: | --- |\n"
           "| \u2705 pass | mean(ttft) \\<= 100 ms | 80 ms | 74.8 ms to 85.5 ms | +20.0 % |  |\n"
-          "\n100 tok/s, 40 of 40 requests ok\n\n"
+          "\n100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s), 40 of 40 requests ok\n\n"
           "### refused: refused\n\n"
           "the rate must be above 0\n\n");
 }
@@ -475,7 +477,7 @@ chat stays interactive: failed
   itl                  10 ms      10 ms      10 ms      10 ms      10 ms
   e2e                 180 ms     180 ms     180 ms     180 ms     180 ms
   ttft_from_send       80 ms      80 ms      80 ms      80 ms      80 ms
-  output 100 tok/s, 40 of 40 requests ok
+  output 100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s), 40 of 40 requests ok
   client: sends late by p50 0 ms, p99 0 ms, max 0 ms; read within p99 0 ms, woke within p99 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
 )");
 }

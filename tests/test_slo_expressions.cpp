@@ -59,6 +59,8 @@ TEST_CASE("means and extremes read as they were written") {
 TEST_CASE("SLOs on a whole run read as they were written") {
     CHECK(text_of(output_throughput >= 400_tps) == "output_throughput >= 400 tok/s");
     CHECK(text_of(total_throughput >= 4000_tps) == "total_throughput >= 4000 tok/s");
+    CHECK(text_of(prefill_throughput >= 9000_tps) == "prefill_throughput >= 9000 tok/s");
+    CHECK(text_of(decode_throughput >= 300_tps) == "decode_throughput >= 300 tok/s");
     CHECK(text_of(request_throughput >= 7.5_rps) == "request_throughput >= 7.5 req/s");
     CHECK(text_of(error_rate <= 0.5_pct) == "error_rate <= 0.5 %");
     CHECK(text_of(startup_time <= 2_min) == "startup_time <= 120 s");
@@ -142,6 +144,8 @@ TEST_CASE("other statistics hold their kind and metric") {
         {min(decode_speed) >= 1_tps, statistic_kind::min, metric_id::decode_speed},
         {output_throughput >= 1_tps, statistic_kind::value, metric_id::output_throughput},
         {total_throughput >= 1_tps, statistic_kind::value, metric_id::total_throughput},
+        {prefill_throughput >= 1_tps, statistic_kind::value, metric_id::prefill_throughput},
+        {decode_throughput >= 1_tps, statistic_kind::value, metric_id::decode_throughput},
         {request_throughput >= 1_rps, statistic_kind::value, metric_id::request_throughput},
         {error_rate <= 100_pct, statistic_kind::value, metric_id::error_rate},
         {startup_time <= 1_s, statistic_kind::value, metric_id::startup_time},

@@ -134,6 +134,8 @@ TEST_CASE("slos") {
         p50(decode_speed) >= 20.5_tps,
         output_throughput >= 400_tps,
         total_throughput >= 400_tps,
+        prefill_throughput >= 400_tps,
+        decode_throughput >= 400_tps,
         request_throughput >= 7.5_rps,
         error_rate <= 0.5_pct,
         error_rate <= 99.5_pct,
