@@ -11186,6 +11186,10 @@ inline std::string announcement(const gate_report& g) {
         "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
     if (!g.baseline.kind.empty()) t += "; baseline " + target_text(g.baseline);
     t += "; " + repeats_text(g.what);
+    const api_traits* api = api_named(g.target.api);
+    if (g.what.forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
     if (seconds > 0) {
         const auto [least, most] = expected_span(g.what, seconds);
         t += ", " + span_text(least, most);

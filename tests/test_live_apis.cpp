@@ -134,7 +134,9 @@ TEST_CASE("longer answers are forced where the API can, else they end where the 
         scenario s = few(at(server.url(), x.api));
         s.workload = synthetic{.prompt_tokens = fixed(20), .output_tokens = fixed(80)};
         s.repeats = 1;
+        const heard out;
         const result r = run(s);
+        CHECK(holds(out.text(), "answers end where the model ends them") == !x.forces);
         bool some_shorter = false;
         for (const record& q : r.requests()) {
             CHECK(q.status == request_status::ok);
