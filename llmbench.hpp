@@ -8152,8 +8152,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
             if (!arm->empty())
                 h += std::string("<p>") +
                      (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
-                     throughput_text(g, *arm) +
-                     ", " + ok_text(*arm) + ".</p>\n";
+                     throughput_text(g, *arm) + ", " + ok_text(*arm) + ".</p>\n";
         h += failures_html(g.measured.candidate, "") +
              failures_html(g.measured.baseline, " of the baseline");
         std::string figures;
