@@ -5702,6 +5702,15 @@ inline std::vector<status_count> status_counts(const std::vector<repeat_data>& a
     });
     return counts;
 }
+/// Completed requests for which the server's usage cannot be right: an event with content brings a
+/// token at least, and may bring several.
+inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
+    std::size_t n = 0;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
+    return n;
+}
 inline std::string status_text(const std::vector<repeat_data>& arm) {
     const std::vector<status_count> counts = status_counts(arm);
     std::size_t all = 0;
@@ -5710,6 +5719,8 @@ inline std::string status_text(const std::vector<repeat_data>& arm) {
     for (std::size_t i = 1; i < counts.size(); ++i)
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
+    if (const std::size_t n = usage_below_events(arm); n > 0)
+        t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
     return t;
 }
 

@@ -569,6 +569,23 @@ TEST_CASE("a server that closes after every answer costs no request") {
     for (const record& x : r) CHECK(status(x) == "ok");
 }
 
+TEST_CASE("an answer to a request that is still being sent is read") {
+    const std::string refusal = scripted::json("413 Content Too Large", R"({"error":"too long"})");
+    // Closed with bytes unread, a connection is reset.
+    for (const scripted::step& end : {scripted::stall(), scripted::close()}) {
+        CAPTURE(static_cast<int>(end.what));
+        scripted::server server({{scripted::send(refusal), end}});
+        server.answer_early();
+        scenario s = asking(server);
+        const std::string megabyte(1 << 20, 'x');
+        s.workload = prompts({megabyte.c_str()});
+        const record r = only_record(s);
+        CHECK(status(r) == "http");
+        CHECK(error(r) == "HTTP 413: too long");
+        CHECK(server.log().at(0).body.size() < megabyte.size());
+    }
+}
+
 TEST_CASE("an answer that announces the end of its connection is the last one there") {
     const std::string events = scripted::healthy_events(2);
     const std::string old =

@@ -495,6 +495,13 @@ TEST_CASE("failures are counted by kind, most frequent first, with an example") 
     CHECK(status_text({repeat_of(requests), repeat_of({answered(0, 50)})}) ==
           "6 of 10 requests ok; 3 timeout (no answer); 1 http (no answer)");
     CHECK(status_text({}) == "0 of 0 requests ok");
+    repeat_data odd = steady_repeat(80);
+    odd.records[0].output_tokens = odd.records[0].events - 1;
+    odd.records[1].output_tokens = odd.records[1].events + 5;  // several an event
+    odd.records[2].output_tokens = 0;
+    odd.records[2].status = request_status::timeout;
+    CHECK(status_text({odd}) == "19 of 20 requests ok; 1 timeout (); usage tells of fewer tokens "
+                                "than content events in 1 of those");
 }
 
 TEST_CASE("a table shows the geometric mean of what the repeats show") {

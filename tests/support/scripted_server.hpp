@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -178,6 +179,13 @@ public:
         return model_lists_;
     }
 
+    /// From now on a request is answered as soon as its head is there, and its body is not read.
+    /// So little of it is taken that a megabyte cannot be sent.
+    void answer_early() {
+        early_ = true;
+        const int little = 16 * 1024;
+        ::setsockopt(listener_, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+    }
     /// From now on connections are refused.
     void stop_listening() {
         const std::lock_guard lock(mutex_);
@@ -263,7 +271,7 @@ private:
                 const std::string said = r.header("Content-Length");
                 if (!said.empty()) length = std::stoul(said);
             }
-            if (head_end != 0 && held.size() >= head_end + length) break;
+            if (head_end != 0 && (early_ || held.size() >= head_end + length)) break;
             char buffer[16384];
             if (!wait_for(fd, -1)) return false;
             const ssize_t n = ::recv(fd, buffer, sizeof buffer, 0);
@@ -273,7 +281,7 @@ private:
         const auto now = std::chrono::steady_clock::now().time_since_epoch();
         r.received_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
         r.body = held.substr(head_end, length);
-        held.erase(0, head_end + length);
+        held.erase(0, r.body.size() + head_end);
         return true;
     }
     static void read_head(const std::string& head, request& r) {
@@ -350,6 +358,7 @@ private:
     std::vector<answer> script_;
     afterwards then_;
     int listener_ = -1, going_ = -1, port_ = 0;
+    std::atomic<bool> early_{false};
     mutable std::mutex mutex_{};  // guards what follows, and every accept
     bool accepting_ = true;
     std::vector<request> log_{}, model_lists_{};

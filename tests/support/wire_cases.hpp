@@ -496,6 +496,9 @@ inline void event_stream_cases(table& t) {
     good_stream("JSON over several lines of data",
                 "data: {\"choices\":\ndata:[{\"delta\":{\"content\":\"a\"}\ndata:   }]\ndata\n"
                 "data: }\n\n" + one + end);
+    good_stream("JSON over several lines that end with CR LF",
+                "data: {\"choices\":\r\ndata:[{\"delta\":{\"content\":\"a\"}}]\r\ndata:}\r\n\r\n" +
+                    one + end);
     good_stream("events without data", "event: ping\n\nid: 1\n\n\n\n" + two + end);
     good_stream("events with empty data", "data:\n\ndata\n\ndata: \n\ndata:\ndata:\n\n" + two + end);
     good_stream("ids and times to retry", "id: 1\nretry: 3000\n" + one +
@@ -521,6 +524,8 @@ inline void event_stream_cases(table& t) {
            "not a JSON object");
     broken("server", "an event of type error", "event: error\ndata: {\"why\":\"it died\"}\n\n",
            "it died");
+    broken("server", "a type before its data, and lines that end with CR LF",
+           "event: error\r\ndata: {\"why\":\"it died\"}\r\n\r\n", "it died");
     broken("server", "a type given twice", "event: x\nevent: error\ndata: {\"a\":\"boom\"}\n\n",
            "boom");
     broken("truncated", "nothing but comments behind the first event", ": ping\n\n: ping\n\n",
