@@ -10519,7 +10519,7 @@ private:
                 require(!same_ignoring_case(name, ours),
                         "endpoint.headers sets " + name + ": that header belongs to llmbench");
             lines += name + ": " + value + "\r\n";
-            add_secret(load_.secrets, value);
+            if (value.size() >= 8) add_secret(load_.secrets, value);  // "gzip" is none
         }
         return lines;
     }

@@ -95,6 +95,15 @@ need_validators() {
     install "${missing[@]}"
 }
 
+# need_proxies: real servers for the tests to stand behind. A container starts no services; where one
+# is started on installing, it is left alone and the tests use ports of their own.
+need_proxies() {
+    local missing=()
+    has nginx || [[ -x /usr/sbin/nginx ]] || missing+=(nginx-light)
+    has haproxy || [[ -x /usr/sbin/haproxy ]] || missing+=(haproxy)
+    install "${missing[@]}"
+}
+
 # need_node: for the real engine: Node.js to run it, Python to write its model
 need_node() {
     local missing=()

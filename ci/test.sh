@@ -35,6 +35,7 @@ run_tests() {
 need_compiler
 need_node
 need_validators
+need_proxies
 
 # What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
 # or compile although they must not, a header out of shape, consumers that cannot use it.

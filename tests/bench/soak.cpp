@@ -155,7 +155,8 @@ int main(int argc, char** argv) {
         if (least == 0) { least = u.descriptors; growth_from = u.rss_kb; }
         growth_to = u.rss_kb;
     }
-    expect(descriptors <= 2 * streams + 64, detail::printed("%ld descriptors at most", descriptors));
+    expect(descriptors <= 2 * streams + 64,
+           detail::printed("%ld descriptors at most", descriptors));
     expect(after.descriptors == before.descriptors, "no descriptor is left");
     const double a_request = static_cast<double>(growth_to - growth_from) * 1024 / (n * 2 / 3);
     expect(a_request < 2048, detail::printed("memory grew by %ld KiB in the last two thirds, %.0f "

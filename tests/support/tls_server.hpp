@@ -72,6 +72,13 @@ inline void write_pem(const identity& i, const std::string& file) {
     PEM_write_X509(f, i.certificate.get());
     std::fclose(f);
 }
+/// The key behind the certificate, as servers like it.
+inline void write_pem_with_key(const identity& i, const std::string& file) {
+    write_pem(i, file);
+    std::FILE* const f = std::fopen(file.c_str(), "a");
+    PEM_write_PrivateKey(f, i.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+    std::fclose(f);
+}
 
 /// How one connection is handled.
 struct manner {
