@@ -28,10 +28,11 @@
 //   [P8] metrics
 //   [P9] verdicts
 //   [P10] engine model
-//   [P11] plans
-//   [P12] reports
-//   [P13] stored results
-//   [P14] the report page
+//   [P11] datasets and traces
+//   [P12] plans
+//   [P13] reports
+//   [P14] stored results
+//   [P15] the report page
 // Part three: effects
 //   [E1] clock, environment, files
 //   [E2] blocking requests and processes
@@ -392,7 +393,9 @@ enum class latency_metric : unsigned char {
     normalized_latency,     ///< e2e / output tokens
     ttft_per_prompt_token,  ///< ttft / prompt tokens
     ttft_from_send,         ///< first content event - actual send (what most tools call TTFT)
-    queue_time              ///< server-side waiting time (not measured by this version)
+    queue_time,             ///< server-side waiting time (not measured by this version)
+    first_turn_ttft,        ///< ttft of the first turns of conversations
+    later_turn_ttft         ///< ttft of all their other turns
 };
 /// Speeds of one request, tokens/s as its user sees them.
 enum class speed_metric : unsigned char {
@@ -425,6 +428,7 @@ namespace detail {
 
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
+    first_turn_ttft, later_turn_ttft,
     prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
     decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric
 };
@@ -685,11 +689,86 @@ template <class M, class T>
     requires detail::request_metric<M> || detail::run_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
 
+/// Limits on both latencies that somebody published, as values to be taken or changed:
+/// `.slos = presets::mlperf_llama2_70b_server.slos()`, or within a goodput
+/// `goodput(presets::chat.predicate()) >= 95_pct`.
+struct latency_limits {
+    const char* name = "";
+    const char* source = "";  ///< who says so, and when
+    time_span ttft{};         ///< zero: none
+    time_span tpot{};         ///< zero: none
+    double quantile = 0.99;   ///< of requests that must keep them; p99 takes 300 requests a repeat
+
+    slo_list slos(const char* file = __builtin_FILE(), int line = __builtin_LINE()) const {
+        slo_list list;
+        if (ttft.seconds() > 0)
+            list.push_back(percentile(llmbench::ttft, quantile) <=
+                           limit<time_span>(ttft, file, line));
+        if (tpot.seconds() > 0)
+            list.push_back(percentile(llmbench::tpot, quantile) <=
+                           limit<time_span>(tpot, file, line));
+        return list;
+    }
+    llmbench::predicate predicate() const {
+        if (ttft.seconds() <= 0) return llmbench::tpot <= tpot;
+        if (tpot.seconds() <= 0) return llmbench::ttft <= ttft;
+        return llmbench::ttft <= ttft && llmbench::tpot <= tpot;
+    }
+    /// "mlperf llama2-70b server: p99(ttft) <= 2 s, p99(tpot) <= 200 ms (MLPerf ...)".
+    detail::text text() const;
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const latency_limits& l) {
+        o << l.text().c_str();
+        return o;
+    }
+};
+
+namespace presets {
+namespace detail {
+constexpr latency_limits mlperf(const char* name, double ttft_ms, double tpot_ms) {
+    return {name, "MLPerf Inference rules (MLCommons inference_policies, as of August 2026)",
+            time_span::from_seconds(ttft_ms / 1e3), time_span::from_seconds(tpot_ms / 1e3), 0.99};
+}
+}  // namespace detail
+// The rules call the server scenario of some models "conversational".
+inline constexpr latency_limits
+    mlperf_llama2_70b_server = detail::mlperf("mlperf llama2-70b server", 2000, 200),
+    mlperf_llama2_70b_interactive = detail::mlperf("mlperf llama2-70b interactive", 450, 40),
+    mlperf_llama3_1_8b_server = detail::mlperf("mlperf llama3.1-8b server", 2000, 100),
+    mlperf_llama3_1_8b_interactive = detail::mlperf("mlperf llama3.1-8b interactive", 500, 30),
+    mlperf_llama3_1_405b_server = detail::mlperf("mlperf llama3.1-405b server", 6000, 175),
+    mlperf_llama3_1_405b_interactive = detail::mlperf("mlperf llama3.1-405b interactive", 4500, 80),
+    mlperf_mixtral_8x7b_server = detail::mlperf("mlperf mixtral-8x7b server", 2000, 200),
+    mlperf_deepseek_r1_server = detail::mlperf("mlperf deepseek-r1 server", 2000, 80),
+    mlperf_deepseek_r1_interactive = detail::mlperf("mlperf deepseek-r1 interactive", 1500, 15),
+    mlperf_gpt_oss_120b_server = detail::mlperf("mlperf gpt-oss-120b server", 3000, 80),
+    mlperf_gpt_oss_120b_interactive = detail::mlperf("mlperf gpt-oss-120b interactive", 2000, 20);
+
+/// As fast as somebody reads so many words a minute.
+constexpr latency_limits reading(double words_per_minute, double tokens_per_word = 1.5,
+                                 const char* name = "reading", const char* source = "") {
+    return {name, source, time_span(),
+            time_span::from_seconds(60 / (words_per_minute * tokens_per_word)), 0.99};
+}
+inline constexpr const char* reading_source =
+    "usual figures of speed-reading texts, which call the three mental, auditory and visual";
+inline constexpr latency_limits
+    silent_reading = reading(250, 1.5, "silent reading, 250 words/min", reading_source),
+    subvocal_reading = reading(450, 1.5, "subvocal reading, 450 words/min", reading_source),
+    visual_reading = reading(700, 1.5, "visual reading, 700 words/min", reading_source);
+/// A rule of thumb for chats; nobody's standard.
+inline constexpr latency_limits
+    chat = {"chat", "a rule of thumb", time_span::from_seconds(2), time_span::from_seconds(0.05)},
+    patient_chat = {"patient chat", "a rule of thumb", time_span::from_seconds(3),
+                    time_span::from_seconds(0.05)};
+}  // namespace presets
+
 // ===== [D4] lengths and arrivals =================================================================
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
 struct length_distribution {
-    enum class shape : unsigned char { fixed, uniform, normal, lognormal, empirical };
+    enum class shape : unsigned char { fixed, uniform, normal, lognormal, empirical, trace };
     shape kind = shape::fixed;
     double a = 0;
     double b = 0;
@@ -722,6 +801,12 @@ inline length_distribution empirical(const detail::text& file) {
     return d;
 }
 
+/// The lengths of the trace that `replay` plays, times `scale`, at most `most` tokens. Where no
+/// workload is named, `replay` uses them as they are.
+inline length_distribution from_trace(double scale = 1, double most = 1e7) {
+    return {length_distribution::shape::trace, scale, most};
+}
+
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
     request_rate rate{};
@@ -739,7 +824,8 @@ struct arrival_data {
     double over_s = 0;      // of ramp: how long it takes
     double burstiness = 1;  // of gamma: the shape of the gaps
     list<load_step> stages{};
-    text file{};
+    text file{};            // of replay
+    double speed = 1;       // of replay: 2 plays it in half the time
     long long max_in_flight = 0;  // 0: no cap
     long long users = 1;
     double think_s = 0;
@@ -755,6 +841,32 @@ public:
     template <detail::integer I>
     open_loop max_in_flight(I n) const {
         open_loop copy = *this;
+        copy.data_.max_in_flight = static_cast<long long>(n);
+        return copy;
+    }
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// A recorded trace, played again.
+class trace_replay {
+public:
+    explicit trace_replay(const detail::text& file) {
+        data_.kind = detail::arrival_kind::replay;
+        data_.file = file;
+    }
+    /// 2 plays the trace in half its time, 0.5 in twice its time; 0.000001 to 1000000.
+    trace_replay speed(double times) const {
+        trace_replay copy = *this;
+        copy.data_.speed = times;
+        return copy;
+    }
+    /// As of `open_loop`.
+    template <detail::integer I>
+    trace_replay max_in_flight(I n) const {
+        trace_replay copy = *this;
         copy.data_.max_in_flight = static_cast<long long>(n);
         return copy;
     }
@@ -791,6 +903,7 @@ class arrival_pattern {
 public:
     arrival_pattern() = default;
     arrival_pattern(const open_loop& o) : data_(o.data()) {}
+    arrival_pattern(const trace_replay& t) : data_(t.data()) {}
     arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
     const detail::arrival_data& data() const { return data_; }
 
@@ -808,8 +921,12 @@ open_loop gamma(request_rate rate, double burstiness);
 open_loop ramp(request_rate from, request_rate to, time_span over);
 /// Poisson arrivals in stages.
 open_loop steps(std::initializer_list<load_step> stages);
-/// Arrival times of a recorded trace (not read by this version).
-open_loop replay(const detail::text& trace_file);
+/// The arrival times of a published trace, and its lengths where no workload is named. The first
+/// line tells the format: Azure LLM inference (CSV: TIMESTAMP, ContextTokens, GeneratedTokens),
+/// BurstGPT (CSV: Timestamp, Request tokens, Response tokens), Mooncake (JSONL: timestamp in ms,
+/// input_length, output_length, hash_ids, which say what prompts have in common). It ends with
+/// `.requests`, `.duration` or the trace, whichever comes first.
+inline trace_replay replay(const detail::text& trace_file) { return trace_replay(trace_file); }
 /// Everything is sent at the start: the offline, saturating case.
 open_loop all_at_once();
 /// A fixed number of users.
@@ -968,16 +1085,50 @@ private:
 struct synthetic {
     length_distribution prompt_tokens = lognormal(512, 0.6);
     length_distribution output_tokens = fixed(128);
-    length_distribution shared_prefix = fixed(0);  ///< leading tokens that all prompts share
+    length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
+    detail::whole prefix_groups = 1;               ///< so many prefixes, drawn evenly; 1 to 1000000
+    share prefix_share{1.0};                       ///< of the prompts that start with one
 };
 
-/// Prompts from a file (only openai_jsonl is read by this version).
-enum class dataset_format : unsigned char { sharegpt, dolly, openai_jsonl, coco_captions };
+/// Made-up conversations. The server's answers are fed back, so each turn's prompt is all that was
+/// said before. Arrivals start conversations; users play one after the other.
+struct conversations {
+    length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
+    length_distribution user_tokens = fixed(64);      ///< of each of them
+    length_distribution output_tokens = fixed(128);   ///< of each answer, forced
+    time_span think{};                                ///< between an answer and the next message
+    length_distribution system_tokens = fixed(0);     ///< of a system prompt
+    bool shared_system_prompt = true;                 ///< false: each conversation has its own
+};
+
+/// How a dataset's file is written. A conversation's first message of the user is the prompt, and
+/// the answer behind it says how long the server's is to be.
+enum class dataset_format : unsigned char {
+    sharegpt,       ///< JSON array (or JSONL) of {"conversations": [{"from": "human", "value"}...]}
+    dolly,          ///< databricks-dolly-15k, JSONL of {"instruction", "context", "response"}
+    openai_jsonl,   ///< JSONL of {"messages": [...]} or {"prompt"}, as in batch files or without
+    coco_captions,  ///< COCO captions JSON, or JSONL of {"image", "question", "answer"}
+    text_lines,     ///< one prompt a line
+    csv             ///< a header with a column prompt, and perhaps answer or output_tokens
+};
 using enum dataset_format;
+
+/// Prompts from a local file, sampled by the seed without putting back, sent in the sample's order
+/// and again from its start where it is too small. What is held in memory is the sample. Tokens are
+/// estimated (one for four ASCII bytes, one for any other character); records have the server's.
 struct dataset {
     detail::text path{};
     dataset_format format = sharegpt;
-    detail::maybe<int> max_items{};
+    detail::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
+    detail::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
+    detail::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
+    detail::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
+    detail::whole max_output_tokens = 0;
+    detail::whole max_turns = 1;  ///< over 1: conversations are played, with the server's answers
+    time_span think{};            ///< between an answer and the next turn
+    bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
+    bool salted = true;           ///< a line of five words first, fresh in every repeat
+    detail::text images{};        ///< directory of a dataset's images; default: that of the file
 };
 
 struct prompt_list {
@@ -993,6 +1144,7 @@ class any_workload {
 public:
     any_workload() = default;  ///< synthetic{}
     any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
+    any_workload(const conversations& c) : what_(detail::box::make(c)) {}
     any_workload(const dataset& d) : what_(detail::box::make(d)) {}
     any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
     const detail::box& what() const { return what_; }
@@ -1108,6 +1260,9 @@ struct record {
     request_status status = request_status::unsent;
     int http_status = 0;
     detail::text finish_reason{}, error{};
+    int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
+    long long conversation = 0;     ///< its number in the trace
+    int turn = 0;                   ///< of the conversation, 0 is the first
 };
 
 /// A statistic's value and the interval its verdict used, SI units (seconds, per second, fraction).
@@ -1292,8 +1447,10 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstdio>       // vsnprintf
 #include <cstring>      // memchr
 #include <deque>        // the engine's queue
+#include <functional>   // where bytes come from
 #include <limits>       // infinity
 #include <map>          // the engine's sequences
+#include <memory>       // what the copies of a plan share
 #include <set>          // the engine's cached blocks
 #include <stdexcept>    // invalid_argument
 #include <string>       // text below the line
@@ -1453,6 +1610,8 @@ inline const char* metric_name(metric_id m) {
     case metric_id::ttft_per_prompt_token: return "ttft_per_prompt_token";
     case metric_id::ttft_from_send: return "ttft_from_send";
     case metric_id::queue_time: return "queue_time";
+    case metric_id::first_turn_ttft: return "first_turn_ttft";
+    case metric_id::later_turn_ttft: return "later_turn_ttft";
     case metric_id::prefill_speed: return "prefill_speed";
     case metric_id::decode_speed: return "decode_speed";
     case metric_id::output_throughput: return "output_throughput";
@@ -1485,6 +1644,10 @@ inline std::string limit_text(metric_id m, double v) {
 inline bool is_share(metric_id m) { return m == metric_id::error_rate || m == metric_id::goodput; }
 inline bool is_speed(metric_id m) {
     return m == metric_id::prefill_speed || m == metric_id::decode_speed;
+}
+/// Of some turns of a conversation only: the others are no part of it, failed or not.
+inline bool is_of_turns(metric_id m) {
+    return m == metric_id::first_turn_ttft || m == metric_id::later_turn_ttft;
 }
 inline bool is_throughput(metric_id m) {
     return m == metric_id::output_throughput || m == metric_id::total_throughput ||
@@ -3419,6 +3582,7 @@ public:
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
         const bool told = completion_tokens_ > 0 || (completion_tokens_ == 0 && events_ == 0);
+        r.cached_tokens = cached_tokens_;
         r.token_source = told ? token_origin::usage : token_origin::events;
         r.output_tokens = told ? completion_tokens_ : events_;
         r.status = status_;
@@ -3674,6 +3838,8 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
     case metric_id::ttft_per_prompt_token:
         return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
     case metric_id::ttft_from_send: return seconds(r.first_token_ns - r.sent_ns);
+    case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
+    case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
     case metric_id::prefill_speed:
         return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
     case metric_id::decode_speed: return tpot_s > 0 ? 1 / tpot_s : not_a_number;
@@ -3682,6 +3848,11 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
 }
 
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
+/// Whether a request is one of those that the metric speaks of.
+inline bool is_part_of(metric_id m, const record& r) {
+    const bool concerned = !is_of_turns(m) || (m == metric_id::first_turn_ttft) == (r.turn == 0);
+    return is_measured(r) && concerned;
+}
 
 /// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
 /// quantiles they are the worst one.
@@ -3694,7 +3865,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
-        if (!is_measured(r)) continue;
+        if (!is_part_of(m, r)) continue;
         if (r.status != request_status::ok) {
             ++s.failed;
         } else if (m == metric_id::itl) {
@@ -4261,7 +4432,7 @@ inline double allowed_misses(const slo& s) {
 inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!is_measured(d.records[i])) continue;
+        if (!is_part_of(id, d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
         const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
         if (!std::isnan(v)) values.push_back(v);
@@ -4852,6 +5023,7 @@ public:
         std::uint64_t id = 0;
         int tokens = 0;
         bool finished = false;
+        int cached = 0;  // prompt tokens that were not computed again
     };
     struct counters {
         double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
@@ -4891,13 +5063,13 @@ public:
                 const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
                                        s.r.output_tokens - s.produced);
                 s.produced += n;
-                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens});
+                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens, s.cached});
             } else if (s.computed >= s.r.prompt_tokens) {
                 s.produced = 1;
                 s.decoding = true;
                 remember(s.r);
                 counters_.prompt_tokens += s.r.prompt_tokens;
-                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens});
+                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens, s.cached});
             }
         }
         for (const emission& e : out) {
@@ -4923,6 +5095,7 @@ private:
     struct sequence {
         request r{};
         int computed = 0;  // prompt tokens done
+        int cached = 0;    // of them found in the cache
         int produced = 0;
         bool decoding = false;
         bool cancelled = false;
@@ -4965,7 +5138,7 @@ private:
             sequence s;
             s.r = std::move(waiting_.front());
             waiting_.pop_front();
-            s.computed = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
+            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
             running_.push_back(std::move(s));
         }
     }
@@ -5005,7 +5178,661 @@ private:
     counters counters_{};
 };
 
-// ===== [P11] plans ===============================================================================
+// ===== [P11] datasets and traces =================================================================
+// Files of others' making, read value by value: at one time no more is held than one value and what
+// was kept. The bytes come through a function, so that this section knows no files.
+
+/// Refusals are sentences that name the field, its value and what is allowed.
+inline void require(bool sound, const std::string& sentence) {
+    if (!sound) throw std::invalid_argument(sentence);
+}
+
+/// Bytes in order, with the line that the next one stands on. A byte order mark is passed over.
+class byte_stream {
+public:
+    /// Fills the room with the next bytes and says how many; 0 at the end.
+    using fill_function = std::function<std::size_t(char*, std::size_t)>;
+
+    byte_stream(fill_function fill, std::string name)
+        : fill_(std::move(fill)), name_(std::move(name)), room_(65536) {
+        for (std::size_t n = 1; n > 0 && end_ < 3; end_ += n)
+            n = fill_(room_.data() + end_, room_.size() - end_);
+        if (end_ >= 3 && std::memcmp(room_.data(), "\xEF\xBB\xBF", 3) == 0) at_ = 3;
+    }
+    /// -1 at the end.
+    int peek() {
+        if (at_ == end_ && !refill()) return -1;
+        return static_cast<unsigned char>(room_[at_]);
+    }
+    int get() {
+        const int c = peek();
+        if (c < 0) return c;
+        ++at_;
+        line_ += c == '\n';
+        return c;
+    }
+    void skip_space() {
+        for (int c = peek(); c == ' ' || c == '\t' || c == '\r' || c == '\n'; c = peek()) get();
+    }
+    long long line() const { return line_; }
+    const std::string& name() const { return name_; }
+    /// Refuses the file for what stands in `line`.
+    [[noreturn]] void refuse(long long line, const std::string& why) const {
+        throw std::invalid_argument(printed("%s:%lld: ", name_.c_str(), line) + why);
+    }
+
+private:
+    bool refill() {
+        at_ = 0;
+        end_ = fill_(room_.data(), room_.size());
+        return end_ > 0;
+    }
+    fill_function fill_;
+    std::string name_;
+    std::vector<char> room_;
+    std::size_t at_ = 0, end_ = 0;
+    long long line_ = 1;
+};
+
+inline constexpr std::size_t most_value_bytes = 64 * 1024 * 1024;
+
+/// The next line without its end; false at the end of the file.
+inline bool read_line(byte_stream& in, std::string& out) {
+    out.clear();
+    if (in.peek() < 0) return false;
+    const long long line = in.line();
+    for (int c = in.get(); c >= 0 && c != '\n'; c = in.get()) {
+        if (out.size() == most_value_bytes) in.refuse(line, "the line is over 64 MiB");
+        out += static_cast<char>(c);
+    }
+    if (!out.empty() && out.back() == '\r') out.pop_back();
+    return true;
+}
+
+/// The text of the next JSON value: strings and brackets are followed, the rest is for the parser.
+inline std::string read_json_text(byte_stream& in) {
+    in.skip_space();
+    const long long line = in.line();
+    std::string out;
+    int depth = 0;
+    bool quoted = false;
+    for (int c = in.peek(); c >= 0; c = in.peek()) {
+        const bool is_space = c == ' ' || c == '\t' || c == '\r' || c == '\n';
+        if (!quoted && depth == 0 && (c == ',' || c == ']' || c == '}' || is_space)) return out;
+        if (out.size() >= most_value_bytes) in.refuse(line, "the value is over 64 MiB");
+        out += static_cast<char>(in.get());
+        if (quoted) {
+            if (c == '\\' && in.peek() >= 0) out += static_cast<char>(in.get());
+            else if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            ++depth;
+        } else if (c == '}' || c == ']') {
+            --depth;
+        }
+        if (!quoted && depth == 0 && (c == '"' || c == '}' || c == ']')) return out;
+    }
+    if (quoted || depth > 0) in.refuse(line, "the file ends inside a value that begins here");
+    return out;
+}
+
+inline picojson::value parsed_json(const byte_stream& in, const std::string& text, long long line) {
+    picojson::value v;
+    if (!parse_json(text, v)) in.refuse(line, "it is not JSON: " + printable(text, 60));
+    return v;
+}
+
+/// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
+/// array that is a member of the object that it is.
+template <class OnElement>
+void each_json_element(byte_stream& in, OnElement&& on_element) {
+    const auto expect = [&](char wanted) {
+        in.skip_space();
+        if (in.peek() != wanted)
+            in.refuse(in.line(), printed("'%c' is expected here", wanted));
+        in.get();
+    };
+    const auto elements = [&](const std::string& key) {
+        expect('[');
+        in.skip_space();
+        if (in.peek() == ']') { in.get(); return; }
+        for (;;) {
+            in.skip_space();
+            const long long line = in.line();
+            on_element(key, parsed_json(in, read_json_text(in), line), line);
+            in.skip_space();
+            if (in.peek() == ',') { in.get(); continue; }
+            expect(']');
+            return;
+        }
+    };
+    in.skip_space();
+    if (in.peek() == '[') {
+        elements("");
+    } else {
+        expect('{');
+        in.skip_space();
+        while (in.peek() != '}') {
+            const picojson::value key = parsed_json(in, read_json_text(in), in.line());
+            if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
+            expect(':');
+            in.skip_space();
+            if (in.peek() == '[') elements(key.get<std::string>());
+            else parsed_json(in, read_json_text(in), in.line());
+            in.skip_space();
+            if (in.peek() == ',') { in.get(); in.skip_space(); }
+            else if (in.peek() != '}') expect('}');
+        }
+        in.get();
+    }
+    in.skip_space();
+    if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
+}
+/// The same for JSONL: one value a line, empty lines are passed over.
+template <class OnElement>
+void each_json_line(byte_stream& in, OnElement&& on_element) {
+    std::string text;
+    for (long long line = in.line(); read_line(in, text); line = in.line())
+        if (!trimmed(text).empty()) on_element(std::string(), parsed_json(in, text, line), line);
+}
+
+/// `on_row(fields, line)` for each row of a CSV file (RFC 4180): quoted fields may hold commas,
+/// line ends and doubled quotes.
+template <class OnRow>
+void each_csv_row(byte_stream& in, OnRow&& on_row) {
+    while (in.peek() >= 0) {
+        const long long line = in.line();
+        std::vector<std::string> fields(1);
+        bool quoted = false;
+        std::size_t size = 0;
+        for (int c = in.get(); c >= 0 && (quoted || c != '\n'); c = in.get()) {
+            if (++size > most_value_bytes) in.refuse(line, "the row is over 64 MiB");
+            std::string& field = fields.back();
+            if (quoted && c == '"' && in.peek() == '"') field += static_cast<char>(in.get());
+            else if (c == '"' && (quoted || field.empty())) quoted = !quoted;
+            else if (c == ',' && !quoted) fields.emplace_back();
+            else if (c != '\r' || quoted) field += static_cast<char>(c);
+        }
+        if (quoted) in.refuse(line, "a quoted field of this row does not end");
+        if (fields.size() > 1 || !trimmed(fields[0]).empty()) on_row(fields, line);
+    }
+}
+
+// ---- datasets
+
+/// What the user says in one turn, and how long the answer is.
+struct dialogue_turn {
+    std::string prompt{};
+    std::string image{};    // a file, below the directory of images; once it was read, a data: URL
+    int output_tokens = 0;  // 0: the file does not say
+};
+/// One conversation of a dataset; most have one turn.
+struct dialogue {
+    std::vector<chat_message> before{};  // what comes before the first turn
+    std::vector<dialogue_turn> turns{};
+};
+
+/// Without the model's vocabulary nobody knows; close for English, high for most other writing.
+inline int estimated_tokens(std::string_view s) {
+    std::size_t ascii = 0, others = 0;
+    for (const char c : s) {
+        const auto byte = static_cast<unsigned char>(c);
+        ascii += byte < 0x80;
+        others += byte >= 0xC0;  // the first byte of a longer character
+    }
+    return static_cast<int>(std::min<std::size_t>((ascii + 3) / 4 + others, 100000000));
+}
+inline int estimated_prompt_tokens(const dialogue& d) {
+    int n = estimated_tokens(d.turns.front().prompt);
+    for (const chat_message& m : d.before) n += estimated_tokens(m.content);
+    return n;
+}
+
+/// Keeps `most` of all that it is shown, each set of them equally likely (algorithm R of Waterman,
+/// in Knuth 1981), and in the end in an order of the seed's own.
+class dialogue_sampler {
+public:
+    dialogue_sampler(std::size_t most, std::uint64_t seed) : most_(most), random_(seed, 7) {}
+    void offer(dialogue&& d) {
+        ++offered_;
+        if (kept_.size() < most_) return kept_.push_back(std::move(d));
+        const std::uint64_t place = random_.below(offered_);
+        if (place < most_) kept_[place] = std::move(d);
+    }
+    std::vector<dialogue> take() {
+        for (std::size_t i = kept_.size(); i > 1; --i)
+            std::swap(kept_[i - 1], kept_[random_.below(i)]);
+        return std::move(kept_);
+    }
+
+private:
+    std::vector<dialogue> kept_{};
+    std::size_t most_;
+    std::uint64_t offered_ = 0;
+    generator random_;
+};
+
+/// One conversation read out of a file: its fields, and the sentence where one is wrong.
+class dialogue_reader {
+public:
+    dialogue_reader(const byte_stream& in, long long line, long long max_turns)
+        : in_(in), line_(line), max_turns_(max_turns) {}
+
+    /// A string that must be there.
+    std::string text_of(const picojson::value& v, const char* name) const {
+        const picojson::value* m = member(v, name);
+        if (!m || !m->is<std::string>())
+            refuse(std::string(name) + (m ? " is not a string" : " is missing") +
+                   ": it must be a string");
+        return m->get<std::string>();
+    }
+    /// A string or nothing.
+    std::string text_if_any(const picojson::value& v, const char* name) const {
+        const picojson::value* m = member(v, name);
+        return m && !m->is<picojson::null>() ? text_of(v, name) : "";
+    }
+    int count_if_any(const picojson::value& v, const char* name) const {
+        const picojson::value* m = member(v, name);
+        if (!m || m->is<picojson::null>()) return 0;
+        if (!m->is<double>() || m->get<double>() < 1 || m->get<double>() > 1e7)
+            refuse(std::string(name) + " is " + printable(m->serialize(), 40) +
+                   ": it must be a number of tokens from 1 to 10000000");
+        return static_cast<int>(m->get<double>());
+    }
+    const picojson::array& array_of(const picojson::value& v, const char* name) const {
+        const picojson::value* m = member(v, name);
+        if (!m || !m->is<picojson::array>())
+            refuse(std::string(name) + (m ? " is not an array" : " is missing") +
+                   ": it must be an array of messages");
+        return m->get<picojson::array>();
+    }
+
+    /// `{"from", "value"}` of ShareGPT, `{"role", "content"}` of everyone else.
+    chat_message message_of(const picojson::value& v) const {
+        if (!v.is<picojson::object>()) refuse("a message is not an object");
+        const bool by_role = member(v, "role") != nullptr;
+        const std::string who = text_of(v, by_role ? "role" : "from");
+        chat_message m;
+        m.role = who == "human" ? "user" : who == "gpt" || who == "chatgpt" || who == "bing"
+                                               || who == "bard" || who == "model"
+                                               ? "assistant" : who;
+        m.content = text_of(v, by_role ? "content" : "value");
+        return m;
+    }
+
+    /// The messages up to the last one that the user says, and the answer behind it.
+    dialogue as_it_stands(const std::vector<chat_message>& messages) const {
+        dialogue d;
+        std::size_t last = messages.size();
+        while (last > 0 && messages[last - 1].role != "user") --last;
+        if (last == 0) return d;
+        d.before.assign(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(last) - 1);
+        d.turns.push_back({.prompt = messages[last - 1].content});
+        if (last < messages.size() && messages[last].role == "assistant")
+            d.turns.back().output_tokens = estimated_tokens(messages[last].content);
+        return d;
+    }
+    /// The user's messages from the first one on, to be answered one by one.
+    dialogue to_be_played(const std::vector<chat_message>& messages) const {
+        dialogue d;
+        for (const chat_message& m : messages) {
+            if (m.role == "user") {
+                if (static_cast<long long>(d.turns.size()) == max_turns_) break;
+                d.turns.push_back({.prompt = m.content});
+            } else if (m.role == "assistant") {
+                if (!d.turns.empty() && d.turns.back().output_tokens == 0)
+                    d.turns.back().output_tokens = estimated_tokens(m.content);
+            } else if (d.turns.empty()) {
+                d.before.push_back(m);
+            }
+        }
+        return d;
+    }
+
+    dialogue sharegpt_of(const picojson::value& v) const {
+        const bool by_messages = !member(v, "conversations") && member(v, "messages");
+        std::vector<chat_message> messages;
+        for (const picojson::value& m : array_of(v, by_messages ? "messages" : "conversations"))
+            messages.push_back(message_of(m));
+        return to_be_played(messages);
+    }
+    dialogue dolly_of(const picojson::value& v) const {
+        dialogue_turn t;
+        t.prompt = text_of(v, "instruction");
+        if (const std::string context = text_if_any(v, "context"); !context.empty())
+            t.prompt += "\n\n" + context;
+        t.output_tokens = estimated_tokens(text_of(v, "response"));
+        return {{}, {t}};
+    }
+    dialogue openai_of(const picojson::value& line) const {
+        const picojson::value* body = member(line, "body");
+        const picojson::value& v = body ? *body : line;
+        dialogue d;
+        if (member(v, "messages")) {
+            std::vector<chat_message> messages;
+            for (const picojson::value& m : array_of(v, "messages"))
+                messages.push_back(message_of(m));
+            d = max_turns_ > 1 ? to_be_played(messages) : as_it_stands(messages);
+        } else if (member(v, "prompt")) {
+            d.turns.push_back({.prompt = text_of(v, "prompt")});
+            const char* answer = member(v, "completion") ? "completion" : "response";
+            d.turns[0].output_tokens = estimated_tokens(text_if_any(v, answer));
+        } else {
+            refuse("neither messages nor prompt is there: each line needs one of them");
+        }
+        for (const char* name : {"max_tokens", "max_completion_tokens"})
+            if (const int n = count_if_any(v, name); n > 0)
+                for (dialogue_turn& t : d.turns) t.output_tokens = n;
+        return d;
+    }
+    dialogue image_question_of(const picojson::value& v) const {
+        dialogue_turn t;
+        t.image = text_of(v, "image");
+        t.prompt = text_of(v, "question");
+        t.output_tokens = estimated_tokens(text_if_any(v, "answer"));
+        return {{}, {t}};
+    }
+    [[noreturn]] void refuse(const std::string& why) const { in_.refuse(line_, why); }
+
+private:
+    const byte_stream& in_;
+    long long line_;
+    long long max_turns_;
+};
+
+/// `offer(dialogue, line)` for each conversation of the file.
+template <class Offer>
+void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
+    const long long max_turns = d.max_turns;
+    const bool by_line = in.name().ends_with("l") || d.format == dolly || d.format == openai_jsonl;
+    const auto each_value = [&](auto&& on_value) {
+        const auto checked = [&](const std::string& key, const picojson::value& v, long long line) {
+            if (!v.is<picojson::object>()) in.refuse(line, "an object is expected here");
+            on_value(key, v, dialogue_reader(in, line, max_turns), line);
+        };
+        if (by_line) each_json_line(in, checked);
+        else each_json_element(in, checked);
+    };
+    std::map<long long, std::string> images;  // of COCO, where the captions come after all of them
+    switch (d.format) {
+    case sharegpt:
+        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
+            offer(reader.sharegpt_of(v), line);
+        });
+    case dolly:
+        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
+            offer(reader.dolly_of(v), line);
+        });
+    case openai_jsonl:
+        return each_value([&](const auto&, const auto& v, const auto& reader, long long line) {
+            offer(reader.openai_of(v), line);
+        });
+    case coco_captions:
+        return each_value([&](const auto& key, const auto& v, const auto& reader, long long line) {
+            if (key.empty()) return offer(reader.image_question_of(v), line);
+            if (key == "images") {
+                images[count_member(v, "id")] = reader.text_of(v, "file_name");
+            } else if (key == "annotations") {
+                const auto found = images.find(count_member(v, "image_id"));
+                if (found == images.end())
+                    reader.refuse("image_id is not the id of one of the images, which must stand "
+                                  "before the annotations");
+                dialogue_turn t{.prompt = "Describe this image in one sentence.",
+                                .image = found->second};
+                t.output_tokens = estimated_tokens(reader.text_of(v, "caption"));
+                offer(dialogue{{}, {t}}, line);
+            }
+        });
+    case text_lines: {
+        std::string text;
+        for (long long line = in.line(); read_line(in, text); line = in.line())
+            if (!trimmed(text).empty()) offer(dialogue{{}, {{.prompt = text}}}, line);
+        return;
+    }
+    case csv: {
+        std::size_t columns = 0, prompt = 0, answer = 0, length = 0;
+        const auto column = [](const std::vector<std::string>& header,
+                               std::initializer_list<const char*> names) {
+            for (const char* name : names)
+                for (std::size_t i = 0; i < header.size(); ++i)
+                    if (same_ignoring_case(trimmed(header[i]), name)) return i;
+            return header.size();
+        };
+        each_csv_row(in, [&](const std::vector<std::string>& fields, long long line) {
+            if (columns == 0) {
+                columns = fields.size();
+                prompt = column(fields, {"prompt", "question", "instruction", "text", "input"});
+                answer = column(fields, {"answer", "response", "completion", "output"});
+                length = column(fields, {"output_tokens", "max_tokens"});
+                if (prompt == columns)
+                    in.refuse(line, "no column is named prompt, question, instruction, text or "
+                                    "input: the first row must name the columns");
+                return;
+            }
+            if (fields.size() != columns)
+                in.refuse(line, printed("the row has %zu fields: the first row names %zu columns",
+                                        fields.size(), columns));
+            dialogue_turn t{.prompt = fields[prompt]};
+            if (answer < columns) t.output_tokens = estimated_tokens(fields[answer]);
+            if (length < columns) {
+                const std::string_view given = trimmed(fields[length]);
+                const auto [end, error] =
+                    std::from_chars(given.data(), given.data() + given.size(), t.output_tokens);
+                if (error != std::errc{} || end != given.data() + given.size() ||
+                    t.output_tokens < 1 || t.output_tokens > 10000000)
+                    in.refuse(line, "output_tokens is \"" + printable(given, 40) +
+                                        "\": it must be a whole number from 1 to 10000000");
+            }
+            offer(dialogue{{}, {t}}, line);
+        });
+        return;
+    }
+    }
+}
+
+/// The sample that a dataset asks for, `most` conversations where it does not say how many.
+inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
+                                               std::uint64_t seed) {
+    const std::size_t wanted = d.max_items ? static_cast<std::size_t>(*d.max_items) : most;
+    dialogue_sampler sampler(wanted, seed);
+    long long seen = 0, fitting = 0;
+    const auto outside = [](long long n, long long least, long long limit) {
+        return n < least || (limit > 0 && n > limit);
+    };
+    each_dialogue(in, d, [&](dialogue&& x, long long) {
+        ++seen;
+        if (x.turns.empty() || trimmed(x.turns.front().prompt).empty()) return;
+        const int answer = x.turns.front().output_tokens;
+        if (outside(estimated_prompt_tokens(x), d.min_prompt_tokens, d.max_prompt_tokens)) return;
+        if (answer > 0 && outside(answer, d.min_output_tokens, d.max_output_tokens)) return;
+        ++fitting;
+        sampler.offer(std::move(x));
+    });
+    require(fitting > 0,
+            in.name() + (seen == 0 ? ": it holds no prompts"
+                                   : printed(": none of its %lld prompts has a length that the "
+                                             "dataset asks for (min_prompt_tokens and so on)",
+                                             seen)));
+    return sampler.take();
+}
+
+/// RFC 4648.
+inline std::string base64(std::string_view bytes) {
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t three = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
+                                                       : 0u);
+        for (std::size_t k = 0; k < 4; ++k)
+            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
+}
+/// The media type of an image file, "" where its name has none of the usual ends.
+inline const char* image_type(std::string_view file) {
+    const std::string_view end = file.substr(std::min(file.size(), file.find_last_of('.')));
+    for (const auto& [known, type] :
+         {std::pair{".jpg", "image/jpeg"}, std::pair{".jpeg", "image/jpeg"},
+          std::pair{".png", "image/png"}, std::pair{".webp", "image/webp"},
+          std::pair{".gif", "image/gif"}})
+        if (same_ignoring_case(end, known)) return type;
+    return "";
+}
+/// A question about an image, as the content parts of a message.
+inline std::string image_parts(const std::string& question, const std::string& url) {
+    return "[{\"type\":\"text\",\"text\":" + json_quoted(question) +
+           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(url) + "}}]";
+}
+
+// ---- traces
+
+/// One request of a recorded trace.
+struct trace_row {
+    double at_s = 0;  // from the first one
+    int prompt_tokens = 0, output_tokens = 0;
+};
+struct recorded_trace {
+    std::string format{};
+    std::vector<trace_row> rows{};  // in order of time
+    /// Of Mooncake: what each block of 512 prompt tokens holds, where the same number means the
+    /// same content. Empty where the trace does not say.
+    std::vector<std::vector<std::uint32_t>> blocks{};
+    long long left_out = 0;  // failed requests of the recording
+};
+inline constexpr int trace_block_tokens = 512;
+inline constexpr std::size_t most_trace_rows = 10000000;
+
+/// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
+/// same in a whole file.
+inline double seconds_of_date(std::string_view s) {
+    int f[5] = {};
+    const char separators[] = "--  ::";
+    std::size_t at = 0;
+    for (int i = 0; i < 5; ++i) {
+        const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), f[i]);
+        if (error != std::errc{} || f[i] < 0) return not_a_number;
+        at = static_cast<std::size_t>(end - s.data());
+        const char after = separators[i < 2 ? i : i + 1];
+        if (at == s.size() || (s[at] != after && !(i == 2 && s[at] == 'T'))) return not_a_number;
+        ++at;
+    }
+    double second = 0;
+    const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), second);
+    if (error != std::errc{} || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 ||
+        f[4] > 59 || second >= 61)
+        return not_a_number;
+    if (end != s.data() + s.size() && !std::strchr("+-Z ", *end)) return not_a_number;
+    // Days by the civil calendar, with years that begin in March.
+    const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
+    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
+                        (153 * month + 2) / 5 + f[2];
+    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + second;
+}
+
+/// A trace in any of the formats of `replay`.
+inline recorded_trace read_trace(byte_stream& in) {
+    recorded_trace t;
+    const auto add = [&](long long line, double at, double prompt, double output) {
+        if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
+        for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
+            if (!(n >= 0 && n <= 1e7))
+                in.refuse(line, printed("the %s length is no number of tokens from 0 to 10000000",
+                                        name));
+        if (output < 1) { ++t.left_out; return false; }
+        if (t.rows.size() == most_trace_rows)
+            in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
+        t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
+        return true;
+    };
+    in.skip_space();
+    if (in.peek() == '{') {
+        t.format = "Mooncake";
+        each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
+            const auto number = [&](const char* name) {
+                const picojson::value* m = member(v, name);
+                if (!m || !m->template is<double>())
+                    in.refuse(line, std::string(name) + " is not there or no number: each line "
+                                                        "needs timestamp, input_length and "
+                                                        "output_length");
+                return m->template get<double>();
+            };
+            if (!add(line, number("timestamp") / 1e3, number("input_length"),
+                     number("output_length")))
+                return;
+            t.blocks.emplace_back();
+            const picojson::value* ids = member(v, "hash_ids");
+            if (!ids) return;
+            if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
+            for (const picojson::value& id : ids->template get<picojson::array>()) {
+                if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
+                t.blocks.back().push_back(static_cast<std::uint32_t>(
+                    mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
+            }
+        });
+    } else {
+        std::size_t columns = 0, at = 0, prompt = 0, output = 0;
+        each_csv_row(in, [&](const std::vector<std::string>& fields, long long line) {
+            if (columns == 0) {
+                columns = fields.size();
+                at = prompt = output = columns;
+                for (std::size_t i = 0; i < columns; ++i) {
+                    const std::string_view name = trimmed(fields[i]);
+                    const auto is = [&](const char* known) {
+                        return same_ignoring_case(name, known);
+                    };
+                    if (is("timestamp")) at = i;
+                    if (is("contexttokens") || is("request tokens")) prompt = i;
+                    if (is("generatedtokens") || is("response tokens")) output = i;
+                    if (is("contexttokens")) t.format = "Azure";
+                    if (is("request tokens")) t.format = "BurstGPT";
+                }
+                if (at == columns || prompt == columns || output == columns)
+                    in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
+                                    "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
+                                    "Request tokens,Response tokens) and Mooncake (JSONL with "
+                                    "timestamp, input_length, output_length)");
+                return;
+            }
+            if (fields.size() != columns)
+                in.refuse(line, printed("the row has %zu fields: the first row names %zu columns",
+                                        fields.size(), columns));
+            const auto number = [&](std::size_t i) {
+                const std::string_view s = trimmed(fields[i]);
+                double v = 0;
+                const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+                return error == std::errc{} && end == s.data() + s.size() ? v : not_a_number;
+            };
+            const double plain = number(at);
+            add(line, std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                number(prompt), number(output));
+        });
+    }
+    require(!t.rows.empty(), in.name() + ": the trace holds no requests");
+    std::vector<std::size_t> order(t.rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
+    });
+    recorded_trace sorted{t.format, {}, {}, t.left_out};
+    for (const std::size_t i : order) {
+        sorted.rows.push_back(t.rows[i]);
+        sorted.rows.back().at_s -= t.rows[order[0]].at_s;
+        if (!t.blocks.empty()) sorted.blocks.push_back(std::move(t.blocks[i]));
+    }
+    return sorted;
+}
+
+/// What was read from files for one scenario; shared by the copies of its plan.
+struct workload_files {
+    std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
+    std::vector<dialogue> dialogues{};                     // a dataset's sample
+    recorded_trace trace{};                                // of replay
+};
+
+// ===== [P12] plans ===============================================================================
 
 /// A scenario that was found sound, with every default filled in.
 struct plan {
@@ -5027,8 +5854,18 @@ struct plan {
     std::uint64_t seed = 1;
     std::string workload_text{};
     length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
-    std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
-    std::vector<std::string> prompts{};                     // of a prompt list
+    long long prefix_groups = 1;
+    double prefix_share = 1;
+    std::vector<std::string> prompts{};  // of a prompt list
+    // Conversations: each takes `stride` places of the trace, its turns the first of them.
+    std::size_t stride = 1;
+    length_distribution turns{};  // of made-up conversations
+    bool shared_system_prompt = true;
+    double think_s = 0;  // before a later turn
+    // Of a dataset.
+    std::size_t first_dialogue = 0;
+    bool salted = false;
+    std::shared_ptr<const workload_files> files{};
     bool forces_length = false;
     request_spec common{};  // what all requests share
     llmbench::limits limits{};
@@ -5051,6 +5888,9 @@ inline const char* arrival_name(arrival_kind k) {
     return "";
 }
 
+/// Without its directories, which differ from machine to machine.
+inline std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 inline std::string arrival_text(const arrival_data& a) {
     std::string t = arrival_name(a.kind);
     switch (a.kind) {
@@ -5068,6 +5908,10 @@ inline std::string arrival_text(const arrival_data& a) {
                 t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
                              a.stages[i].lasts.seconds());
             t += ")";
+            break;
+        case arrival_kind::replay:
+            t += "(" + file_name(str(a.file)) +
+                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
             break;
         case arrival_kind::closed_loop:
             t += printed("(%lld users", a.users) +
@@ -5087,13 +5931,12 @@ inline std::string length_text(const length_distribution& d) {
     case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
     case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
     case shape::empirical: return "empirical(" + str(d.file) + ")";
+    case shape::trace:
+        return d.a == 1 && d.b >= 1e7 ? "of the trace"
+               : d.b >= 1e7           ? printed("%.9g times the trace's", d.a)
+                                      : printed("%.9g times the trace's up to %.9g", d.a, d.b);
     }
     return "";
-}
-
-/// Refusals are sentences that name the field, its value and what is allowed.
-inline void require(bool sound, const std::string& sentence) {
-    if (!sound) throw std::invalid_argument(sentence);
 }
 
 inline void check_length(const length_distribution& d, const char* field, double least) {
@@ -5105,6 +5948,13 @@ inline void check_length(const length_distribution& d, const char* field, double
     if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
     if (d.kind == shape::lognormal)
         sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
+    if (d.kind == shape::trace) {
+        require(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7,
+                printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, the "
+                        "most tokens run from 1 to 10000000",
+                        field, d.a, d.b));
+        return;
+    }
     require(sound, printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered "
                            "range and a spread that is "
                            "not negative",
@@ -5114,8 +5964,6 @@ inline void check_length(const length_distribution& d, const char* field, double
 inline void check_arrivals(const arrival_data& a) {
     const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
     const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    require(a.kind != arrival_kind::replay,
-            given + "trace files are not read by this version, use poisson, gamma or steps");
     if (a.kind == arrival_kind::closed_loop) {
         require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
         require(a.think_s >= 0 && a.users_ramp_s >= 0,
@@ -5125,6 +5973,12 @@ inline void check_arrivals(const arrival_data& a) {
     require(a.max_in_flight >= 0,
             given + printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight));
     if (a.kind == arrival_kind::all_at_once) return;
+    if (a.kind == arrival_kind::replay) {
+        require(!a.file.empty(), given + "it must name a file");
+        require(a.speed >= 1e-6 && a.speed <= 1e6,
+                given + printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed));
+        return;
+    }
     if (a.kind == arrival_kind::steps) {
         require(a.stages.size() > 0, given + "it needs at least one stage");
         for (const load_step& s : a.stages)
@@ -5142,17 +5996,118 @@ inline void check_arrivals(const arrival_data& a) {
                 given + "both rates and the time must be above zero");
 }
 
+/// Seconds after which the arrivals end by themselves, 0 where they do not.
+inline double own_length(const plan& p) {
+    if (p.arrivals.kind == arrival_kind::steps) return planned_length(p.arrivals);
+    if (p.arrivals.kind != arrival_kind::replay || !p.files || p.files->trace.rows.empty())
+        return 0;
+    return std::max(p.files->trace.rows.back().at_s / p.arrivals.speed, 1e-3);
+}
+/// Arrivals expected in the first seconds of the measured part; those of a trace are known.
+inline double arrivals_within(const plan& p, double seconds) {
+    if (p.arrivals.kind == arrival_kind::replay) {
+        const auto& rows = p.files->trace.rows;
+        const auto after = std::upper_bound(
+            rows.begin(), rows.end(), seconds * p.arrivals.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - rows.begin());
+    }
+    const bool varying =
+        p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
+    return varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
+}
+
+/// The places of the trace: where a request's conversation is, and which turn of it.
+struct trace_place {
+    std::size_t conversation = 0, turn = 0;
+};
+inline trace_place place_of(const plan& p, std::size_t index) {
+    return {index / p.stride, index % p.stride};
+}
+inline const dialogue& dialogue_of(const plan& p, std::size_t conversation) {
+    const std::vector<dialogue>& all = p.files->dialogues;
+    return all[(p.first_dialogue + conversation) % all.size()];
+}
+/// Turns of one conversation of the trace.
+inline std::size_t turns_of(const plan& p, std::size_t conversation) {
+    if (p.stride == 1) return 1;
+    if (p.files && !p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
+    generator random(p.seed, (1ull << 40) + conversation);
+    return std::min(static_cast<std::size_t>(drawn_length(p.turns, random, 1)), p.stride);
+}
+/// How many conversations hold the requests that are to warm up, and those to be measured (0: no
+/// limit). The last one may be cut, so that the number is kept.
+struct conversation_counts {
+    std::size_t warmup = 0, measured = 0, last_turns = 1;
+};
+inline conversation_counts counted_conversations(const plan& p) {
+    const auto warmup = static_cast<std::size_t>(p.warmup_requests);
+    const auto requests = static_cast<std::size_t>(p.requests);
+    if (p.stride == 1) return {warmup, requests, 1};
+    conversation_counts c;
+    for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
+    for (std::size_t turns = 0; turns < requests; ++c.measured) {
+        const std::size_t more = turns_of(p, c.warmup + c.measured);
+        c.last_turns = std::min(more, requests - turns);
+        turns += more;
+    }
+    return c;
+}
+
+/// When an open loop sends; of conversations, their first turns.
+inline schedule schedule_of(const plan& p) {
+    const conversation_counts c = counted_conversations(p);
+    const auto warmup = static_cast<long long>(c.warmup);
+    const auto measured = static_cast<long long>(c.measured);
+    if (p.arrivals.kind != arrival_kind::replay)
+        return open_loop_schedule(p.arrivals, warmup, p.warmup_s, measured, p.duration_s, p.seed);
+    schedule s;
+    generator warm(p.seed, 1);
+    const double rate = p.arrivals.rate;
+    s.warmup = static_cast<std::size_t>(p.warmup_s > 0 ? std::llround(p.warmup_s * rate) : warmup);
+    append_stationary(s.at, p.arrivals, s.warmup, 0, rate, warm);
+    s.measured_from = static_cast<double>(s.warmup) / rate;
+    const double length = p.duration_s > 0 ? p.duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : p.files->trace.rows) {
+        const double t = row.at_s / p.arrivals.speed;
+        if (t > length * (1 + 1e-12) || (measured > 0 && s.at.size() == s.warmup + c.measured))
+            break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+/// Places of the trace that the sends of an open loop begin, the end of the last one.
+inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
+    const conversation_counts c = counted_conversations(p);
+    const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
+    return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
+}
+
+/// Requests on the places of the trace before this one.
+inline long long requests_before(const plan& p, std::size_t last) {
+    if (p.stride == 1) return static_cast<long long>(last);
+    std::size_t n = 0;
+    for (std::size_t c = 0; c * p.stride < last; ++c)
+        n += std::min(turns_of(p, c), last - c * p.stride);
+    return static_cast<long long>(n);
+}
+
 /// Measured requests that one repeat will have, 0 where only the run can tell.
 inline long long expected_requests(const plan& p) {
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const double seconds = p.duration_s > 0                         ? p.duration_s
-                               : p.arrivals.kind == arrival_kind::steps ? planned_length(p.arrivals)
-                                                                        : 0;
-        const bool varying =
-            p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
-        if (seconds > 0)
-            by_time = varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
+        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p);
+        if (seconds > 0) by_time = arrivals_within(p, seconds);
+        if (seconds > 0 && p.stride > 1) {
+            const std::size_t warmup = counted_conversations(p).warmup;
+            const auto n = static_cast<std::size_t>(std::llround(by_time));
+            by_time = 0;
+            for (std::size_t c = 0; c < n; ++c)
+                by_time += static_cast<double>(turns_of(p, warmup + c));
+        }
     } else if (p.duration_s > 0) {
         return 0;
     }
@@ -5160,14 +6115,22 @@ inline long long expected_requests(const plan& p) {
     const double n = std::min(by_time, by_count);
     return std::isfinite(n) ? std::llround(n) : 0;
 }
+/// Of these, first turns of conversations.
+inline long long expected_first_turns(const plan& p) {
+    const long long n = expected_requests(p);
+    if (n == 0 || p.stride == 1) return n;
+    const std::size_t warmup = counted_conversations(p).warmup;
+    long long first = 0;
+    for (long long turns = 0; turns < n; ++first)
+        turns += static_cast<long long>(turns_of(p, warmup + static_cast<std::size_t>(first)));
+    return first;
+}
 
 /// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
 inline double expected_seconds(const plan& p) {
     if (!p.is_open_loop()) return p.duration_s;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
-    const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
-                                          p.duration_s, p.seed);
-    return s.measured_to;
+    return schedule_of(p).measured_to;
 }
 
 /// Squared coefficient of variation of the gaps, NaN where the load grows or bursts by design.
@@ -5222,7 +6185,15 @@ inline void check_slo(const slo& s, const plan& p) {
     require(!is_throughput(w.metric) || saturates(p.arrivals),
             given + "below saturation a throughput only measures the arrival rate of " +
                 arrival_text(p.arrivals) + ", use closed_loop(n) or all_at_once()");
-    const long long n = expected_requests(p);
+    for (const predicate_step& step : w.where)
+        require(!is_of_turns(step.metric) || p.stride > 1,
+                given + metric_name(step.metric) + " needs a workload of conversations");
+    require(!is_of_turns(w.metric) || p.stride > 1,
+            given + metric_name(w.metric) + " needs a workload of conversations");
+    const long long all = expected_requests(p);
+    const long long n = w.metric == metric_id::first_turn_ttft   ? expected_first_turns(p)
+                        : w.metric == metric_id::later_turn_ttft ? all - expected_first_turns(p)
+                                                                 : all;
     const bool is_percentile = w.kind == statistic_kind::percentile;
     const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
     if (p.rule.traffic == fresh && w.metric != metric_id::startup_time && !is_share(w.metric)) {
@@ -5300,12 +6271,110 @@ inline std::vector<extra_object> shared_objects(const request_options& o) {
     return objects;
 }
 
+inline const char* format_name(dataset_format f) {
+    switch (f) {
+    case sharegpt: return "sharegpt";
+    case dolly: return "dolly";
+    case openai_jsonl: return "openai_jsonl";
+    case coco_captions: return "coco_captions";
+    case text_lines: return "text_lines";
+    case csv: return "csv";
+    }
+    return "";
+}
+
+/// What can be refused before the file is read.
+inline void check_dataset(const dataset& d) {
+    require(!d.path.empty(), "workload.path is empty: a dataset must name a file");
+    require(!d.max_items || (*d.max_items >= 1 && *d.max_items <= 1000000),
+            printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items));
+    for (const auto& [name, least, most] :
+         {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
+          std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
+        require(least >= 0 && most >= 0 && (most == 0 || least <= most),
+                printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot be "
+                        "negative, and the first is at most the second",
+                        name, static_cast<long long>(least), name, static_cast<long long>(most)));
+    require(d.max_turns >= 1 && d.max_turns <= 1000,
+            printed("workload.max_turns is %lld: it runs from 1 to 1000",
+                    static_cast<long long>(d.max_turns)));
+    require(d.think.seconds() >= 0 && d.think.seconds() <= 86400,
+            printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds()));
+}
+
+inline void plan_dataset(plan& p, const dataset& d, const request_options& o) {
+    check_dataset(d);
+    require(p.files && !p.files->dialogues.empty(), str(d.path) + " was not read");
+    p.salted = d.salted;
+    p.forces_length = d.force_output || o.ignore_eos;
+    p.think_s = d.think.seconds();
+    double prompt_tokens = 0;
+    std::size_t turns = 0;
+    for (const dialogue& x : p.files->dialogues) {
+        p.stride = std::max(p.stride, x.turns.size());
+        turns += x.turns.size();
+        prompt_tokens += estimated_prompt_tokens(x);
+    }
+    const double n = static_cast<double>(p.files->dialogues.size());
+    p.workload_text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
+                      format_name(d.format) + "), about " +
+                      printed("%.0f tokens each", prompt_tokens / n) +
+                      (p.stride > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
+                                    : "") +
+                      (p.think_s > 0 ? printed(", think %.9g s", p.think_s) : "") +
+                      (d.force_output ? "" : ", answers as long as they get") +
+                      (d.salted ? "" : ", not salted");
+}
+
+inline void check_own_lengths(const plan& p, const length_distribution& d, const char* field) {
+    require(d.kind != length_distribution::shape::trace ||
+                p.arrivals.kind == arrival_kind::replay,
+            std::string(field) + " is from_trace(): arrivals must be replay(...), they are " +
+                arrival_text(p.arrivals));
+}
+
+inline void plan_conversations(plan& p, const conversations& c) {
+    using shape = length_distribution::shape;
+    for (const auto& [d, field, least] :
+         {std::tuple{&c.turns, "workload.turns", 1.0},
+          std::tuple{&c.user_tokens, "workload.user_tokens", 1.0},
+          std::tuple{&c.output_tokens, "workload.output_tokens", 1.0},
+          std::tuple{&c.system_tokens, "workload.system_tokens", 0.0}}) {
+        check_length(*d, field, least);
+        require(d->kind != shape::trace && (d->kind != shape::empirical || d == &c.user_tokens ||
+                                            d == &c.output_tokens),
+                std::string(field) + " is " + length_text(*d) +
+                    ": files are read for user_tokens and output_tokens only");
+    }
+    const bool drawn = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
+    const double most = drawn ? c.turns.a : std::max(c.turns.a, c.turns.b);
+    require(most <= 1000, "workload.turns is " + length_text(c.turns) +
+                              ": a conversation has 1 to 1000 turns");
+    require(c.think.seconds() >= 0 && c.think.seconds() <= 86400,
+            printed("workload.think is %g s: it runs from 0 to 86400 s", c.think.seconds()));
+    p.stride = drawn ? 1000 : static_cast<std::size_t>(most);
+    p.turns = c.turns;
+    p.prompt_tokens = c.user_tokens;
+    p.output_tokens = c.output_tokens;
+    p.shared_prefix = c.system_tokens;
+    p.shared_system_prompt = c.shared_system_prompt;
+    p.think_s = c.think.seconds();
+    p.forces_length = true;
+    p.workload_text = "conversations, " + length_text(c.turns) + " turns, messages of " +
+                      length_text(c.user_tokens) + " tokens, answers of " +
+                      length_text(c.output_tokens) +
+                      (c.system_tokens.a > 0 ? ", a system prompt of " +
+                                                   length_text(c.system_tokens) +
+                                                   (c.shared_system_prompt ? " shared by all"
+                                                                           : " of their own")
+                                             : "") +
+                      (p.think_s > 0 ? printed(", think %.9g s", p.think_s) : "");
+}
+
 inline void plan_workload(plan& p, const scenario& s) {
     const box& w = s.workload.what();
-    require(w.get<dataset>() == nullptr,
-            "workload is a dataset: files are not read by this version, use synthetic{} or "
-            "prompts({...})");
     p.common.max_tokens = s.options.max_tokens ? *s.options.max_tokens : 0;
+    if (const auto* d = w.get<dataset>()) return plan_dataset(p, *d, s.options);
     if (const auto* list = w.get<prompt_list>()) {
         require(list->items.size() > 0, "workload is prompts({}): it needs at least one prompt");
         for (const text& t : list->items) p.prompts.push_back(str(t));
@@ -5313,26 +6382,44 @@ inline void plan_workload(plan& p, const scenario& s) {
         p.forces_length = s.options.ignore_eos;
         return;
     }
-    const auto* given = w.get<synthetic>();
-    const synthetic made = given ? *given : synthetic{};
-    check_length(made.prompt_tokens, "workload.prompt_tokens", 1);
-    check_length(made.output_tokens, "workload.output_tokens", 1);
-    check_length(made.shared_prefix, "workload.shared_prefix", 0);
-    require(made.shared_prefix.kind != length_distribution::shape::empirical,
-            "workload.shared_prefix is " + length_text(made.shared_prefix) +
-                ": files are read for prompt_tokens and output_tokens only");
     require(p.common.max_tokens == 0,
             printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
                     p.common.max_tokens));
+    if (const auto* talk = w.get<conversations>()) return plan_conversations(p, *talk);
+    const auto* given = w.get<synthetic>();
+    synthetic made = given ? *given : synthetic{};
+    if (!given && p.arrivals.kind == arrival_kind::replay)
+        made.prompt_tokens = made.output_tokens = from_trace();
+    check_length(made.prompt_tokens, "workload.prompt_tokens", 1);
+    check_length(made.output_tokens, "workload.output_tokens", 1);
+    check_length(made.shared_prefix, "workload.shared_prefix", 0);
+    check_own_lengths(p, made.prompt_tokens, "workload.prompt_tokens");
+    check_own_lengths(p, made.output_tokens, "workload.output_tokens");
+    require(made.shared_prefix.kind != length_distribution::shape::empirical &&
+                made.shared_prefix.kind != length_distribution::shape::trace,
+            "workload.shared_prefix is " + length_text(made.shared_prefix) +
+                ": files are read for prompt_tokens and output_tokens only");
+    require(made.prefix_groups >= 1 && made.prefix_groups <= 1000000,
+            printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
+                    static_cast<long long>(made.prefix_groups)));
+    require(made.prefix_share.fraction >= 0 && made.prefix_share.fraction <= 1,
+            printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
+                    made.prefix_share.fraction * 100));
     p.prompt_tokens = made.prompt_tokens;
     p.output_tokens = made.output_tokens;
     p.shared_prefix = made.shared_prefix;
+    p.prefix_groups = made.prefix_groups;
+    p.prefix_share = made.prefix_share.fraction;
     p.forces_length = true;
-    p.workload_text =
-        "synthetic, prompt " + length_text(p.prompt_tokens) + " tokens, output " +
-        length_text(p.output_tokens) + " tokens" +
-        (p.shared_prefix.a > 0 ? ", shared prefix " + length_text(p.shared_prefix) + " tokens"
-                               : "");
+    std::string prefix;
+    if (p.shared_prefix.a > 0)
+        prefix = ", shared prefix " + length_text(p.shared_prefix) + " tokens";
+    if (!prefix.empty() && p.prefix_groups > 1)
+        prefix += printed(" in %lld groups", p.prefix_groups);
+    if (!prefix.empty() && p.prefix_share < 1)
+        prefix += printed(" for %.9g %% of the prompts", p.prefix_share * 100);
+    p.workload_text = "synthetic, prompt " + length_text(p.prompt_tokens) + " tokens, output " +
+                      length_text(p.output_tokens) + " tokens" + prefix;
 }
 
 /// How long one repeat is.
@@ -5358,10 +6445,17 @@ inline std::string options_text(const plan& p) {
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-inline plan planned(const scenario& s, std::uint64_t default_seed) {
+/// `files` holds what was read for it.
+inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
     plan p;
+    p.files = std::make_shared<const workload_files>(std::move(files));
     p.arrivals = s.arrivals.data();
     check_arrivals(p.arrivals);
+    if (p.arrivals.kind == arrival_kind::replay) {
+        require(!p.files->trace.rows.empty(), str(p.arrivals.file) + " was not read");
+        // The warm-up has the load of the trace on the average.
+        p.arrivals.rate = static_cast<double>(p.files->trace.rows.size()) / own_length(p);
+    }
     p.warmup_requests = s.warmup.requests();
     p.warmup_s = s.warmup.seconds();
     p.requests = s.requests;
@@ -5381,26 +6475,24 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
             printed("requests is %lld: it runs from 1 to 100000000", p.requests));
     require(p.duration_s >= 0 && p.duration_s <= 86400,
             printed("duration is %g s: it runs from 0 to 86400 s", p.duration_s));
-    const bool has_own_length = p.arrivals.kind == arrival_kind::steps;
+    const bool has_own_length = own_length(p) > 0;
     require(p.requests > 0 || p.duration_s > 0 || has_own_length,
             "neither requests nor duration is set: the scenario would never end");
     require(p.arrivals.kind != arrival_kind::all_at_once || (p.requests > 0 && p.duration_s == 0),
             "arrivals is all_at_once: it needs requests, and no duration");
     require(p.arrivals.kind != arrival_kind::all_at_once || p.warmup_s == 0,
             "arrivals is all_at_once: its warm-up is a number of requests");
-    const double by_time = p.duration_s > 0 ? p.duration_s
-                           : has_own_length ? planned_length(p.arrivals) : 0;
+    const double by_time = p.duration_s > 0 ? p.duration_s : own_length(p);
     if (p.is_open_loop() && by_time > 0) {
-        const bool varying = has_own_length || p.arrivals.kind == arrival_kind::ramp;
-        const double n =
-            varying ? expected_arrivals(p.arrivals, by_time) : p.arrivals.rate * by_time;
+        const double n = arrivals_within(p, by_time);
         const std::string sends = printed("in %.9g s ", by_time) + arrival_text(p.arrivals) +
                                   printed(" sends about %.0f requests: ", n);
         require(n >= 0.5, sends + "that is none, let it run longer");
         require(n <= 1e8 || p.requests > 0, sends + "at most 100000000 can be planned");
     }
-    const double start_rate =
-        has_own_length ? p.arrivals.stages[0].rate.per_second : p.arrivals.rate;
+    const double start_rate = p.arrivals.kind == arrival_kind::steps
+                                  ? p.arrivals.stages[0].rate.per_second
+                                  : p.arrivals.rate;
     require(!p.is_open_loop() || p.warmup_s * start_rate <= 1e6,
             printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests", p.warmup_s,
                     start_rate));
@@ -5415,6 +6507,9 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
     const bool is_fresh = s.traffic == fresh;
     require(!is_fresh || !(p.has_baseline || p.has_stored_baseline),
             "traffic is fresh: a baseline is compared on replayed traffic");
+    require(!is_fresh || p.arrivals.kind != arrival_kind::replay,
+            "traffic is fresh: " + arrival_text(p.arrivals) +
+                " is one recording, and there is no other traffic to be drawn from it");
     const double day_sd = p.stored.day_to_day.fraction;
     require(!p.has_stored_baseline || !p.stored.file.empty(),
             "baseline is stored(\"\"): it must name a file");
@@ -5472,13 +6567,20 @@ inline plan planned(const scenario& s, std::uint64_t default_seed) {
 inline plan stage_of(const plan& p, int stage) {
     plan q = p;
     q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
+    // Other conversations of a dataset, of which the stages need four times a repeat's.
+    if (p.files) q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
     if (stage + 1 == last_stage) {
         q.requests *= 2;
         q.duration_s *= 2;
+        // The mixture of rates stays what it was.
+        q.arrivals.over_s *= 2;
+        list<load_step> longer;
+        for (const load_step& s : p.arrivals.stages)
+            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+        q.arrivals.stages = longer;
     }
     return q;
 }
-
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -5496,40 +6598,145 @@ inline void append_words(std::string& out, int count, generator& random) {
     }
 }
 
+/// The row of a recorded trace that a conversation stands for; the warm-up has the first ones too.
+inline std::size_t trace_row_of(const plan& p, std::size_t conversation) {
+    const std::size_t n = p.files->trace.rows.size();
+    const std::size_t warmup =
+        p.warmup_s > 0 ? static_cast<std::size_t>(std::llround(p.warmup_s * p.arrivals.rate))
+                       : counted_conversations(p).warmup;
+    return conversation < warmup ? conversation % n : (conversation - warmup) % n;
+}
+
 /// Lengths that request `index` of the trace asks for: the same in every repeat and arm.
 struct trace_item {
-    int prompt_tokens = 0;
+    int prompt_tokens = 0;  // of the new message; what was said before comes on top of it
     int output_tokens = 0;
 };
 inline trace_item item_of(const plan& p, std::size_t index) {
+    const trace_place at = place_of(p, index);
+    if (p.files && !p.files->dialogues.empty()) {
+        const dialogue& d = dialogue_of(p, at.conversation);
+        return {at.turn == 0 ? estimated_prompt_tokens(d)
+                             : estimated_tokens(d.turns[at.turn].prompt),
+                d.turns[at.turn].output_tokens};
+    }
     generator random(p.seed, 1000 + index);
-    return {drawn_length(p.prompt_tokens, random, 1, p.prompt_values),
-            drawn_length(p.output_tokens, random, 1, p.output_values)};
+    const auto length = [&](const length_distribution& d, int trace_row::*recorded,
+                            const std::vector<double>& values) {
+        if (d.kind != length_distribution::shape::trace) return drawn_length(d, random, 1, values);
+        const double n = p.files->trace.rows[trace_row_of(p, at.conversation)].*recorded;
+        return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
+    };
+    static const std::vector<double> none;
+    const int prompt = length(p.prompt_tokens, &trace_row::prompt_tokens,
+                              p.files ? p.files->prompt_values : none);
+    return {prompt, length(p.output_tokens, &trace_row::output_tokens,
+                           p.files ? p.files->output_values : none)};
 }
 
 /// Tokens that a request is made to bring, 0 where nothing forces it.
 inline int forced_tokens(const plan& p, std::size_t index) {
     if (!p.forces_length) return 0;
-    return p.prompts.empty() ? item_of(p, index).output_tokens : p.common.max_tokens;
+    const int own = p.prompts.empty() ? item_of(p, index).output_tokens : 0;
+    return own > 0 ? own : p.common.max_tokens;
 }
 
-/// The request itself. The words depend on the repeat and the arm, so that no prefix cache has seen
-/// them; only a shared prefix is common to the requests of one repeat.
-inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index) {
+/// Words that differ from repeat to repeat and from arm to arm, so that no prefix cache has seen
+/// them.
+inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
+    return mixed(p.seed ^
+                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
+}
+
+/// The group whose prefix a prompt starts with, -1 for none.
+inline long long prefix_group_of(const plan& p, std::size_t index) {
+    if (p.prefix_groups == 1 && p.prefix_share == 1) return 0;
+    generator random(p.seed, (1ull << 42) + index);
+    if (random.uniform() >= p.prefix_share) return -1;
+    return static_cast<long long>(random.below(static_cast<std::uint64_t>(p.prefix_groups)));
+}
+
+/// A made-up prompt of so many words.
+inline std::string made_up_prompt(const plan& p, std::uint64_t salt, std::size_t index, int count) {
+    std::string prompt;
+    generator own(salt, 1000 + index);
+    if (p.prompt_tokens.kind == length_distribution::shape::trace &&
+        !p.files->trace.blocks.empty()) {
+        // What two recorded prompts had in common, these have in common, too.
+        const int block_words = static_cast<int>(
+            std::max(1.0, std::round(trace_block_tokens * p.prompt_tokens.a)));
+        for (const std::uint32_t id : p.files->trace.blocks[trace_row_of(p, index)]) {
+            generator block(salt, (1ull << 43) + id);
+            const int n = std::min(block_words, count);
+            append_words(prompt, n, block);
+            count -= n;
+        }
+    } else if (const long long group = prefix_group_of(p, index); group >= 0) {
+        generator shared(salt, 1 + (static_cast<std::uint64_t>(group) << 44)), prefix(p.seed, 3);
+        const int common = std::min(drawn_length(p.shared_prefix, prefix, 0), count);
+        append_words(prompt, common, shared);
+        count -= common;
+    }
+    append_words(prompt, count, own);
+    return prompt;
+}
+
+/// The request itself. `answers` are those to the earlier turns of its conversation; an exchange
+/// that failed left none, and is not spoken of again.
+inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
+                               const std::vector<std::string>& answers = {}) {
     request_spec r = p.common;
     r.force_length = p.forces_length;
     if (!p.prompts.empty()) {
         r.prompt = p.prompts[index % p.prompts.size()];
         return r;
     }
-    const trace_item item = item_of(p, index);
-    const std::uint64_t salt =
-        mixed(p.seed ^ mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
-    generator shared(salt, 1), own(salt, 1000 + index), prefix(p.seed, 3);
-    const int common = std::min(drawn_length(p.shared_prefix, prefix, 0), item.prompt_tokens);
-    append_words(r.prompt, common, shared);
-    append_words(r.prompt, item.prompt_tokens - common, own);
-    r.max_tokens = item.output_tokens;
+    const trace_place at = place_of(p, index);
+    const std::size_t first = index - at.turn;
+    const std::uint64_t salt = salt_of(p, arm, repeat);
+    if (const int n = item_of(p, index).output_tokens; n > 0) r.max_tokens = n;
+    const auto add_turns = [&](auto&& prompt_of) {
+        for (std::size_t turn = 0; turn < at.turn; ++turn) {
+            if (turn >= answers.size() || answers[turn].empty()) continue;
+            r.history.push_back({"user", prompt_of(turn)});
+            r.history.push_back({"assistant", answers[turn]});
+        }
+        r.prompt = prompt_of(at.turn);
+    };
+    if (p.files && !p.files->dialogues.empty()) {
+        const dialogue& d = dialogue_of(p, at.conversation);
+        r.force_length = p.forces_length && r.max_tokens > 0;
+        r.history = d.before;
+        add_turns([&](std::size_t turn) { return d.turns[turn].prompt; });
+        if (p.salted) {
+            std::string words;
+            generator own(salt, 1000 + first);
+            append_words(words, 5, own);
+            std::string& start = r.history.empty() ? r.prompt : r.history.front().content;
+            start = words + "\n" + start;
+        }
+        if (!r.history.empty() && r.history.front().role == "system") {
+            r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
+            r.history.erase(r.history.begin());
+        }
+        const std::string& image = d.turns[at.turn].image;
+        if (!image.empty()) r.parts = image_parts(r.prompt, image);
+        return r;
+    }
+    if (p.stride == 1) {
+        r.prompt = made_up_prompt(p, salt, index, item_of(p, index).prompt_tokens);
+        return r;
+    }
+    generator length(p.seed, 3);
+    const int system_tokens = drawn_length(p.shared_prefix, length, 0);
+    generator system(salt, p.shared_system_prompt ? 1 : (1ull << 41) + at.conversation);
+    if (system_tokens > 0) append_words(r.system_prompt, system_tokens, system);
+    add_turns([&](std::size_t turn) {
+        std::string words;
+        generator own(salt, 1000 + first + turn);
+        append_words(words, item_of(p, first + turn).prompt_tokens, own);
+        return words;
+    });
     return r;
 }
 
@@ -5553,13 +6760,17 @@ private:
     std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
 
-/// Identifies the traffic: send times to the microsecond and lengths of the first requests.
+/// Identifies the traffic: send times to the microsecond, and what the first requests say or how
+/// long they are. Answers that are fed back are the server's own and no part of it.
 inline std::string trace_hash(const plan& p) {
     fnv1a h;
+    const auto add_text = [&](const std::string& s) {
+        h.add(static_cast<long long>(s.size()));  // "ab", "c" is not "a", "bc"
+        h.add(s.data(), s.size());
+    };
     std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
     if (p.is_open_loop()) {
-        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
-                                              p.duration_s, p.seed);
+        const schedule s = schedule_of(p);
         for (const double t : s.at) h.add(std::llround(t * 1e6));
         n = s.at.size();
     } else {
@@ -5570,21 +6781,37 @@ inline std::string trace_hash(const plan& p) {
     generator prefix(p.seed, 3);
     const int common = drawn_length(p.shared_prefix, prefix, 0);  // 0 for given prompts
     if (common > 0) h.add(common);
-    for (std::size_t i = 0; i < std::min<std::size_t>(n, 100000); ++i) {
+    if (p.prefix_groups > 1 || p.prefix_share < 1) {
+        h.add(p.prefix_groups);
+        h.add(std::llround(p.prefix_share * 1e9));
+    }
+    if (p.stride > 1) {
+        h.add(std::llround(p.think_s * 1e6));
+        h.add(p.shared_system_prompt);
+    }
+    const bool is_recorded = p.prompt_tokens.kind == length_distribution::shape::trace;
+    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
         if (!p.prompts.empty()) {
-            const std::string& prompt = p.prompts[i % p.prompts.size()];
-            h.add(static_cast<long long>(prompt.size()));  // "ab", "c" is not "a", "bc"
-            h.add(prompt.data(), prompt.size());
+            add_text(p.prompts[c % p.prompts.size()]);
             continue;
         }
-        const trace_item item = item_of(p, i);
-        h.add(item.prompt_tokens);
-        h.add(item.output_tokens);
+        const bool is_dialogue = p.files && !p.files->dialogues.empty();
+        if (is_dialogue)
+            for (const chat_message& m : dialogue_of(p, c).before) add_text(m.role + m.content);
+        if (is_recorded && !p.files->trace.blocks.empty())
+            for (const std::uint32_t id : p.files->trace.blocks[trace_row_of(p, c)]) h.add(id);
+        for (std::size_t turn = 0; turn < turns_of(p, c); ++turn) {
+            const trace_item item = item_of(p, c * p.stride + turn);
+            if (is_dialogue) add_text(dialogue_of(p, c).turns[turn].prompt);
+            if (is_dialogue) add_text(dialogue_of(p, c).turns[turn].image);
+            if (!is_dialogue) h.add(item.prompt_tokens);
+            h.add(item.output_tokens);
+        }
     }
     return h.text();
 }
 
-// ===== [P12] reports =============================================================================
+// ===== [P13] reports =============================================================================
 
 /// Where a gate's server stood and what it was.
 struct target_facts {
@@ -6330,7 +7557,9 @@ inline std::string record_json(const record& r, const std::string& gate) {
         return t.empty() ? std::string("null") : json_quoted(str(t));
     };
     return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
-           printed(",\"late_ns\":%lld}\n", r.late_ns);
+           printed(",\"late_ns\":%lld,\"cached_tokens\":%s", r.late_ns,
+                   r.cached_tokens < 0 ? "null" : std::to_string(r.cached_tokens).c_str()) +
+           printed(",\"conversation\":%lld,\"turn\":%d}\n", r.conversation, r.turn);
 }
 
 /// A verdict's line without the spaces that align it.
@@ -6573,7 +7802,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
            metrics + "# EOF\n";
 }
 
-// ===== [P13] stored results ======================================================================
+// ===== [P14] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 /// One gate of a result.json; the repeats have no records yet.
@@ -6897,10 +8126,16 @@ inline record read_record(const std::string& line, std::string& gate) {
         *into = static_cast<int>(whole_of(key, 2e9));
     r.finish_reason = string_member(v, "finish_reason");
     r.error = string_member(v, "error");
+    // Files of older versions end here.
+    const picojson::value* cached = member(v, "cached_tokens");
+    if (cached && !cached->is<picojson::null>())
+        r.cached_tokens = static_cast<int>(whole_of("cached_tokens", 2e9));
+    if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
+    if (member(v, "turn")) r.turn = static_cast<int>(whole_of("turn", 2e9));
     return r;
 }
 
-// ===== [P14] the report page =====================================================================
+// ===== [P15] the report page =====================================================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -8520,6 +9755,79 @@ inline std::string commit_now() {
     return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
 }
 
+/// The file's bytes, read as they are asked for.
+inline byte_stream bytes_of(const std::string& path, const char* field) {
+    auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
+    std::error_code ignored;
+    require(static_cast<bool>(*in) && !std::filesystem::is_directory(path, ignored),
+            printed("%s is \"%s\": the file cannot be read", field, path.c_str()));
+    return {[in](char* room, std::size_t n) {
+                in->read(room, static_cast<std::streamsize>(n));
+                return static_cast<std::size_t>(in->gcount());
+            },
+            path};
+}
+
+/// Puts the images of a sample into it.
+inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
+    constexpr std::size_t most_bytes = 512 * 1024 * 1024;
+    std::filesystem::path directory = str(d.images);
+    if (directory.empty()) directory = std::filesystem::path(str(d.path)).parent_path();
+    std::size_t bytes = 0;
+    for (dialogue& x : sample)
+        for (dialogue_turn& t : x.turns) {
+            if (t.image.empty()) continue;
+            const std::string file = (directory / t.image).string();
+            const std::string type = image_type(file);
+            require(!type.empty(), str(d.path) + ": the image \"" + t.image +
+                                       "\" must end in .jpg, .jpeg, .png, .webp or .gif");
+            t.image = "data:" + type + ";base64," +
+                      base64(file_content(file, str(d.path) + ": an image of it"));
+            bytes += t.image.size();
+            require(bytes <= most_bytes, str(d.path) + ": the images of the sample take over 512 "
+                                                       "MiB, ask for less with max_items");
+        }
+}
+
+/// Conversations that a scenario can use, where its dataset does not say how many.
+inline std::size_t dialogues_wanted(const scenario& s) {
+    if (s.requests <= 0) return 10000;
+    const long long n = s.requests + s.warmup.requests();
+    return static_cast<std::size_t>(std::clamp(s.traffic == fresh ? 4 * n : n, 1ll, 1000000ll));
+}
+
+/// All that a scenario names in files.
+inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
+    using shape = length_distribution::shape;
+    workload_files f;
+    const auto numbers_of = [](const length_distribution& d, const char* field) {
+        return d.kind == shape::empirical ? read_numbers(str(d.file), field)
+                                          : std::vector<double>();
+    };
+    const box& w = s.workload.what();
+    if (const auto* made = w.get<synthetic>()) {
+        f.prompt_values = numbers_of(made->prompt_tokens, "workload.prompt_tokens");
+        f.output_values = numbers_of(made->output_tokens, "workload.output_tokens");
+    } else if (const auto* talk = w.get<conversations>()) {
+        f.prompt_values = numbers_of(talk->user_tokens, "workload.user_tokens");
+        f.output_values = numbers_of(talk->output_tokens, "workload.output_tokens");
+    } else if (const auto* d = w.get<dataset>()) {
+        check_dataset(*d);
+        byte_stream in = bytes_of(str(d->path), "workload.path");
+        const long long seed = s.seed;
+        f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
+                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed);
+        read_images(*d, f.dialogues);
+    }
+    const arrival_data& a = s.arrivals.data();
+    if (a.kind == arrival_kind::replay) {
+        check_arrivals(a);
+        byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
+        f.trace = read_trace(in);
+    }
+    return f;
+}
+
 inline environment_facts environment_now() {
     environment_facts f;
     utsname u{};
@@ -9094,6 +10402,9 @@ struct load_order {
     bool measured_by_time = false;
     std::size_t warmup = 0;            // requests of the trace that warm up, else
     long long most_measured = 0;       // after a warm-up that is a time; 0: no limit
+
+    /// Requests of it that wait for none before them: all, or the first ones of conversations.
+    std::size_t starts() const { return (last - first + what->stride - 1) / what->stride; }
 };
 
 struct finished_request {
@@ -9211,10 +10522,10 @@ public:
     static std::size_t connections_at_first(const load_order& o, std::size_t index,
                                             std::size_t count) {
         const arrival_data& a = o.what->arrivals;
-        std::size_t at_once = std::min<std::size_t>(o.last - o.first, 1);
-        if (a.kind == arrival_kind::all_at_once) at_once = o.last - o.first;
+        std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
+        if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
         if (o.send_at.empty() && a.users_ramp_s == 0)
-            at_once = std::min(o.last - o.first, static_cast<std::size_t>(a.users));
+            at_once = std::min(o.starts(), static_cast<std::size_t>(a.users));
         const long long cap = a.max_in_flight > 0 ? std::min(a.max_in_flight, 256ll) : 256;
         at_once = std::min(at_once, static_cast<std::size_t>(cap));
         return at_once / count + (index < at_once % count);
@@ -9241,11 +10552,15 @@ private:
         long long scheduled_ns = 0;
         int user = -1;
     };
+    /// A user to whom a new conversation is due, or whoever has a later turn of one.
+    static constexpr std::size_t new_conversation = static_cast<std::size_t>(-1);
     struct ready_user {
         long long at_ns = 0;
-        int user = 0;
+        int user = -1;
+        std::size_t turn = new_conversation;  // its place in the trace
         bool operator>(const ready_user& o) const {
-            return at_ns != o.at_ns ? at_ns > o.at_ns : user > o.user;
+            if (at_ns != o.at_ns) return at_ns > o.at_ns;
+            return user != o.user ? user > o.user : turn > o.turn;
         }
     };
 
@@ -9262,7 +10577,8 @@ private:
             rec_.scheduled_ns = w.scheduled_ns;
             rec_.dispatched_ns = dispatched_ns;
             rec_.late_ns = late_ns;
-            answer_.reset(*worker_.order_.target->api, worker_.plan_.common.stream);
+            answer_.reset(*worker_.order_.target->api, worker_.plan_.common.stream,
+                          worker_.next_turn(w.index) != new_conversation);
             retried_ = false;
             delivered_ = false;
             asked_ = true;
@@ -9519,6 +10835,7 @@ private:
             rec_.error = without_secrets(str(rec_.error), secrets);
             rec_.finish_reason = without_secrets(str(rec_.finish_reason), secrets);
             if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
+            worker_.keep_answer(request_.index, rec_.status, answer_.words());
             worker_.on_delivered(request_, std::move(rec_), answer_.timeline().gaps_us());
         }
 
@@ -9601,36 +10918,42 @@ private:
         for (std::size_t u = index_; u < users; u += count_) {
             const double offset =
                 plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
-            users_.push({shared_.start_ns + ns_of(offset), static_cast<int>(u)});
+            users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
         }
     }
     /// The next planned time, 0 where nothing is planned any more.
     long long next_due() const {
-        if (!order_.send_at.empty())
-            return next_open_ < order_.send_at.size()
-                       ? shared_.start_ns + order_.send_at[next_open_]
-                       : 0;
-        return users_.empty() ? 0 : users_.top().at_ns;
+        const long long turn = users_.empty() ? 0 : users_.top().at_ns;
+        const long long planned = next_planned();
+        return turn == 0 || planned == 0 ? std::max(turn, planned) : std::min(turn, planned);
+    }
+    long long next_planned() const {
+        return next_open_ < order_.send_at.size() ? shared_.start_ns + order_.send_at[next_open_]
+                                                  : 0;
     }
     void on_due() {
         for (long long due = next_due(); due != 0 && due <= now_ns() && !stopping_;
              due = next_due()) {
-            if (!order_.send_at.empty()) {
-                const waiting_request w{order_.first + next_open_, due, -1};
+            if (due == next_planned()) {
+                const std::size_t i = order_.first + next_open_ * plan_.stride;
                 next_open_ += count_;
-                if (cap_ > 0 && in_flight_ + promised_ >= cap_) waiting_.push_back(w);
-                else dispatch(w, due);
-            } else {
-                const ready_user u = users_.top();
-                users_.pop();
-                send_for_user(u);
+                send_or_wait({i, due, -1});
+                continue;
             }
+            const ready_user u = users_.top();
+            users_.pop();
+            if (u.user >= 0) send_for_user(u);
+            else send_or_wait({u.turn, due, -1});
         }
         prepare();
         // The next one should not have to wait for a connection.
         if (next_due() != 0 && idle_.empty() && opening_.empty() &&
             (cap_ == 0 || in_flight_ < cap_))
             open_ahead();
+    }
+    void send_or_wait(const waiting_request& w) {
+        if (cap_ > 0 && in_flight_ + promised_ >= cap_) waiting_.push_back(w);
+        else dispatch(w, w.scheduled_ns);
     }
     void open_ahead() { put(std::make_unique<connection>(*this), opening_).open_ahead(); }
     void send_for_user(const ready_user& u) {
@@ -9640,8 +10963,9 @@ private:
         const bool enough = order_.most_measured > 0 &&
                             u.at_ns >= shared_.start_ns + order_.measured_from_ns &&
                             shared_.measured.fetch_add(1) >= order_.most_measured;
-        const std::size_t i =
-            out_of_time || enough ? order_.last : shared_.next.fetch_add(1);
+        const std::size_t i = out_of_time || enough          ? order_.last
+                              : u.turn != new_conversation ? u.turn
+                                                           : shared_.next.fetch_add(plan_.stride);
         if (i >= order_.last) {
             long long none = 0;
             shared_.exhausted_at.compare_exchange_strong(
@@ -9687,13 +11011,14 @@ private:
     /// Building a long prompt takes longer than sending it, so it is done before the send is due.
     void prepare() {
         if (order_.send_at.empty() || next_open_ >= order_.send_at.size()) return;
-        const std::size_t i = order_.first + next_open_;
+        const std::size_t i = order_.first + next_open_ * plan_.stride;
         if (prepared_.ready && prepared_.index == i) return;
         prepared_ = {i, request_bytes(i), true};
     }
     std::string request_bytes(std::size_t index) const {
         const load_target& t = *order_.target;
-        const request_spec r = request_of(plan_, order_.arm, order_.repeat, index);
+        const request_spec r = request_of(plan_, order_.arm, order_.repeat, index,
+                                          answers_to(index / plan_.stride));
         const std::string body = request_body(*t.api, t.model, r);
         const bool events = r.stream && t.api->framed == framing::events;
         return "POST " + (r.stream ? t.path : t.whole_path) + " HTTP/1.1\r\nHost: " +
@@ -9701,6 +11026,32 @@ private:
                (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
                "X-Request-Id: " + order_.id_prefix + std::to_string(index) +
                "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    }
+
+    // ---- conversations
+
+    /// The place of the turn behind this one, `new_conversation` where there is none.
+    std::size_t next_turn(std::size_t index) const {
+        const trace_place at = place_of(plan_, index);
+        const bool more = at.turn + 1 < turns_of(plan_, at.conversation) && index + 1 < order_.last;
+        return more ? index + 1 : new_conversation;
+    }
+    const std::vector<std::string>& answers_to(std::size_t conversation) const {
+        static const std::vector<std::string> none;
+        const auto found = answers_.find(conversation);
+        return found == answers_.end() ? none : found->second;
+    }
+    /// What came of a failed request is not fed back: the conversation goes on without it.
+    void keep_answer(std::size_t index, request_status status, const std::string& words) {
+        if (plan_.stride == 1) return;
+        const std::size_t conversation = index / plan_.stride;
+        if (next_turn(index) == new_conversation) {
+            answers_.erase(conversation);
+            return;
+        }
+        std::vector<std::string>& answers = answers_[conversation];
+        answers.resize(index % plan_.stride + 1);
+        if (status == request_status::ok) answers.back() = words;
     }
 
     // ---- what came back
@@ -9711,19 +11062,25 @@ private:
         r.arm = order_.arm;
         r.repeat = order_.repeat;
         r.phase = phase_of(w);
+        r.conversation = static_cast<long long>(w.index / plan_.stride);
+        r.turn = static_cast<int>(w.index % plan_.stride);
         shared_.note(r);
         const long long end = r.end_ns;
         finished_.push_back({w.index, std::move(r), gaps});
         --in_flight_;
         if (stopping_) return;
+        const std::size_t next = next_turn(w.index);
         if (w.user >= 0) {
             // A failed answer that comes at once must not turn a user into a flood.
             const bool failed = finished_.back().what.status != request_status::ok;
-            const double pause = std::max(plan_.arrivals.think_s, failed ? 0.01 : 0.0);
-            users_.push({end + ns_of(pause), w.user});
-        } else if (static_cast<long long>(waiting_.size()) > promised_) {
-            ++promised_;  // not sent here and now: this connection is not free yet
+            const bool goes_on = next != new_conversation && plan_.think_s > 0;
+            const double think = goes_on ? plan_.think_s : plan_.arrivals.think_s;
+            users_.push({end + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
+            return;
         }
+        if (next != new_conversation) users_.push({end + ns_of(plan_.think_s), -1, next});
+        if (static_cast<long long>(waiting_.size()) > promised_)
+            ++promised_;  // not sent here and now: this connection is not free yet
     }
     bool nothing_left() const {
         return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
@@ -9772,6 +11129,7 @@ private:
     poller poller_{};
     std::size_t next_open_ = 0;
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
+    std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
     std::deque<waiting_request> waiting_{};
     prepared_request prepared_{};
     connection_list busy_{}, idle_{}, opening_{}, retired_{};
@@ -10008,8 +11366,13 @@ private:
             if (has_text(body, name)) prompt += string_member(body, name) + " ";
         if (const picojson::value* messages = member(body, "messages");
             messages && messages->is<picojson::array>())
-            for (const picojson::value& m : messages->get<picojson::array>())
+            for (const picojson::value& m : messages->get<picojson::array>()) {
                 prompt += string_member(m, "content") + " ";
+                const picojson::value* parts = member(m, "content");
+                if (parts && parts->is<picojson::array>())
+                    for (const picojson::value& part : parts->get<picojson::array>())
+                        prompt += string_member(part, "text") + " ";
+            }
         return prompt;
     }
     static std::vector<std::string_view> words_of(std::string_view s) {
@@ -10159,6 +11522,7 @@ private:
         if (s->entry.first_write_ns == 0) s->entry.first_write_ns = now;
         s->entry.last_write_ns = now;
         s->entry.output_tokens += e.tokens;
+        s->cached = e.cached;
         if (!s->stream || s->api == tgi || s->api == sglang) s->text += words;
         if (s->stream) write_content(*s, words, e);
         if (s->after_content != session::fault::none) {
@@ -10197,9 +11561,10 @@ private:
             object);
     }
     static std::string usage_of(const session& s) {
-        return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d}",
+        return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
+                       "\"prompt_tokens_details\":{\"cached_tokens\":%d}}",
                        s.entry.prompt_tokens, s.entry.output_tokens,
-                       s.entry.prompt_tokens + s.entry.output_tokens);
+                       s.entry.prompt_tokens + s.entry.output_tokens, s.cached);
     }
     static std::string event(const std::string& json, const char* type = nullptr) {
         return (type ? printed("event: %s\n", type) : "") + "data: " + json + "\n\n";
@@ -10773,8 +12138,8 @@ private:
 inline std::size_t connections_needed(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
     std::size_t n = 0;
-    if (a.kind == arrival_kind::all_at_once) n = o.last - o.first;
-    else if (o.send_at.empty()) n = std::min(o.last - o.first, static_cast<std::size_t>(a.users));
+    if (a.kind == arrival_kind::all_at_once) n = o.starts();
+    else if (o.send_at.empty()) n = std::min(o.starts(), static_cast<std::size_t>(a.users));
     return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
 }
 
@@ -10890,7 +12255,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
         squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
     }
     const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
-    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp;
+    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
+                            p.arrivals.kind != arrival_kind::replay && p.stride == 1;
     const double n = static_cast<double>(sent_at.size());
     d.asked_rate = stationary ? p.arrivals.rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
@@ -10920,27 +12286,28 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         auto more = run_load(order, state, d);
         std::move(more.begin(), more.end(), std::back_inserter(all));
     };
+    const conversation_counts conversations = counted_conversations(p);
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     if (at_once) {
         // The warm-up is answered before the measured part starts.
-        state.planned = p.warmup_requests + p.requests;
-        order.warmup = order.last = static_cast<std::size_t>(p.warmup_requests);
-        order.send_at.assign(order.last, 0);
+        state.planned = requests_before(
+            p, end_of_trace(p, conversations.warmup + conversations.measured));
+        order.warmup = order.last = conversations.warmup * p.stride;
+        order.send_at.assign(conversations.warmup, 0);
         if (order.last > 0) gather();
         order.first = order.last;
-        order.last = order.first + static_cast<std::size_t>(p.requests);
-        order.send_at.assign(order.last - order.first, 0);
+        order.last = end_of_trace(p, conversations.warmup + conversations.measured);
+        order.send_at.assign(conversations.measured, 0);
         gather();
         long long last_end = 0;
         for (const finished_request& f : all) last_end = std::max(last_end, f.what.end_ns);
         d.window_from_ns = state.start_ns;
         d.window_to_ns = last_end + 1;
     } else if (p.is_open_loop()) {
-        const schedule s = open_loop_schedule(p.arrivals, p.warmup_requests, p.warmup_s, p.requests,
-                                              p.duration_s, p.seed);
-        order.last = s.at.size();
-        state.planned = static_cast<long long>(order.last);
-        order.warmup = s.warmup;
+        const schedule s = schedule_of(p);
+        order.last = end_of_trace(p, s.at.size());
+        state.planned = requests_before(p, order.last);
+        order.warmup = s.warmup * p.stride;
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
         if (!s.at.empty()) gather();
         d.window_from_ns = state.start_ns + ns_of(s.measured_from);
@@ -10948,11 +12315,11 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     } else {
         order.measured_by_time = p.warmup_s > 0;
         order.measured_from_ns = ns_of(p.warmup_s);
-        order.warmup = static_cast<std::size_t>(p.warmup_requests);
+        order.warmup = conversations.warmup * p.stride;
         const bool counted = p.requests > 0 && !order.measured_by_time;
-        order.last = counted ? order.warmup + static_cast<std::size_t>(p.requests)
+        order.last = counted ? end_of_trace(p, conversations.warmup + conversations.measured)
                              : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = static_cast<long long>(order.last);
+        if (counted) state.planned = requests_before(p, order.last);
         if (order.measured_by_time) order.most_measured = p.requests;
         gather();
         d.window_from_ns =
@@ -11234,14 +12601,6 @@ inline run_mode mode_of(const plan& p) {
     return mode;
 }
 
-inline void read_length_files(plan& p) {
-    using shape = length_distribution::shape;
-    if (p.prompt_tokens.kind == shape::empirical)
-        p.prompt_values = read_numbers(str(p.prompt_tokens.file), "workload.prompt_tokens");
-    if (p.output_tokens.kind == shape::empirical)
-        p.output_values = read_numbers(str(p.output_tokens.file), "workload.output_tokens");
-}
-
 /// A file that cannot be written is told of before the load, not after it.
 inline void check_writable(const std::string& file) {
     const std::filesystem::path path = file;
@@ -11387,12 +12746,11 @@ inline void mark_skipped(gate_report& g, bool relative_only, const std::string& 
 
 /// Measures and judges one gate.
 inline void measure(gate_report& g, const scenario& s) {
-    plan p = planned(s, default_seed());
+    plan p = planned(s, default_seed(), read_workload_files(s, default_seed()));
     p.name = g.what.name;
     p.test_case = g.what.test_case;
     p.file = g.what.file;
     p.line = g.what.line;
-    read_length_files(p);
     const run_mode mode = mode_of(p);
     if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
     if (!mode.judges()) p.first_repeats = p.most_repeats;
@@ -11402,7 +12760,8 @@ inline void measure(gate_report& g, const scenario& s) {
     m.rule = p.rule;
     m.noise = mode.noise;
     m.spins = p.client.spin;
-    m.arrival_cv2 = p.arrivals.max_in_flight > 0 ? not_a_number : arrival_cv2_of(p.arrivals);
+    m.arrival_cv2 = p.arrivals.max_in_flight > 0 || p.stride > 1 ? not_a_number
+                                                                 : arrival_cv2_of(p.arrivals);
     m.short_outputs_expected = p.forces_length &&
                                p.output_tokens.kind == length_distribution::shape::fixed &&
                                p.output_tokens.a <= 1;
@@ -11658,10 +13017,10 @@ open_loop steps(std::initializer_list<load_step> stages) {
     d.stages = detail::list<load_step>(stages);
     return open_loop(d);
 }
-open_loop replay(const detail::text& trace_file) {
-    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::replay, 0).data();
-    d.file = trace_file;
-    return open_loop(d);
+detail::text latency_limits::text() const {
+    std::string t = std::string(name) + ":";
+    for (const slo& s : slos()) t += (t.back() == ':' ? " " : ", ") + detail::str(s.text());
+    return *source ? t + " (" + source + ")" : t;
 }
 
 const char* to_string(request_status s) {

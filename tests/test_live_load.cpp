@@ -495,7 +495,7 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         const auto when = [&](const char* field, long long v) {
             return v == 0 ? line.get(field).is<picojson::null>() : is(field, v);
         };
-        CHECK(line.get<picojson::object>().size() == 22);
+        CHECK(line.get<picojson::object>().size() == 25);
         CHECK(same("id", x.id));
         CHECK(same("arm", "candidate"));
         CHECK(is("repeat", x.repeat));
@@ -516,6 +516,10 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         CHECK(when("http_status", x.http_status));
         CHECK(same("finish_reason", x.finish_reason));
         CHECK(same("error", x.error));
+        CHECK(line.get("cached_tokens").is<picojson::null>());
+        CHECK(is("conversation", x.conversation));
+        CHECK(x.conversation == static_cast<long long>(i % 5));
+        CHECK(is("turn", 0));
     }
 }
 

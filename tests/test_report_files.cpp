@@ -1,4 +1,4 @@
-// [P12] reports, whole: what is written to the console and into files, held against tests/golden/.
+// [P13] reports, whole: what is written to the console and into files, held against tests/golden/.
 #include "support/golden.hpp"
 #include "support/timelines.hpp"
 

@@ -1,4 +1,4 @@
-// [P14] the report page: what is on it, and that it stays whole whatever it is told.
+// [P15] the report page: what is on it, and that it stays whole whatever it is told.
 #include "support/synthetic_gates.hpp"
 #include "support/timelines.hpp"
 

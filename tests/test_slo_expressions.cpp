@@ -318,3 +318,33 @@ TEST_CASE("a name of one's own may be a metric's") {
     CHECK(text_of(p50(latency_metric::ttft) <= 1_s) == "p50(ttft) <= 1 s");
     CHECK(ttft == 3);
 }
+
+// ---- presets ------------------------------------------------------------------------------------
+
+TEST_CASE("presets are values that print themselves, can be changed and become objectives") {
+    namespace presets = llmbench::presets;
+    CHECK(std::string(presets::mlperf_llama2_70b_interactive.text()) ==
+          "mlperf llama2-70b interactive: p99(ttft) <= 450 ms, p99(tpot) <= 40 ms (MLPerf Inference "
+          "rules (MLCommons inference_policies, as of August 2026))");
+    CHECK(std::string(presets::chat.text()) ==
+          "chat: p99(ttft) <= 2 s, p99(tpot) <= 50 ms (a rule of thumb)");
+    auto mine = presets::mlperf_llama3_1_8b_server;
+    mine.ttft = llmbench::time_span::from_seconds(1);
+    mine.quantile = 0.9;
+    const llmbench::slo_list list = mine.slos();
+    REQUIRE(list.size() == 2);
+    CHECK(std::string(list[0].text()) == "p90(ttft) <= 1 s");
+    CHECK(std::string(list[1].text()) == "p90(tpot) <= 100 ms");
+    CHECK(list[0].at.line > 0);
+    CHECK(std::string(presets::chat.predicate().text) == "ttft <= 2 s && tpot <= 50 ms");
+    CHECK(std::string(presets::silent_reading.predicate().text) == "tpot <= 160 ms");
+}
+
+TEST_CASE("reading speeds are times of a token, by words a minute and tokens a word") {
+    namespace presets = llmbench::presets;
+    CHECK(presets::silent_reading.tpot.seconds() == doctest::Approx(0.160));
+    CHECK(presets::subvocal_reading.tpot.seconds() == doctest::Approx(0.0889).epsilon(0.001));
+    CHECK(presets::visual_reading.tpot.seconds() == doctest::Approx(0.0571).epsilon(0.001));
+    CHECK(presets::reading(250, 1.0).tpot.seconds() == doctest::Approx(0.240));
+    CHECK(presets::silent_reading.slos().size() == 1);
+}

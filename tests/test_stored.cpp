@@ -1,4 +1,4 @@
-// [P13] stored results: what a run leaves, read back.
+// [P14] stored results: what a run leaves, read back.
 #include "support/timelines.hpp"
 
 #include <map>

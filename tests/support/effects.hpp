@@ -28,6 +28,9 @@ private:
     std::unique_ptr<host> host_;
 };
 
+/// Why a scenario is refused once its files were read, or "".
+std::string refusal_to_plan(const llmbench::scenario& s);
+
 /// Starts the process, waits until it is ready, ends it. What was wrong, or "".
 std::string bring_up_and_end(const llmbench::process& p);
 

@@ -33,6 +33,14 @@ std::string refusal_to_bring_up(const llmbench::any_target& target) {
     }
     return {};
 }
+std::string refusal_to_plan(const llmbench::scenario& s) {
+    try {
+        planned(s, 1, read_workload_files(s, 1));
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+    return {};
+}
 std::string bring_up_and_end(const llmbench::process& p) { return refusal_to_bring_up(p); }
 
 std::vector<llmbench::record>

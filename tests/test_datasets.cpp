@@ -1,0 +1,455 @@
+// [P11] datasets and traces.
+#include <malloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "llmbench.hpp"
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using doctest::Approx;
+
+namespace {
+
+/// The text as a file of this name, read in pieces of `piece` bytes.
+byte_stream stream_of(std::string text, const std::string& name = "file.json",
+                      std::size_t piece = 3) {
+    auto at = std::make_shared<std::size_t>(0);
+    auto all = std::make_shared<std::string>(std::move(text));
+    return {[=](char* room, std::size_t n) {
+                n = std::min({n, piece, all->size() - *at});
+                std::memcpy(room, all->data() + *at, n);
+                *at += n;
+                return n;
+            },
+            name};
+}
+std::string content_of(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    REQUIRE(static_cast<bool>(in));
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+/// All conversations, in the file's order.
+std::vector<dialogue> all_of(const std::string& text, const dataset& d,
+                             const std::string& name = "file.json") {
+    byte_stream in = stream_of(text, name);
+    std::vector<dialogue> all;
+    each_dialogue(in, d, [&](dialogue&& x, long long) { all.push_back(std::move(x)); });
+    return all;
+}
+/// The sentence that a file is refused with, "" where it is not.
+std::string refusal(const std::string& text, const dataset& d,
+                    const std::string& name = "file.json") {
+    try {
+        byte_stream in = stream_of(text, name);
+        sampled_dialogues(in, d, 100, 1);
+        return "";
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+}
+std::string refusal_of_trace(const std::string& text) {
+    try {
+        byte_stream in = stream_of(text, "trace");
+        read_trace(in);
+        return "";
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+}
+bool has(const std::string& sentence, const std::string& part) {
+    return sentence.find(part) != std::string::npos;
+}
+#define CHECK_SAYS(sentence, ...)                                                                  \
+    do {                                                                                           \
+        const std::string said = sentence;                                                         \
+        CAPTURE(said);                                                                             \
+        for (const char* part : {__VA_ARGS__}) {                                                   \
+            CAPTURE(part);                                                                         \
+            CHECK(has(said, part));                                                                \
+        }                                                                                          \
+    } while (false)
+
+}  // namespace
+
+// ---- values, lines, rows ------------------------------------------------------------------------
+
+TEST_CASE("elements of an array are found whatever stands inside their strings") {
+    const std::string text = "\xEF\xBB\xBF [ {\"a\": \"]},\\\"{\"} ,\n [1, [2]],\"x\", 3.5e1 ,null ] \n";
+    for (const std::size_t piece : {1u, 2u, 7u, 1000u}) {
+        byte_stream in = stream_of(text, "f", piece);
+        std::vector<std::pair<long long, std::string>> seen;
+        each_json_element(in, [&](const std::string& key, const picojson::value& v, long long line) {
+            CHECK(key.empty());
+            seen.emplace_back(line, v.serialize());
+        });
+        REQUIRE(seen.size() == 5);
+        CHECK(seen[0] == std::pair{1ll, std::string("{\"a\":\"]},\\\"{\"}")});
+        CHECK(seen[1] == std::pair{2ll, std::string("[1,[2]]")});
+        CHECK(seen[2].second == "\"x\"");
+        CHECK(seen[3].second == "35");
+        CHECK(seen[4].second == "null");
+    }
+}
+
+TEST_CASE("elements of all arrays of an object come with the array's name") {
+    byte_stream in = stream_of(R"({"info": {"a": [1]}, "n": 5, "x": [1, 2], "y": [], "z": [3]})");
+    std::string seen;
+    each_json_element(in, [&](const std::string& key, const picojson::value& v, long long) {
+        seen += key + v.serialize() + " ";
+    });
+    CHECK(seen == "x1 x2 z3 ");
+}
+
+TEST_CASE("rows of CSV hold commas, quotes and line ends where they are quoted") {
+    byte_stream in = stream_of("a,b\r\n\"x, \"\"y\"\"\nz\",2\n\n,\n\"\",\"q\"");
+    std::vector<std::pair<long long, std::vector<std::string>>> rows;
+    each_csv_row(in, [&](const std::vector<std::string>& fields, long long line) {
+        rows.emplace_back(line, fields);
+    });
+    REQUIRE(rows.size() == 4);
+    CHECK(rows[0].second == std::vector<std::string>{"a", "b"});
+    CHECK(rows[1].second == std::vector<std::string>{"x, \"y\"\nz", "2"});
+    CHECK(rows[1].first == 2);
+    CHECK(rows[2].second == std::vector<std::string>{"", ""});
+    CHECK(rows[2].first == 5);
+    CHECK(rows[3].second == std::vector<std::string>{"", "q"});
+}
+
+TEST_CASE("lines end with or without a carriage return, the last one without either") {
+    byte_stream in = stream_of("one\r\ntwo\n\nlast");
+    std::vector<std::string> lines;
+    for (std::string line; read_line(in, line);) lines.push_back(line);
+    CHECK(lines == std::vector<std::string>{"one", "two", "", "last"});
+}
+
+TEST_CASE("tokens are estimated by four ASCII bytes or one other character") {
+    CHECK(estimated_tokens("") == 0);
+    CHECK(estimated_tokens("a") == 1);
+    CHECK(estimated_tokens("abcd") == 1);
+    CHECK(estimated_tokens("abcde") == 2);
+    CHECK(estimated_tokens("\xE4\xBD\xA0\xE5\xA5\xBD") == 2);
+    CHECK(estimated_tokens("abcd\xC3\xA9") == 2);
+}
+
+// ---- the formats, on the samples ----------------------------------------------------------------
+
+TEST_CASE("ShareGPT: the first question, and all of them where conversations are played") {
+    const std::string text = content_of("data/sharegpt.json");
+    const auto first = all_of(text, {.format = sharegpt});
+    REQUIRE(first.size() == 7);
+    REQUIRE(first[0].turns.size() == 1);
+    CHECK(first[0].turns[0].prompt == "How do I keep basil alive indoors?");
+    CHECK(first[0].turns[0].output_tokens == 24);  // 93 bytes
+    CHECK(first[6].turns.empty());                 // nobody asks anything there
+    const auto played = all_of(text, {.format = sharegpt, .max_turns = 100});
+    CHECK(played[0].turns.size() == 2);
+    CHECK(played[0].turns[1].prompt == "And in winter?");
+    CHECK(played[5].turns.size() == 3);
+    CHECK(all_of(text, {.format = sharegpt, .max_turns = 2})[5].turns.size() == 2);
+    REQUIRE(played[3].before.size() == 1);
+    CHECK(played[3].before[0].role == "system");
+    CHECK(played[3].before[0].content == "Answer in one sentence.");
+}
+
+TEST_CASE("ShareGPT: roles by other names, one conversation a line") {
+    const auto d = all_of("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":"
+                          "\"assistant\",\"content\":\"b\"}]}\n\n{\"conversations\":[{\"from\":"
+                          "\"user\",\"value\":\"c\"},{\"from\":\"chatgpt\",\"value\":\"12345\"}]}",
+                          {.format = sharegpt}, "f.jsonl");
+    REQUIRE(d.size() == 2);
+    CHECK(d[0].turns[0].prompt == "a");
+    CHECK(d[1].turns[0].prompt == "c");
+    CHECK(d[1].turns[0].output_tokens == 2);
+}
+
+TEST_CASE("Dolly: an instruction and its context, as long an answer as the recorded one") {
+    const auto d = all_of(content_of("data/dolly.jsonl"), {.format = dolly});
+    REQUIRE(d.size() == 6);
+    CHECK(d[0].turns[0].prompt == "How do I keep basil alive indoors?\n\nYou are talking to a friend "
+                                  "who has little time.");
+    CHECK(d[1].turns[0].prompt == "Explain what a hash table is.");
+    CHECK(d[0].turns[0].output_tokens == 24);
+}
+
+TEST_CASE("OpenAI JSONL: messages as they stand, prompts, batch lines, lengths") {
+    const auto d = all_of(content_of("data/openai.jsonl"), {.format = openai_jsonl});
+    REQUIRE(d.size() == 4);
+    CHECK(d[0].before[0].content == "Be brief.");
+    CHECK(d[0].turns[0].output_tokens == 12);
+    // The given answer of the middle is part of the prompt, the last one is to be answered anew.
+    REQUIRE(d[1].before.size() == 2);
+    CHECK(d[1].before[1].role == "assistant");
+    CHECK(d[1].turns[0].prompt == "What happens when two keys share a bucket?");
+    CHECK(d[1].turns[0].output_tokens > 10);
+    CHECK(d[2].turns[0].prompt == "Write one sentence about the sea.");
+    CHECK(d[2].turns[0].output_tokens == 17);
+    CHECK(d[3].turns[0].output_tokens == 9);
+    const auto played = all_of(content_of("data/openai.jsonl"),
+                               {.format = openai_jsonl, .max_turns = 10});
+    CHECK(played[1].before.empty());
+    CHECK(played[1].turns.size() == 2);
+}
+
+TEST_CASE("COCO captions: an image for each caption, or questions about images") {
+    const auto captions = all_of(content_of("data/captions.json"), {.format = coco_captions});
+    REQUIRE(captions.size() == 3);
+    CHECK(captions[0].turns[0].image == "green.png");
+    CHECK(captions[1].turns[0].image == "blue.png");
+    CHECK(captions[2].turns[0].image == "green.png");
+    CHECK(captions[1].turns[0].output_tokens == 8);
+    const auto asked = all_of(content_of("data/image_questions.jsonl"), {.format = coco_captions},
+                              "image_questions.jsonl");
+    REQUIRE(asked.size() == 2);
+    CHECK(asked[1].turns[0].prompt == "Is this square green?");
+    CHECK(asked[1].turns[0].image == "blue.png");
+}
+
+TEST_CASE("plain lines and CSV") {
+    const auto lines = all_of(content_of("data/prompts.txt"), {.format = text_lines});
+    REQUIRE(lines.size() == 6);
+    CHECK(lines[5].turns[0].prompt == "Give me three names for a grey cat.");
+    CHECK(lines[5].turns[0].output_tokens == 0);
+    const auto rows = all_of(content_of("data/prompts.csv"), {.format = csv});
+    REQUIRE(rows.size() == 7);
+    CHECK(rows[6].turns[0].prompt == "A prompt of \"two\"\nlines, and a comma");
+    CHECK(rows[6].turns[0].output_tokens == 1);
+    const auto told = all_of("Output_Tokens, Question\n7,a\n 12 ,b\n", {.format = csv});
+    CHECK(told[0].turns[0].output_tokens == 7);
+    CHECK(told[1].turns[0].output_tokens == 12);
+    CHECK(told[1].turns[0].prompt == "b");
+}
+
+TEST_CASE("images become data URLs of their type") {
+    // The test vectors of RFC 4648, section 10.
+    const std::pair<const char*, const char*> vectors[] = {
+        {"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
+        {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+    for (const auto& [plain, coded] : vectors) CHECK(base64(plain) == coded);
+    CHECK(base64("\xFF\xFE\xFD") == "//79");
+    CHECK(std::string(image_type("a.b/c.JPG")) == "image/jpeg");
+    CHECK(std::string(image_type("c.png")) == "image/png");
+    CHECK(std::string(image_type("png")) == "");
+    picojson::value v;
+    REQUIRE(parse_json(image_parts("what \"is\" it?", "data:image/png;base64,AA=="), v));
+    CHECK(v.get(0).get("text").get<std::string>() == "what \"is\" it?");
+    CHECK(v.get(1).get("image_url").get("url").get<std::string>() == "data:image/png;base64,AA==");
+}
+
+// ---- refusals -----------------------------------------------------------------------------------
+
+TEST_CASE("a file that is wrong is refused by its line and field") {
+    const dataset share = {.format = sharegpt}, lines = {.format = dolly},
+                  open = {.format = openai_jsonl}, images = {.format = coco_captions},
+                  rows = {.format = csv};
+    CHECK_SAYS(refusal("[\n{\"conversations\":[]},\n{\"id\":1}]", share), "file.json:3: ",
+               "conversations is missing", "an array of messages");
+    CHECK_SAYS(refusal("[{\"conversations\":7}]", share), "file.json:1: ",
+               "conversations is not an array");
+    CHECK_SAYS(refusal("[{\"conversations\":[{\"from\":\"human\"}]}]", share), "value is missing",
+               "must be a string");
+    CHECK_SAYS(refusal("[{\"conversations\":[{\"from\":\"human\",\"value\":3}]}]", share),
+               "value is not a string");
+    CHECK_SAYS(refusal("[{\"conversations\":[3]}]", share), "a message is not an object");
+    CHECK_SAYS(refusal("[\n\n3]", share), "file.json:3: ", "an object is expected");
+    CHECK_SAYS(refusal("[\n{\"a\":}]", share), "file.json:2: ", "not JSON");
+    CHECK_SAYS(refusal("[{\"a\":1}\n{\"a\":2}]", share), "conversations is missing");
+    CHECK_SAYS(refusal("[{\"conversations\":[]}\n{\"a\":2}]", share), "file.json:2: ",
+               "']' is expected");
+    CHECK_SAYS(refusal("[{\"conversations\":[]}", share), "']' is expected");
+    CHECK_SAYS(refusal("[\n{\"conversations\":[", share), "file.json:2: ", "the file ends inside");
+    CHECK_SAYS(refusal("[] []", share), "behind the end");
+    CHECK_SAYS(refusal("", share), "file.json:1: ", "'{' is expected");
+    CHECK_SAYS(refusal("[]", share), "it holds no prompts");
+    CHECK_SAYS(refusal("{\"instruction\":\"a\",\"response\":\"b\"}\n{\"instruction\":\"a\"}", lines),
+               "file.json:2: ", "response is missing");
+    CHECK_SAYS(refusal("{}\nnothing", lines), "file.json:1: ", "instruction is missing");
+    CHECK_SAYS(refusal("\nnothing", lines), "file.json:2: ", "not JSON: nothing");
+    CHECK_SAYS(refusal("{\"text\":\"a\"}", open), "neither messages nor prompt");
+    CHECK_SAYS(refusal("{\"prompt\":\"a\",\"max_tokens\":0}", open), "max_tokens is 0",
+               "from 1 to 10000000");
+    CHECK_SAYS(refusal("{\"annotations\":[{\"image_id\":1,\"caption\":\"a\"}]}", images),
+               "image_id is not the id");
+    CHECK_SAYS(refusal("{\"images\":[{\"id\":1}]}", images), "file_name is missing");
+    CHECK_SAYS(refusal("[{\"image\":\"a.png\"}]", images), "question is missing");
+    CHECK_SAYS(refusal("a,b\n1,2\n", rows), "file.json:1: ", "no column is named prompt");
+    CHECK_SAYS(refusal("prompt,b\n1,2\n\n1\n", rows), "file.json:4: ", "1 fields", "2 columns");
+    CHECK_SAYS(refusal("prompt,output_tokens\na,many\n", rows), "file.json:2: ",
+               "output_tokens is \"many\"", "from 1 to 10000000");
+    CHECK_SAYS(refusal("prompt\na\n\"b\n", rows), "file.json:3: ", "does not end");
+    // Deep brackets must not exhaust the stack.
+    CHECK_SAYS(refusal("[" + std::string(100000, '[') + std::string(100000, ']') + "]", share),
+               "not JSON");
+}
+
+TEST_CASE("what no length fits is refused with their number") {
+    CHECK_SAYS(refusal("one\ntwo\n", {.format = text_lines, .min_prompt_tokens = 5}),
+               "none of its 2 prompts", "min_prompt_tokens");
+    CHECK(refusal("one\ntwo\n", {.format = text_lines, .min_prompt_tokens = 1}) == "");
+}
+
+// ---- samples ------------------------------------------------------------------------------------
+
+namespace {
+std::string numbered(int n) {
+    std::string text;
+    for (int i = 0; i < n; ++i) text += std::to_string(i) + "\n";
+    return text;
+}
+std::vector<int> sample(int n, const dataset& d, std::size_t most, std::uint64_t seed) {
+    byte_stream in = stream_of(numbered(n), "f.txt", 4096);
+    std::vector<int> out;
+    for (const dialogue& x : sampled_dialogues(in, d, most, seed))
+        out.push_back(std::stoi(x.turns[0].prompt));
+    return out;
+}
+}  // namespace
+
+TEST_CASE("a sample holds each prompt at most once, in an order of its seed") {
+    const dataset d = {.format = text_lines};
+    const std::vector<int> some = sample(1000, d, 100, 1);
+    CHECK(some.size() == 100);
+    CHECK(std::set<int>(some.begin(), some.end()).size() == 100);
+    CHECK(some == sample(1000, d, 100, 1));
+    CHECK(some != sample(1000, d, 100, 2));
+    CHECK_FALSE(std::is_sorted(some.begin(), some.end()));
+    const std::vector<int> all = sample(50, d, 100, 1);
+    CHECK(std::set<int>(all.begin(), all.end()).size() == 50);
+    CHECK_FALSE(std::is_sorted(all.begin(), all.end()));
+    CHECK(sample(1000, {.format = text_lines, .max_items = 7}, 100, 1).size() == 7);
+}
+
+TEST_CASE("every prompt has the same chance, in the sample and of every place in it") {
+    // 40 prompts, 10 of them kept, 4000 seeds: 1000 times each, standard deviation 27.4; each of
+    // them first 100 times, standard deviation 9.9.
+    std::map<int, int> kept, first;
+    for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
+        dialogue_sampler sampler(10, seed);
+        for (int i = 0; i < 40; ++i) sampler.offer({{}, {{.prompt = std::to_string(i)}}});
+        const std::vector<dialogue> sample = sampler.take();
+        for (const dialogue& x : sample) ++kept[std::stoi(x.turns[0].prompt)];
+        ++first[std::stoi(sample[0].turns[0].prompt)];
+    }
+    for (int i = 0; i < 40; ++i) {
+        CAPTURE(i);
+        CHECK(std::abs(kept[i] - 1000) < 4 * 27.4);
+        CHECK(std::abs(first[i] - 100) < 4 * 9.9);
+    }
+}
+
+TEST_CASE("lengths outside the limits are left out, ends included in them") {
+    std::string text;
+    for (int n = 1; n <= 20; ++n) text += std::string(static_cast<std::size_t>(4 * n), 'x') + "\n";
+    byte_stream in = stream_of(text, "f.txt");
+    const auto kept = sampled_dialogues(
+        in, {.format = text_lines, .min_prompt_tokens = 5, .max_prompt_tokens = 8}, 100, 1);
+    std::set<std::size_t> lengths;
+    for (const dialogue& d : kept) lengths.insert(d.turns[0].prompt.size() / 4);
+    CHECK(lengths == std::set<std::size_t>{5, 6, 7, 8});
+    byte_stream answers = stream_of("prompt,output_tokens\na,5\nb,6\nc,9\n");
+    CHECK(sampled_dialogues(answers, {.format = csv, .min_output_tokens = 6, .max_output_tokens = 8},
+                            100, 1)
+              .size() == 1);
+}
+
+TEST_CASE("of a large file no more is held than one value and the sample") {
+    // 8 MB of conversations of about 1 KB that exist nowhere as a whole.
+    const std::string value = "{\"conversations\":[{\"from\":\"human\",\"value\":\"" +
+                              std::string(700, 'q') + "\"},{\"from\":\"gpt\",\"value\":\"" +
+                              std::string(200, 'a') + "\"}]}";
+    std::size_t left = 8000, most_held = 0;
+    const std::size_t before = mallinfo2().uordblks;
+    std::string next = "[" + value;
+    byte_stream in(
+        [&](char* room, std::size_t n) {
+            most_held = std::max(most_held, mallinfo2().uordblks - before);
+            if (next.empty() && left > 0) next = --left == 0 ? "]" : "," + value;
+            n = std::min(n, next.size());
+            std::memcpy(room, next.data(), n);
+            next.erase(0, n);
+            return n;
+        },
+        "generated");
+    const auto sample = sampled_dialogues(in, {.format = sharegpt, .max_items = 100}, 0, 1);
+    CHECK(sample.size() == 100);
+    CHECK(most_held < 1000000);
+}
+
+// ---- traces -------------------------------------------------------------------------------------
+
+TEST_CASE("the three published traces are told by their first line and read the same") {
+    for (const std::string file : {"azure.csv", "burstgpt.csv", "mooncake.jsonl"}) {
+        CAPTURE(file);
+        byte_stream in = stream_of(content_of("data/" + file), file);
+        const recorded_trace t = read_trace(in);
+        REQUIRE(t.rows.size() == 10);
+        const double seconds = file == "burstgpt.csv" ? 10 : 1;
+        const double times[] = {0, 0.13, 0.31, 0.36, 0.80, 1.02, 1.10, 1.55, 1.71, 1.90};
+        for (std::size_t i = 0; i < 10; ++i)
+            CHECK(t.rows[i].at_s == Approx(seconds * times[i]).epsilon(1e-5));
+        CHECK(t.rows[9].output_tokens == 17);
+        CHECK(t.left_out == (file == "burstgpt.csv" ? 1 : 0));
+        CHECK(t.blocks.size() == (file == "mooncake.jsonl" ? 10 : 0));
+    }
+    byte_stream azure = stream_of(content_of("data/azure.csv"));
+    const recorded_trace t = read_trace(azure);
+    CHECK(t.format == "Azure");
+    CHECK(t.rows[2].prompt_tokens == 112);
+    byte_stream mooncake = stream_of(content_of("data/mooncake.jsonl"));
+    const recorded_trace m = read_trace(mooncake);
+    CHECK(m.blocks[0].size() == 3);
+    CHECK(m.blocks[0][0] == m.blocks[2][0]);
+    CHECK(m.blocks[0][0] != m.blocks[1][0]);
+}
+
+TEST_CASE("dates are counted through months, years and leap days") {
+    const double day = 86400;
+    CHECK(seconds_of_date("2024-03-01 00:00:00") - seconds_of_date("2024-02-28 00:00:00") == 2 * day);
+    CHECK(seconds_of_date("2023-03-01 00:00:00") - seconds_of_date("2023-02-28 00:00:00") == day);
+    CHECK(seconds_of_date("2024-01-01 00:00:00") - seconds_of_date("2023-01-01 00:00:00") ==
+          365 * day);
+    CHECK(seconds_of_date("2023-11-16T18:15:46.25+00:00") -
+              seconds_of_date("2023-11-16 18:15:45.75") == Approx(0.5));
+    for (const char* none : {"", "2023", "2023-13-01 00:00:00", "2023-11-16", "16.11.2023 00:00:00",
+                             "2023-11-16 18:15:46,5", "2023-11-16 18:61:00"})
+        CHECK(std::isnan(seconds_of_date(none)));
+}
+
+TEST_CASE("a trace is sorted by its time stamps") {
+    byte_stream in = stream_of("Timestamp,Request tokens,Response tokens\n9,1,1\n5,2,1\n7,3,1\n");
+    const recorded_trace t = read_trace(in);
+    CHECK(t.rows[0].prompt_tokens == 2);
+    CHECK(t.rows[0].at_s == 0);
+    CHECK(t.rows[2].prompt_tokens == 1);
+    CHECK(t.rows[2].at_s == 4);
+}
+
+TEST_CASE("a trace that is wrong is refused by its line") {
+    CHECK_SAYS(refusal_of_trace("a,b\n1,2\n"), "trace:1: ", "no known trace begins so", "Azure",
+               "BurstGPT", "Mooncake");
+    CHECK_SAYS(refusal_of_trace(""), "the trace holds no requests");
+    const std::string azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+    CHECK_SAYS(refusal_of_trace(azure), "the trace holds no requests");
+    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,5,5\nyesterday,5,5\n"), "trace:3: ",
+               "not a time");
+    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,5\n"), "trace:2: ", "2 fields",
+               "3 columns");
+    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,-5,5\n"), "trace:2: ",
+               "the prompt length");
+    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,5,many\n"), "trace:2: ",
+               "the output length");
+    CHECK_SAYS(refusal_of_trace("{\"timestamp\":1,\"input_length\":5}"), "trace:1: ",
+               "output_length is not there");
+    CHECK_SAYS(refusal_of_trace("{\"timestamp\":1,\"input_length\":5,\"output_length\":5,"
+                                "\"hash_ids\":7}"),
+               "hash_ids is not an array");
+    CHECK_SAYS(refusal_of_trace("{\"timestamp\":1}\nx"), "trace:1: ", "input_length");
+}

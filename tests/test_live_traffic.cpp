@@ -1,0 +1,359 @@
+// Datasets, recorded traces and conversations, from the file to the verdict, against the simulated
+// server. Numbers of tokens are words there.
+#include "llmbench.hpp"
+
+#include "support/effects.hpp"
+#include "support/live.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+
+/// Answers in milliseconds; the limits are seconds away.
+engine at_once() {
+    engine e = quick_engine();
+    e.decode_step = 1_ms;
+    e.step_per_sequence = 0_ms;
+    return e;
+}
+scenario short_gate(const any_workload& workload, long long requests = 12) {
+    scenario s;
+    s.target = simulated(at_once());
+    s.workload = workload;
+    s.arrivals = constant(100_rps);
+    s.warmup = 2;
+    s.requests = requests;
+    s.repeats = 2;
+    s.slos = {mean(ttft) <= 5_s};
+    return s;
+}
+std::vector<record> of_repeat(const result& r, int repeat) {
+    std::vector<record> out;
+    for (const record& x : r.requests())
+        if (x.repeat == repeat) out.push_back(x);
+    return out;
+}
+/// All is answered, and with as many tokens as asked for.
+result passes(const scenario& s) {
+    result r = run(s);
+    for (const slo_verdict& v : r.verdicts()) {
+        CAPTURE(std::string(v.line()));
+        CHECK(v.outcome == verdict::pass);
+    }
+    for (const record& x : r.requests()) {
+        CAPTURE(std::string(x.error));
+        REQUIRE(x.status == request_status::ok);
+    }
+    return r;
+}
+std::string refusal(const scenario& s) { return refusal_to_plan(s); }
+
+}  // namespace
+
+TEST_CASE("every dataset format gates a server, from its file to the verdict") {
+    const dataset files[] = {
+        {.path = "data/sharegpt.json", .format = sharegpt},
+        {.path = "data/dolly.jsonl", .format = dolly},
+        {.path = "data/openai.jsonl", .format = openai_jsonl},
+        {.path = "data/captions.json", .format = coco_captions, .images = "data/images"},
+        {.path = "data/image_questions.jsonl", .format = coco_captions, .images = "data/images"},
+        {.path = "data/prompts.txt", .format = text_lines},
+        {.path = "data/prompts.csv", .format = csv},
+    };
+    for (const dataset& file : files) {
+        CAPTURE(std::string(file.path));
+        scenario s = short_gate(file);
+        if (file.format == text_lines) s.options.max_tokens = 5;
+        const result r = passes(s);
+        const std::vector<record> first = of_repeat(r, 0), second = of_repeat(r, 1);
+        REQUIRE(first.size() == 14);
+        REQUIRE(second.size() == 14);
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            CHECK(first[i].prompt_tokens == second[i].prompt_tokens);
+            CHECK(first[i].output_tokens == second[i].output_tokens);
+            CHECK(first[i].prompt_tokens > 5);  // the salt alone has five words
+            if (file.format == text_lines) CHECK(first[i].output_tokens == 5);
+        }
+    }
+}
+
+TEST_CASE("answers are as long as those of the dataset, where it has some") {
+    scenario s = short_gate(dataset{.path = "data/dolly.jsonl", .format = dolly});
+    s.repeats = 1;
+    s.slos = {};
+    std::set<int> lengths;
+    for (const record& x : run(s).requests()) lengths.insert(x.output_tokens);
+    // Those of the file have 93, 127, 65, 48, 51 and 24 bytes: a token for four.
+    CHECK(lengths == std::set<int>{24, 32, 17, 12, 13, 6});
+}
+
+TEST_CASE("salted prompts are new to a prefix cache in every repeat, others are not") {
+    const auto cached_in_second = [](bool salted) {
+        scenario s = short_gate(prompts({"x"}));
+        s.workload = dataset{.path = "data/long_prompt.txt", .format = text_lines, .salted = salted};
+        s.arrivals = closed_loop(1);
+        s.options.max_tokens = 2;
+        long long cached = 0;
+        for (const record& x : of_repeat(run(s), 1)) cached += std::max(0, x.cached_tokens);
+        return cached;
+    };
+    CHECK(cached_in_second(true) == 0);
+    CHECK(cached_in_second(false) > 0);
+}
+
+TEST_CASE("recorded traces are replayed at their times, with their lengths") {
+    for (const std::string file : {"azure.csv", "burstgpt.csv", "mooncake.jsonl"}) {
+        CAPTURE(file);
+        scenario s;
+        s.target = simulated(at_once());
+        s.arrivals = replay("data/" + file).speed(file == "burstgpt.csv" ? 100 : 10);
+        s.warmup = 3;
+        s.repeats = 2;
+        s.slos = {mean(ttft) <= 5_s};
+        const result r = passes(s);
+        std::vector<record> measured;
+        for (const record& x : of_repeat(r, 1))
+            if (x.phase == run_phase::measure) measured.push_back(x);
+        REQUIRE(measured.size() == 10);
+        const double times[] = {0, 0.13, 0.31, 0.36, 0.80, 1.02, 1.10, 1.55, 1.71, 1.90};
+        const int outputs[] = {6, 12, 7, 3, 3, 10, 16, 10, 3, 17};
+        for (std::size_t i = 0; i < 10; ++i) {
+            const double at =
+                static_cast<double>(measured[i].scheduled_ns - measured[0].scheduled_ns) * 1e-9;
+            CHECK(at == doctest::Approx(times[i] / 10).epsilon(1e-4));
+            CHECK(measured[i].output_tokens == outputs[i]);
+        }
+        if (file == "azure.csv") CHECK(measured[6].prompt_tokens == 167);
+    }
+}
+
+TEST_CASE("what prompts of a recorded trace have in common is common again") {
+    scenario s;
+    s.target = simulated(at_once());
+    s.arrivals = replay("data/mooncake.jsonl").speed(10).max_in_flight(1);  // so that nothing runs beside it
+    s.warmup = 0;
+    s.repeats = 1;
+    const std::vector<record> all = of_repeat(run(s), 0);
+    REQUIRE(all.size() == 10);
+    // Even requests share two blocks of 512 tokens, odd ones one block; the first of each is cold.
+    CHECK(all[0].cached_tokens == 0);
+    CHECK(all[1].cached_tokens == 0);
+    for (std::size_t i = 2; i < 10; ++i) {
+        CAPTURE(i);
+        CHECK(all[i].cached_tokens >= (i % 2 == 0 ? 1024 : 512));
+        CHECK(all[i].cached_tokens < (i % 2 == 0 ? 1024 : 512) + 16);
+    }
+}
+
+// ---- conversations ------------------------------------------------------------------------------
+
+TEST_CASE("users play conversations whose prompts grow by the answers") {
+    scenario s = short_gate(conversations{.turns = 3,
+                                          .user_tokens = fixed(20),
+                                          .output_tokens = fixed(8),
+                                          .system_tokens = fixed(32)},
+                            12);
+    s.arrivals = closed_loop(2);
+    s.warmup = 3;
+    s.slos = {mean(first_turn_ttft) <= 5_s, mean(later_turn_ttft) <= 5_s};
+    const result r = passes(s);
+    const std::vector<record> all = of_repeat(r, 1);
+    REQUIRE(all.size() == 15);
+    std::map<long long, std::vector<record>> by_conversation;
+    for (const record& x : all) by_conversation[x.conversation].push_back(x);
+    CHECK(by_conversation.size() == 5);
+    for (const auto& [number, turns] : by_conversation) {
+        REQUIRE(turns.size() == 3);
+        for (std::size_t t = 0; t < 3; ++t) {
+            CHECK(turns[t].turn == static_cast<int>(t));
+            CHECK(turns[t].output_tokens == 8);
+            // The system prompt, and of each turn before the message and the answer.
+            CHECK(turns[t].prompt_tokens == 32 + 20 + static_cast<int>(t) * (20 + 8));
+            if (t > 0) CHECK(turns[t].scheduled_ns >= turns[t - 1].end_ns);
+            // What was said before is in the server's prefix cache, by blocks of 16 tokens.
+            if (t > 0) CHECK(turns[t].cached_tokens >= 32 + 16);
+        }
+    }
+    CHECK(r.estimate(mean(first_turn_ttft)).value > 0);
+    CHECK(r.estimate(mean(later_turn_ttft)).value > 0);
+}
+
+TEST_CASE("a system prompt is shared by all conversations or by none") {
+    const auto first_turns_cached = [](bool shared) {
+        scenario s = short_gate(conversations{.turns = 2,
+                                              .user_tokens = fixed(8),
+                                              .output_tokens = fixed(4),
+                                              .system_tokens = fixed(64),
+                                              .shared_system_prompt = shared});
+        s.arrivals = closed_loop(1);
+        s.repeats = 1;
+        s.slos = {};
+        int cached = 0;
+        for (const record& x : run(s).requests())
+            if (x.turn == 0 && x.phase == run_phase::measure)
+                cached = std::max(cached, x.cached_tokens);
+        return cached;
+    };
+    CHECK(first_turns_cached(true) >= 64);
+    CHECK(first_turns_cached(false) == 0);
+}
+
+TEST_CASE("arrivals start conversations, and a user thinks before going on") {
+    scenario s = short_gate(conversations{.turns = 2,
+                                          .user_tokens = fixed(8),
+                                          .output_tokens = fixed(4),
+                                          .think = 150_ms},
+                            11);
+    s.warmup = 4;
+    const result r = passes(s);
+    const std::vector<record> all = of_repeat(r, 0);
+    REQUIRE(all.size() == 15);  // the last conversation is cut, so that the number is kept
+    CHECK(all.back().turn == 0);
+    long long start = 0;
+    for (const record& x : all)
+        if (x.conversation == 0 && x.turn == 0) start = x.scheduled_ns;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        CHECK((all[i].phase == run_phase::warmup) == (all[i].conversation < 2));
+        if (all[i].turn == 0)
+            CHECK(all[i].scheduled_ns == start + all[i].conversation * 10000000);
+        else
+            CHECK(all[i].scheduled_ns == all[i - 1].end_ns + 150000000);
+    }
+}
+
+TEST_CASE("a dataset's conversations are played with the server's own answers") {
+    scenario s = short_gate(dataset{.path = "data/sharegpt.json", .max_turns = 10}, 13);
+    s.arrivals = closed_loop(2);
+    s.slos = {p50(first_turn_ttft) <= 5_s, p50(later_turn_ttft) <= 5_s};
+    const result r = passes(s);
+    std::map<long long, int> last_prompt;
+    for (const record& x : of_repeat(r, 0)) {
+        // What was said and answered before comes on top.
+        if (x.turn > 0) CHECK(x.prompt_tokens > last_prompt[x.conversation]);
+        last_prompt[x.conversation] = x.prompt_tokens + x.output_tokens;
+    }
+    const auto lengths = [&](int repeat) {
+        std::vector<int> out;
+        for (const record& x : of_repeat(r, repeat)) out.push_back(x.prompt_tokens);
+        return out;
+    };
+    CHECK(lengths(0) == lengths(1));
+}
+
+TEST_CASE("after a failed turn the conversation goes on without it") {
+    engine failing = at_once();
+    failing.faults.error_rate = 30_pct;
+    scenario s = short_gate(
+        conversations{.turns = 6, .user_tokens = fixed(10), .output_tokens = fixed(5)}, 60);
+    s.target = simulated(failing);
+    s.arrivals = closed_loop(2);
+    s.repeats = 1;
+    s.warmup = 0;
+    s.slos = {};
+    std::map<long long, int> said;  // turns of the conversation that were answered
+    int failed = 0, all = 0;
+    for (const record& x : run(s).requests()) {
+        ++all;
+        if (x.status == request_status::ok) {
+            CHECK(x.prompt_tokens == 10 + said[x.conversation] * 15);
+            ++said[x.conversation];
+        } else {
+            ++failed;
+        }
+    }
+    CHECK(all == 60);
+    CHECK(failed > 5);
+    CHECK(failed < 40);
+}
+
+TEST_CASE("max_in_flight holds for later turns, too, and nobody waits forever") {
+    scenario s = short_gate(
+        conversations{.turns = 3, .user_tokens = fixed(8), .output_tokens = fixed(6)}, 60);
+    s.arrivals = constant(400_rps).max_in_flight(3);
+    s.repeats = 1;
+    s.slos = {};
+    const result r = run(s);
+    std::vector<std::pair<long long, int>> changes;
+    for (const record& x : r.requests()) {
+        CHECK(x.status == request_status::ok);
+        changes.emplace_back(x.dispatched_ns, 1);
+        changes.emplace_back(x.end_ns, -1);
+    }
+    CHECK(changes.size() >= 120);
+    std::sort(changes.begin(), changes.end());
+    int now = 0, most = 0;
+    for (const auto& [at, change] : changes) most = std::max(most, now += change);
+    CHECK(most <= 3);
+    CHECK(most >= 2);
+}
+
+TEST_CASE("all at once and conversations until a time go together with everything else") {
+    const conversations talk = {.turns = 2, .user_tokens = fixed(8), .output_tokens = fixed(4)};
+    scenario s = short_gate(talk, 20);
+    s.arrivals = all_at_once();
+    s.slos = {};
+    s.repeats = 1;
+    CHECK(run(s).requests().size() == 22);
+    s.arrivals = closed_loop(3);
+    s.requests = 0;
+    s.duration = 400_ms;
+    const result r = run(s);
+    CHECK(r.requests().size() > 10);
+    for (const record& x : r.requests()) CHECK(x.status == request_status::ok);
+}
+
+// ---- groups of prompts --------------------------------------------------------------------------
+
+TEST_CASE("prefixes are shared within their groups, by the share that is asked for") {
+    scenario s = short_gate(synthetic{.prompt_tokens = fixed(80),
+                                      .output_tokens = fixed(2),
+                                      .shared_prefix = fixed(64),
+                                      .prefix_groups = 4,
+                                      .prefix_share = 50_pct},
+                            100);
+    s.arrivals = closed_loop(1);
+    s.warmup = 0;
+    s.repeats = 1;
+    s.slos = {};
+    int cached = 0;
+    for (const record& x : run(s).requests()) {
+        CHECK((x.cached_tokens == 0 || x.cached_tokens == 64));
+        cached += x.cached_tokens > 0;
+    }
+    // Half of 100 but the first one of each group; standard deviation 5.
+    CHECK(std::abs(cached - 46) < 20);
+}
+
+// ---- files that cannot be used ------------------------------------------------------------------
+
+TEST_CASE("a file that is not there or wrong is refused before the load, with its name") {
+    const auto has = [](const std::string& s, const char* part) {
+        CAPTURE(s);
+        CAPTURE(part);
+        CHECK(s.find(part) != std::string::npos);
+    };
+    has(refusal(short_gate(dataset{.path = "data/none.json"})), "data/none.json");
+    has(refusal(short_gate(dataset{.path = "data"})), "cannot be read");
+    has(refusal(short_gate(dataset{})), "workload.path is empty");
+    has(refusal(short_gate(dataset{.path = "data/dolly.jsonl"})), "data/dolly.jsonl:1: ");
+    has(refusal(short_gate(dataset{.path = "data/captions.json", .format = coco_captions})),
+        ".png cannot be read");
+    has(refusal(short_gate(dataset{.path = "data/sharegpt.json", .max_items = 0})), "max_items is 0");
+    has(refusal(short_gate(dataset{
+            .path = "x", .min_prompt_tokens = 9, .max_prompt_tokens = 8})),
+        "min_prompt_tokens is 9 and max_prompt_tokens is 8");
+    has(refusal(short_gate(dataset{.path = "x", .max_turns = 0})), "max_turns is 0");
+    scenario s = short_gate({});
+    s.arrivals = replay("data/none.csv");
+    has(refusal(s), "data/none.csv");
+    s.arrivals = replay("data/dolly.jsonl");
+    has(refusal(s), "data/dolly.jsonl:1: ");
+}
