@@ -31,10 +31,46 @@ if [[ $kind == package ]]; then
     "$cmake" --install "$work/llmbench"
     options=(-DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug)
 fi
+# A port that is free now, and below those the system gives out by itself.
+port=$((20000 + $$ % 10000))
+options+=("-DSERVER_PORT=$port")
 "$cmake" -S "$kind" -B "$work/build" "${options[@]}"
 "$cmake" --build "$work/build"
 cd "$work/build"
 "${cmake%cmake}ctest" --output-on-failure -L perf --no-tests=error
+
+if [[ $kind == package ]]; then
+    # The server was there for the gate, is gone now, and left its log with the report.
+    grep -q "listening on http://127.0.0.1:$port" llmbench-report/served/server.log
+    if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then echo "the server lives on"; exit 1; fi
+    # One that does not get ready fails the test, and says why.
+    if "${cmake%cmake}ctest" --output-on-failure -L unready > unready.log; then
+        echo "a gate passed without its server"
+        exit 1
+    fi
+    grep -q "did not answer 200 at http://127.0.0.1:$port/health within 1 s" unready.log
+    grep -q "the model file is broken on port $port" unready.log
+    # What is written wrong is told by name when it is configured.
+    refused() {
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(wrong LANGUAGES CXX)' \
+            'enable_testing()' 'find_package(llmbench REQUIRED)' "llmbench_add_gate($1)" \
+            > "$work/wrong/CMakeLists.txt"
+        if "$cmake" -S "$work/wrong" -B "$work/wrong/build" "${options[@]}" > "$work/wrong/log" 2>&1 ||
+            ! tr -s ' \n' ' ' < "$work/wrong/log" | grep -qF -- "$2"; then
+            echo "llmbench_add_gate($1) does not say: $2"
+            cat "$work/wrong/log"
+            exit 1
+        fi
+    }
+    mkdir "$work/wrong"
+    refused "SOURCES a.cpp" "NAME is missing"
+    refused "NAME chat" "SOURCES is missing"
+    refused "NAME chat extra SOURCES a.cpp" "what is 'extra'?"
+    refused "NAME chat SOURCES a.cpp TIMEOUT soon" "TIMEOUT is 'soon': a whole number above 0"
+    refused "NAME chat SOURCES a.cpp PORT 80" "PORT is of use only with SERVER_COMMAND"
+    refused "NAME chat SOURCES a.cpp ENVIRONMENT x" "ENVIRONMENT holds 'x': it must be NAME=value"
+    refused "NAME chat SOURCES a.cpp URL" "URL has no value"
+fi
 
 # A subproject or a package must neither build our tests nor leave its own targets lying about.
 if [[ -e llmbench_tests || -e llmbench/tests ]]; then

@@ -20,6 +20,7 @@ grep -qF "\"version\": \"$version\"" ci/packaging/vcpkg/vcpkg.json ||
 # Scripts, and the shell inside the templates, each under the shell that will run it.
 scripts=(ci/*.sh tests/*/*.sh)
 shellcheck -x "${scripts[@]}"
+shellcheck --severity=warning ci/packaging/*.sh
 blocks=$(mktemp -d)
 trap 'rm -rf "$blocks"' EXIT
 python3 tests/formats/check.py shell "$blocks" ci/gitlab.yml ci/github/*.yml ci/Jenkinsfile

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Runs gates beside a server: starts it, waits until it answers, ends it with all its children.
+#   llmbench-with-server.sh CMAKE READY_URL SECONDS LOG GATES SERVER [ARGUMENT...]
+# Exits as the gates do, or with 3 and the end of the server's log where it was not ready in time.
+set -eu
+cmake=$1 ready=$2 seconds=$3 log=$4 gates=$5
+shift 5
+mkdir -p "$(dirname "$log")"
+
+setsid "$@" > "$log" 2>&1 &
+server=$!
+stop() {
+    kill -s TERM -- "-$server" 2> /dev/null || kill -s TERM "$server" 2> /dev/null || true
+    (sleep 5 && kill -s KILL -- "-$server") > /dev/null 2>&1 &
+    patience=$!
+    wait "$server" 2> /dev/null || true
+    kill "$patience" 2> /dev/null || true
+    kill -s KILL -- "-$server" 2> /dev/null || true  # what it left behind
+}
+trap stop EXIT
+trap 'exit 143' INT TERM
+
+fail() {
+    echo "llmbench_add_gate: the server $1; its log $log ends:"
+    tail -n 40 "$log"
+    exit 3
+}
+end=$(($(date +%s) + seconds))
+# CMake is there and speaks HTTP; curl need not be.
+until "$cmake" -DURL="$ready" -P "$(dirname "$0")/llmbench-probe.cmake" > /dev/null 2>&1; do
+    kill -0 "$server" 2> /dev/null || fail "ended before it was ready"
+    [ "$(date +%s)" -lt "$end" ] || fail "did not answer 200 at $ready within $seconds s"
+    sleep 0.1
+done
+status=0
+"$gates" || status=$?
+exit "$status"
