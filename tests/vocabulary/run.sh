@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every public name compiles without a warning in a user's file, whatever that file has opened.
+# Every public name compiles without a warning in a user's file, whatever that file has opened; so
+# does every piece of C++ in the README.
 #   tests/vocabulary/run.sh        uses $CXX (default g++) and $CPPFLAGS
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -9,3 +10,31 @@ for source in t_*.cpp; do
         -fsyntax-only "$source"
     echo "compiles: $source"
 done
+
+# Whole test cases stand as they are, fields become a scenario's, all else is the inside of a function.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+{
+    echo '#include <cstdio>'
+    echo '#include <cstdlib>'
+    echo '#include "llmbench.hpp"'
+    echo 'using namespace llmbench;'
+    awk '/^```/ { if (inside) { close_block(); inside = 0 } else if ($0 == "```cpp") { inside = 1; n = 0 }
+                  next }
+         inside { line[++n] = $0; from[n] = FNR }
+         function close_block(   i, whole, fields) {
+             for (i = 1; i <= n; i++) if (line[i] ~ /^TEST_CASE/) whole = 1
+             fields = line[1] ~ /^\./
+             if (!whole) printf fields ? "extern const scenario r%d; const scenario r%d = {\n" \
+                                       : "void r%d(); void r%d() {\n", ++count, count
+             for (i = 1; i <= n; i++) {
+                 if (line[i] ~ /^(#define LLMBENCH_MAIN|#include "llmbench|using namespace llmb)/) continue
+                 printf "#line %d \"README.md\"\n%s\n", from[i], line[i]
+             }
+             if (!whole) print fields ? "};" : "}"
+         }' ../../README.md
+} > "$work/readme.cpp"
+blocks=$(grep -c '^```cpp' ../../README.md)
+"${cxx[@]}" -std=c++20 -I../.. -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only \
+    "$work/readme.cpp"
+echo "compiles: the $blocks pieces of C++ in README.md"
