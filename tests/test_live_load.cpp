@@ -443,6 +443,7 @@ struct line_of_records {
     picojson::value what;
     std::size_t number = 0;  // in the file
 };
+/// In the order of result::requests(); in the file they come as they were answered.
 std::vector<line_of_records> lines_of(const std::string& gate) {
     std::vector<line_of_records> out;
     std::istringstream in(content_of("records.jsonl"));
@@ -451,6 +452,12 @@ std::vector<line_of_records> lines_of(const std::string& gate) {
         const picojson::value v = parsed(line);
         if (v.get("gate").to_str() == gate) out.push_back({v, n});
     }
+    const auto place = [](const line_of_records& l) {
+        const std::string id = l.what.get("id").to_str();
+        return std::pair(l.what.get("repeat").get<double>(), std::stol(id.substr(id.rfind('-') + 1)));
+    };
+    std::sort(out.begin(), out.end(),
+              [&](const auto& a, const auto& b) { return place(a) < place(b); });
     return out;
 }
 picojson::value gate_named(const std::string& name) {
@@ -535,6 +542,7 @@ TEST_CASE("events.bin holds the gaps of every record, and result.json where they
     lb::fnv1a hash;
     hash.add(bytes.data(), bytes.size());
     CHECK(index.get("fnv1a_64").to_str() == hash.text());
+    CHECK(index.get("bytes").get<double>() == static_cast<double>(bytes.size()));
 
     const auto& offsets = index.get("offsets").get<picojson::array>();
     const std::string every_line = content_of("records.jsonl");

@@ -588,10 +588,48 @@ TEST_CASE("records can be judged elsewhere; what needs every event needs the rig
     CHECK(holds(refusal(s.slos[0]), "records.jsonl:"));
     write(records, "");
     CHECK(holds(refusal(s.slos[0]), "no records of repeat 0"));
+    const std::size_t last_line = lines.rfind('\n', lines.size() - 2) + 1;
+    write(records, lines.substr(0, last_line));
+    CHECK(holds(refusal(s.slos[0]), "whole lines, the result beside it tells of"));
+
+    // A later gate of the same program was killed: its gaps, whole lines and half of one.
+    write(records, lines + replaced(lines.substr(last_line), "taken elsewhere", "killed") +
+                       lines.substr(last_line, 100));
+    write(files.file("events.bin"), events + "1234abc");
+    for (std::size_t i = 0; i < 3; ++i)
+        check_same(judge(records, s.slos, "taken elsewhere")[i], r.verdicts()[i]);
     std::filesystem::remove(records);
     CHECK(holds(refusal(s.slos[0]), "records.jsonl cannot be read"));
     write(files.file("result.json"), "{}");
     CHECK(holds(refusal(s.slos[0]), "is not a result"));
     std::filesystem::remove(files.file("result.json"));
     CHECK(holds(refusal(s.slos[0]), "result.json cannot be read"));
+}
+
+// ---- more gaps than are kept
+
+TEST_CASE("a gate of more gaps than are kept says so, decides the same and is judged the same") {
+    const slo_list slos = {p90(itl) <= 1_s, mean(itl) <= 1_ms, output_throughput >= 1_tps,
+                           goodput(itl <= 1_s) >= 50_pct};
+    scenario s = brief(simulated(engine_of(2_ms)), "all gaps kept");
+    s.client.threads = 2;
+    s.slos = slos;
+    const result exact = run(s);
+    // The first repeat has 20 requests of 5 to 9 gaps: the second one is more than there is room for.
+    const gaps_kept few(0);
+    s.name = "few gaps kept";
+    const heard said;
+    const result counted = run(s);
+    for (std::size_t i = 0; i < 4; ++i)
+        CHECK(exact.verdicts()[i].outcome == counted.verdicts()[i].outcome);
+    CHECK(outcome_of(counted, "p90(itl) <= 1 s") == verdict::pass);
+    CHECK(outcome_of(counted, "mean(itl) <= 1 ms") == verdict::fail);
+    CHECK(holds(said.text(), "gaps were too many to keep each one, so its percentiles are within 0.2 %"));
+    CHECK(holds(content_of(report_file("summary.md")), "were too many to keep"));
+    CHECK(holds(content_of(report_file("report.html")), "were too many to keep"));
+    const std::string json = content_of(report_file("result.json"));
+    CHECK(holds(json, "\"gaps_counted\": true"));
+    CHECK(holds(json, "\"itl_relative_error\": 0.001953125"));
+    check_rejudged(exact, slos);
+    check_rejudged(counted, slos);
 }

@@ -410,7 +410,7 @@ TEST_CASE("rounding gaps to microseconds never drifts") {
     e.content = true;
     for (int i = 0; i <= 10000; ++i) t.on_event(e, start_ns + 1400 * i);
     long long sum = 0, longest = 0;
-    for (const std::uint32_t g : t.gaps_us()) {
+    for (const std::uint32_t g : listed(t.gaps_us())) {
         sum += g;
         longest = std::max<long long>(longest, g);
     }
@@ -424,15 +424,15 @@ TEST_CASE("a gap is rounded to the nearest microsecond") {
     stream_event e;
     e.content = true;
     for (const long long offset_ns : {0, 1499, 3000}) t.on_event(e, start_ns + offset_ns);
-    CHECK(t.gaps_us() == std::vector<std::uint32_t>{1, 2});
+    CHECK(listed(t.gaps_us()) == std::vector<std::uint32_t>{1, 2});
     t.on_event(e, start_ns + 4500);
-    CHECK(t.gaps_us().back() == 2);
+    CHECK(listed(t.gaps_us()).back() == 2);
 }
 
 TEST_CASE("events of one read share their stamp and have a gap of zero") {
     const repeat_data d =
         repeat_of({request(0).content(10).content(10).content(30).finish(30).done(30)});
-    CHECK(d.gaps == std::vector<std::uint32_t>{0, 20000});
+    CHECK(listed(d.gaps) == std::vector<std::uint32_t>{0, 20000});
 }
 
 TEST_CASE("a timeline that was reset is as good as new") {
@@ -484,4 +484,165 @@ TEST_CASE("counted lags have quantiles that are at most a sixteenth too high") {
     extreme.add(9223372036854775807ll);
     CHECK(extreme.quantile(0.5) <= 1e-9);
     CHECK(extreme.quantile(1) == doctest::Approx(9.223372036854775807e9));
+}
+
+// ---- many gaps ----------------------------------------------------------------------------------
+
+TEST_CASE("a list of gaps keeps its places over blocks, joining and giving back") {
+    gap_list a, b, c;
+    for (std::uint32_t i = 0; i < 3000; ++i) a.push_back(i);
+    for (std::uint32_t i = 0; i < 5000; ++i) b.push_back(10000 + i);
+    for (std::uint32_t i = 0; i < 10; ++i) c.push_back(i);
+    CHECK(c.append(a) == 10);
+    CHECK(c.size() == 3010);
+    CHECK(c[10 + 2999] == 2999);
+    const std::uint64_t at = a.take(std::move(b));
+    CHECK(at >= 3000);
+    CHECK(a[2999] == 2999);
+    CHECK(a[at] == 10000);
+    CHECK(a[at + 4999] == 14999);
+    const std::uint64_t next = a.size();
+    a.push_back(7);
+    CHECK(a[next] == 7);
+    a.release_before(at + 2000);
+    CHECK(a[at + 2000] == 12000);
+    CHECK(a[next] == 7);
+    const gap_list copy = a;
+    CHECK(copy[at + 2000] == 12000);
+    a.clear();
+    CHECK(a.empty());
+    for (std::uint32_t i = 0; i < 2000; ++i) a.push_back(i);
+    CHECK(a[1999] == 1999);
+    CHECK(copy[next] == 7);
+}
+
+TEST_CASE("counted gaps are told within 1/512 at every rank, mean and extremes exactly") {
+    generator random(3);
+    for (const double decades : {0.5, 3.0, 9.6}) {
+        gap_counts counts, half;
+        std::vector<double> all;
+        double sum = 0;
+        for (int i = 0; i < 20000; ++i) {
+            const auto us = static_cast<std::uint32_t>(std::pow(10, decades * random.uniform()));
+            (i % 2 ? counts : half).add(us);
+            all.push_back(us);
+            sum += us;
+        }
+        counts.add(half);
+        std::sort(all.begin(), all.end());
+        REQUIRE(counts.size() == all.size());
+        CHECK(static_cast<double>(counts.sum_us()) == sum);
+        CHECK(counts.at(all.size() - 1) == all.back());
+        CHECK(counts.at(0) == all.front());
+        double worst = 0;
+        for (std::size_t rank = 0; rank < all.size(); ++rank)
+            worst = std::max(worst, std::fabs(counts.at(rank) / all[rank] - 1));
+        CAPTURE(decades);
+        CHECK(worst <= gap_counts::relative_error);
+        if (decades > 3) CHECK(worst > gap_counts::relative_error / 4);
+    }
+}
+
+namespace {
+/// 200 answers of 100 events each, in the order of their sends, over a minute; a few fail.
+std::vector<request> a_minute_of_answers() {
+    generator random(11);
+    std::vector<request> all;
+    for (int i = 0; i < 200; ++i) {
+        const double scheduled = 300.0 * i;
+        request q(scheduled);
+        if (i < 20) q.warmup();
+        double now = scheduled + 50 + 100 * random.uniform();
+        for (int k = 0; k < 100; ++k) q.content(now += 3 + 30 * random.exponential());
+        all.push_back(i % 40 == 7 ? q.fails(request_status::truncated, "cut")
+                                  : q.finish(now).usage(now, 20, 120).done(now));
+    }
+    return all;
+}
+/// The same as a client keeps it that may list `most` gaps. They end in another order.
+repeat_data kept(const std::vector<request>& requests, bool counted, double from_ms, double to_ms) {
+    request_log logs[2];
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        const std::size_t k = i ^ 1;
+        logs[k % 2].add(k, requests[k].record(), requests[k].gaps_us());
+        // While the load runs, in small steps, when the end of the window is not known yet.
+        if (counted)
+            logs[k % 2].count(150, at_ms(300.0 * static_cast<double>(i) - 3000),
+                              {at_ms(from_ms), 0, 0});
+    }
+    request_log all;
+    for (request_log& l : logs) all.take(std::move(l));
+    if (counted) all.count_all(at_ms(from_ms), at_ms(to_ms));
+    repeat_data d;
+    d.window_from_ns = at_ms(from_ms);
+    d.window_to_ns = at_ms(to_ms);
+    all.move_into(d, counted);
+    return d;
+}
+}  // namespace
+
+TEST_CASE("gaps that are counted give the numbers of those that are kept") {
+    const std::vector<request> requests = a_minute_of_answers();
+    repeat_data plain = repeat_of(requests);
+    // Both ends of the window lie within many answers.
+    plain.window_from_ns = at_ms(6000);
+    plain.window_to_ns = at_ms(58000);
+    const repeat_data listed_ones = kept(requests, false, 6000, 58000);
+    const repeat_data counted = kept(requests, true, 6000, 58000);
+    CHECK_FALSE(listed_ones.gaps_counted);
+    REQUIRE(counted.gaps_counted);
+    CHECK(counted.pooled_gaps.size() == (180 - 4) * 99);
+    CHECK(counted.gaps.size() < 40 * 99);  // of those at the ends of the window
+    CHECK(counted.gaps.size() > 10 * 99);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        CHECK(counted.records[i].scheduled_ns == plain.records[i].scheduled_ns);
+        CHECK(longest_gap(counted, i) == longest_gap(plain, i));
+        CHECK(longest_gap(listed_ones, i) == longest_gap(plain, i));
+    }
+    for (const repeat_data* d : {&listed_ones, &counted}) {
+        CHECK(value_of(output_throughput, *d) == value_of(output_throughput, plain));
+        CHECK(value_of(total_throughput, *d) == value_of(total_throughput, plain));
+        CHECK(value_of(request_throughput, *d) == value_of(request_throughput, plain));
+        CHECK(value_of(decode_throughput, *d) == value_of(decode_throughput, plain));
+        CHECK(value_of(mean(itl), *d) == value_of(mean(itl), plain));
+        CHECK(value_of(goodput(itl <= 150_ms), *d) == value_of(goodput(itl <= 150_ms), plain));
+        CHECK(value_of(p99(ttft), *d) == value_of(p99(ttft), plain));
+        CHECK(value_of(max(itl), *d) == infinity);  // the failed ones
+        for (const double q : {0.001, 0.1, 0.5, 0.9, 0.99, 0.999}) {
+            CAPTURE(q);
+            const double exact = value_of(percentile(itl, q), plain);
+            CHECK(std::fabs(value_of(percentile(itl, q), *d) / exact - 1) <= 1.0 / 512);
+        }
+    }
+    CHECK(value_of(p50(itl), listed_ones) == value_of(p50(itl), plain));
+    // A window that lies elsewhere than was thought while the gaps were counted, but for its end.
+    const repeat_data late = kept(requests, true, 6000, 100000);
+    repeat_data whole = plain;
+    whole.window_to_ns = at_ms(100000);
+    CHECK(value_of(output_throughput, late) == value_of(output_throughput, whole));
+}
+
+TEST_CASE("pooled gaps have the same ranks whether few or many, short or long") {
+    generator random(5);
+    for (const double longest_ms : {0.4, 40.0, 9000.0}) {
+        std::vector<double> ms;
+        std::vector<request> requests;
+        for (int i = 0; i < 30; ++i) {
+            request q(i);
+            double now = 50;
+            q.content(now);
+            for (int k = 0; k < 200; ++k) {
+                ms.push_back(std::round(1000 * longest_ms * random.uniform()) / 1000);
+                q.content(now += ms.back());
+            }
+            requests.push_back(q.finish(now).done(now));
+        }
+        const repeat_data d = repeat_of(requests);
+        std::sort(ms.begin(), ms.end());
+        for (const double q : {0.01, 0.5, 0.9, 0.999})
+            CHECK(value_of(percentile(itl, q), d) ==
+                  doctest::Approx(nearest_rank(ms, q) / 1000).epsilon(1e-6));
+        CHECK(value_of(max(itl), d) == doctest::Approx(ms.back() / 1000).epsilon(1e-6));
+        CHECK(value_of(mean(itl), d) == doctest::Approx(mean_of(ms) / 1000).epsilon(1e-6));
+    }
 }

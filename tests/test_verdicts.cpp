@@ -1966,9 +1966,8 @@ TEST_CASE("the order of requests inside a repeat changes no verdict on times") {
             for (const std::size_t i : order) {
                 p.records.push_back(d.records[i]);
                 p.gap_offsets.push_back(p.gaps.size());
-                const auto from = d.gaps.begin() + static_cast<std::ptrdiff_t>(d.gap_offsets[i]);
-                p.gaps.insert(p.gaps.end(), from,
-                              from + static_cast<std::ptrdiff_t>(gap_count(d.records[i])));
+                for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
+                    p.gaps.push_back(d.gaps[d.gap_offsets[i] + k]);
             }
             permuted.candidate.push_back(std::move(p));
         }
@@ -2052,8 +2051,9 @@ repeat_data slowed(const repeat_data& d, double f) {
         for (long long* t : {&r.first_token_ns, &r.last_token_ns, &r.end_ns})
             if (*t != 0)
                 *t = r.scheduled_ns + std::llround(f * static_cast<double>(*t - r.scheduled_ns));
-    for (std::uint32_t& gap : s.gaps)
-        gap = static_cast<std::uint32_t>(std::lround(f * static_cast<double>(gap)));
+    s.gaps.clear();
+    for (const std::uint32_t gap : listed(d.gaps))
+        s.gaps.push_back(static_cast<std::uint32_t>(std::lround(f * static_cast<double>(gap))));
     return s;
 }
 /// The same with more requests failed, each with this probability.

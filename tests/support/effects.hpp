@@ -34,6 +34,18 @@ std::string refusal_to_plan(const llmbench::scenario& s);
 /// Starts the process, waits until it is ready, ends it. What was wrong, or "".
 std::string bring_up_and_end(const llmbench::process& p);
 
+/// Sets how many gaps the program keeps one by one, for as long as it lives.
+class gaps_kept {
+public:
+    explicit gaps_kept(unsigned long long most);
+    ~gaps_kept();
+    gaps_kept(const gaps_kept&) = delete;
+    gaps_kept& operator=(const gaps_kept&) = delete;
+
+private:
+    unsigned long long before_;
+};
+
 /// Why a load is refused when it is about to begin, or "".
 std::string refusal_to_run(const llmbench::scenario& s);
 

@@ -64,9 +64,14 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
     load_state state;
     repeat_data into;
     std::vector<llmbench::record> records;
-    for (const finished_request& f : run_load(order, state, into)) records.push_back(f.what);
+    request_log log;
+    run_load(order, state, into, log);
+    for (const finished_request& f : log.requests()) records.push_back(f.what);
     return records;
 }
+
+gaps_kept::gaps_kept(unsigned long long most) : before_(most_gaps_kept) { most_gaps_kept = most; }
+gaps_kept::~gaps_kept() { most_gaps_kept = before_; }
 
 std::string refusal_to_run(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_arm::candidate);

@@ -63,8 +63,9 @@ inline lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::r
         long long total_us = 0;
         for (int k = 1; k < tokens; ++k) {
             const double gap = s.gap_s * pace * (0.7 + 0.6 * machine.uniform());
-            d.gaps.push_back(static_cast<std::uint32_t>(std::lround(gap * 1e6)));
-            total_us += d.gaps.back();
+            const auto us = static_cast<std::uint32_t>(std::lround(gap * 1e6));
+            d.gaps.push_back(us);
+            total_us += us;
         }
         r.first_token_ns = first;
         r.last_token_ns = r.end_ns = first + total_us * 1000;

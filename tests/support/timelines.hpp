@@ -79,7 +79,7 @@ public:
         stream_.write_to(r);
         return r;
     }
-    const std::vector<std::uint32_t>& gaps_us() const { return stream_.gaps_us(); }
+    const lb::gap_list& gaps_us() const { return stream_.gaps_us(); }
 
 private:
     llmbench::record r_{};
@@ -101,12 +101,17 @@ inline request failed(double scheduled_ms,
     return request(scheduled_ms).fails(status, "no answer");
 }
 
+inline std::vector<std::uint32_t> listed(const lb::gap_list& gaps) {
+    std::vector<std::uint32_t> all;
+    for (std::uint64_t i = 0; i < gaps.size(); ++i) all.push_back(gaps[i]);
+    return all;
+}
+
 inline lb::repeat_data repeat_of(const std::vector<request>& requests) {
     lb::repeat_data d;
     for (const request& q : requests) {
         d.records.push_back(q.record());
-        d.gap_offsets.push_back(d.gaps.size());
-        d.gaps.insert(d.gaps.end(), q.gaps_us().begin(), q.gaps_us().end());
+        d.gap_offsets.push_back(d.gaps.append(q.gaps_us()));
         d.content_events += d.records.back().events;
     }
     return d;
