@@ -9836,6 +9836,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <asio/write.hpp>         // answers
 
 #include <atomic>      // shared counters
+#include <barrier>     // the start of a load
 #include <cerrno>      // socket errors
 #include <chrono>      // steady_clock
 #include <condition_variable>  // the progress line, the end of a writing thread
@@ -9867,6 +9868,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -10567,6 +10569,49 @@ inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
     return s.size() > bytes ? "..." + s.substr(s.size() - bytes) : s;
 }
 
+/// Kills a process group when this program is gone, even by SIGKILL: a process that does nothing
+/// but wait for the end of a pipe.
+class group_guard {
+public:
+    void watch(pid_t group) {
+        int ends[2];
+        if (::pipe2(ends, O_CLOEXEC) != 0) return;
+        pid_ = ::fork();
+        if (pid_ == 0) wait_and_kill(ends[0], group);
+        ::close(ends[0]);
+        pipe_ = descriptor(ends[1]);
+    }
+    /// The group is gone.
+    void dismiss() {
+        if (pid_ <= 0) return;
+        [[maybe_unused]] const ssize_t n = ::write(pipe_.get(), "x", 1);
+        pipe_ = descriptor();
+        ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+    }
+
+private:
+    /// Only what a child of several threads may call.
+    [[noreturn]] static void wait_and_kill(int pipe, pid_t group) {
+        ::setpgid(0, 0);  // out of reach of the terminal's Ctrl-C
+        for (const int s : {SIGINT, SIGTERM, SIGHUP}) ::signal(s, SIG_IGN);
+        ::dup2(pipe, 0);
+        // The other end of this pipe and of others, and whatever somebody waits to see closed.
+#ifdef SYS_close_range
+        const bool closed = ::syscall(SYS_close_range, 1u, ~0u, 0u) == 0;
+#else
+        const bool closed = false;
+#endif
+        for (int fd = 1; !closed && fd < 65536; ++fd) ::close(fd);
+        char byte = 0;
+        ssize_t n = 0;
+        while ((n = ::read(0, &byte, 1)) < 0 && errno == EINTR) {}
+        if (n == 0) ::kill(-group, SIGKILL);
+        ::_exit(0);
+    }
+    descriptor pipe_{};
+    pid_t pid_ = -1;
+};
+
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
 class server_process {
 public:
@@ -10584,6 +10629,7 @@ public:
                                      std::strerror(errno));
         if (pid_ == 0) child(command, env, directory, parent);
         ::setpgid(pid_, pid_);
+        guard_.watch(pid_);
         for (auto& slot : groups_to_end) {
             pid_t none = 0;
             if (slot.compare_exchange_strong(none, pid_)) break;
@@ -10615,6 +10661,7 @@ public:
             pid_t ours = pid_;
             slot.compare_exchange_strong(ours, 0);
         }
+        guard_.dismiss();
         pid_ = -1;
     }
     std::string log_tail() const { return tail_of(log_); }
@@ -10624,8 +10671,8 @@ private:
     [[noreturn]] void child(const std::string& command, std::vector<std::string>& env,
                             const std::string& directory, pid_t parent) {
         ::setpgid(0, 0);
-        // A crash of ours must not leave the server behind. What the shell started itself is
-        // reached by replacing the shell with it.
+        // A crash of ours must not leave the server behind, not even one right now: the guard of
+        // the whole group is yet to come.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(127);
         const int out = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
@@ -10644,6 +10691,7 @@ private:
     }
     std::string log_;
     std::string ended_{};
+    group_guard guard_{};
     pid_t pid_ = -1;
 };
 
@@ -10838,7 +10886,6 @@ public:
         const long long began = now_ns();
         if (order_.send_at.empty()) start_users();
         prepare();
-        for (std::size_t n = connections_at_first(order_, index_, count_); n > 0; --n) open_ahead();
         next_check_ns_ = began + check_interval_ns;
         while (!stopping_ && !nothing_left()) turn();
         if (shared_.out) shared_.out->put(delivered_);
@@ -10850,8 +10897,37 @@ public:
         cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
     }
 
-    /// Connections that this thread opens before the first send is due: as many as are then sent at
-    /// once, so that a connection's cost is not in them; not so many that a server turns them away.
+    /// Before the first send is due, as many connections as are then sent at once, so that their
+    /// cost is not in those requests. No more than 256 of all threads are on their way at a time,
+    /// which is what a server's queue takes, and a second is waited for each 256 at most. What is
+    /// missing then is opened for its request.
+    void open_connections() {
+        const std::size_t wanted = connections_at_first(order_, index_, count_);
+        const std::size_t at_a_time = std::max<std::size_t>(1, 256 / count_);
+        const double batches = std::ceil(static_cast<double>(wanted) /
+                                         static_cast<double>(at_a_time));
+        const long long until =
+            now_ns() + ns_of(std::min(plan_.limits.connect.seconds(), batches));
+        std::size_t begun = 0;
+        for (long long now = now_ns(); now < until && !interrupted.load(); now = now_ns()) {
+            ++turn_;
+            const bool none_failed = idle_.size() + opening_.size() == begun;
+            while (none_failed && begun < wanted && opening_.size() < at_a_time) {
+                open_ahead();
+                ++begun;
+            }
+            if (opening_.empty()) return;
+            poller_.wait(std::min(until, now + check_interval_ns));
+            ++turn_;
+            woke_ns_ = now_ns();
+            poller_.each([](void* who, unsigned events) {
+                static_cast<connection*>(who)->on_ready(events);
+            });
+            for (std::size_t i = opening_.size(); i-- > 0;) opening_[i]->check_opening(now_ns());
+            retired_.clear();
+        }
+    }
+
     static std::size_t connections_at_first(const load_order& o, std::size_t index,
                                             std::size_t count) {
         const arrival_data& a = o.what->arrivals;
@@ -10859,8 +10935,8 @@ public:
         if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
         if (o.send_at.empty() && a.users_ramp_s == 0)
             at_once = std::min(o.starts(), static_cast<std::size_t>(a.users));
-        const long long cap = a.max_in_flight > 0 ? std::min(a.max_in_flight, 256ll) : 256;
-        at_once = std::min(at_once, static_cast<std::size_t>(cap));
+        if (a.max_in_flight > 0)
+            at_once = std::min(at_once, static_cast<std::size_t>(a.max_in_flight));
         return at_once / count + (index < at_once % count);
     }
 
@@ -10996,6 +11072,7 @@ private:
                                within("no further content", "between_events", l.between_events));
         }
         bool is_delivered() const { return delivered_; }
+        void check_opening(long long now) { if (connecting_) try_elsewhere(now); }
         // The worker's list with this in it, and where.
         std::vector<std::unique_ptr<connection>>* list = nullptr;
         std::size_t slot = 0;
@@ -12546,13 +12623,20 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     const long long cap = order.what->arrivals.max_in_flight;
     if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
     state.next = order.first;
-    state.start_ns = now_ns() + 10000000;  // every thread is up by then
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
+    // Every thread is awake again 10 ms after the last one has its connections.
+    const auto start = [&state]() noexcept { state.start_ns = now_ns() + 10000000; };
+    std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
+    const auto work = [&](load_worker& w) {
+        w.open_connections();
+        all_connected.arrive_and_wait();
+        w.run();
+    };
     std::vector<std::thread> running;
-    for (std::size_t i = 1; i < threads; ++i) running.emplace_back([&w = *workers[i]] { w.run(); });
-    workers[0]->run();
+    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, std::ref(*workers[i]));
+    work(*workers[0]);
     for (std::thread& t : running) t.join();
     for (const auto& w : workers) {
         log.take(std::move(w->finished()));
@@ -13190,6 +13274,7 @@ inline void measure(gate_report& g, const scenario& s) {
     m.short_outputs_expected = p.forces_length &&
                                p.output_tokens.kind == length_distribution::shape::fixed &&
                                p.output_tokens.a <= 1;
+    if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
     gate_run run(g, s, mode);
     if (run.bring_up()) run.measure();
     g.self_check = self_check_of(m);

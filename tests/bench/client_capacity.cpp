@@ -4,11 +4,14 @@
 // python3-aiohttp).
 //   client_capacity [SECONDS]      of each measurement, default 3
 //   client_capacity --quick        the ratios that hold on any machine, in a few seconds; exits 1
+//   client_capacity --memory [SECONDS]    of the client, for an event kept and for a stream in flight
 #define LLMBENCH_NO_DOCTEST
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 
 #include "flood_server.hpp"
+
+#include <malloc.h>
 
 using namespace llmbench;
 
@@ -18,7 +21,8 @@ struct figures {
 };
 
 /// One thread's load, without the statistics of the run that would follow.
-static figures ours(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
+static detail::repeat_data repeat_on(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
+                                     const detail::repeat_terms& terms = {}) {
     const scenario s{
         .target = endpoint{.url = server.url()},
         .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(tokens)},
@@ -30,7 +34,10 @@ static figures ours(const bench::flood_server& server, std::size_t streams, int 
     const detail::plan p = detail::planned(s, 1);
     detail::live_target target(s.target, run_arm::candidate);
     target.bring_up();
-    detail::repeat_data d = detail::run_repeat(p, target, run_arm::candidate, 0, 1);
+    return detail::run_repeat(p, target, run_arm::candidate, 0, 1, terms);
+}
+static figures ours(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
+    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds);
     figures f;
     long long first = 0, last = 0;
     for (const record& r : d.records) {
@@ -98,12 +105,55 @@ static int quick() {
     return fast_enough ? 0 : 1;
 }
 
+/// Bytes of a field of /proc/self/status: VmRSS, VmHWM.
+static double resident(const char* field) {
+    std::ifstream in("/proc/self/status");
+    for (std::string word; in >> word;)
+        if (double kib = 0; word == std::string(field) + ":" && in >> kib) return 1024 * kib;
+    return 0;
+}
+/// What a load adds to the resident memory, at its peak and once it is over and all is kept.
+struct footprint {
+    double peak = 0, kept = 0, events = 0, requests = 0;
+};
+static footprint footprint_of(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
+                              const detail::repeat_terms& terms = {}) {
+    ::malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM starts anew
+    const double before = resident("VmRSS");
+    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, terms);
+    footprint f{resident("VmHWM") - before, resident("VmRSS") - before, static_cast<double>(d.content_events), static_cast<double>(d.records.size())};
+    std::printf("| %4zu | %6d | %9.0f | %11.0f | %8.1f | %8.1f | %6.2f | %9.1f |\n", streams, tokens, f.requests, f.events, f.peak / 1048576, f.kept / 1048576,
+                f.peak / f.events, f.peak / 1024 / static_cast<double>(streams));
+    std::fflush(stdout);
+    return f;
+}
+static int memory(double seconds) {
+    std::printf("| streams | tokens | requests | events | peak MiB | kept MiB | peak bytes/event | peak KiB/stream |\n"
+                "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    const bench::flood_server paced{{.interval = std::chrono::milliseconds(20)}}, flood{{}};
+    // Every stream is in flight once, and nothing else: what it takes beside its events.
+    const footprint streams = footprint_of(paced, 1000, 150, 0.5);
+    const double per_stream = (streams.peak - 4 * streams.events) / 1024 / 1000;
+    const footprint events = footprint_of(flood, 64, 2000, seconds);
+    const footprint many = footprint_of(flood, 1000, 2000, seconds);
+    const double per_event = std::max(events.kept / events.events, many.kept / many.events);
+    const footprint counted = footprint_of(flood, 64, 2000, seconds, {.most_gaps = 1 << 20});
+    std::printf("\n");
+    const bool ok = per_stream <= 16 && per_event <= 4.4 && counted.peak < 0.5 * events.peak;
+    judged("KiB for a stream in flight, beside 4 bytes for each of its events", per_stream, 16, 8, false);
+    judged("bytes for an event kept, records of 2000 events included", per_event, 4.4, 4.2, false);
+    judged("bytes for an event where only a million gaps may be kept", counted.peak / counted.events, 2, 1, false);
+    return ok ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
     const bool is_quick = argc > 1 && std::string_view(argv[1]) == "--quick";
     const double seconds = argc > 1 && !is_quick ? std::atof(argv[1]) : 3;
     bench::allow_many_files();
     bench::pin(0);
     if (is_quick) return quick();
+    if (argc > 1 && std::string_view(argv[1]) == "--memory") return memory(argc > 2 ? std::atof(argv[2]) : 3);
     const std::vector<setting> settings = {
         {"flood, all it takes", {}, 2000, {1, 16, 64, 1000}},
         {"flood, 64 a write", {.events_per_write = 64}, 2000, {1, 64, 1000}},

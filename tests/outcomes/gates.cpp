@@ -130,6 +130,11 @@ static scenario one_minute(const process& target) {
 
 TEST_CASE("long with a child") { gate(one_minute(server_with_child)); }
 
+// Its sleeper does not heed SIGTERM: to end it takes five seconds, or SIGKILL.
+TEST_CASE("long with a stubborn child") {
+    gate(one_minute({.command = "trap '' TERM; sleep 600 & echo $! > \"$CHILD\"; \"$SERVER\" serve {port}"}));
+}
+
 TEST_CASE("long") { gate(one_minute({.command = "\"$SERVER\" serve {port}"})); }
 
 // ---- assertions of one's own on a run

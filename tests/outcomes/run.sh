@@ -268,23 +268,54 @@ start() {
 }
 for signal in INT TERM; do
     what="SIG$signal during a run"
-    start "long with a child"
+    start "long with a child,run does not assert"
     kill "-$signal" "$pid"
     status=0
     wait "$pid" || status=$?
-    if ((status == 3 || status == 1)); then ok; else wrong "exit code $status"; fi
-    says "interrupted"
+    if ((status == 3)); then ok; else wrong "exit code $status"; fi
+    says "INVALID" "the run was interrupted" "interrupted before this gate began"
+    summary_says "the run was interrupted"
     reported
     child_is_gone
 done
 
+what="SIGINT twice"
+start "long with a stubborn child"
+kill -INT "$pid"
+sleep 0.5
+if alive "$pid"; then ok; else wrong "it did not wait for its server"; fi
+began=$SECONDS
+kill -INT "$pid"
+status=0
+wait "$pid" || status=$?
+if ((status == 130)); then ok; else wrong "exit code $status"; fi
+if ((SECONDS - began <= 3)); then ok; else wrong "it took $((SECONDS - began)) s to end at once"; fi
+sleep 0.2
+child_is_gone
+
 what="SIGKILL during a run"
-start "long"
+start "long with a stubborn child"
+sleep 1.5
 port=$(sed -n 's|^  process at http://127.0.0.1:\([0-9]*\),.*|\1|p' "$log")
 if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then ok; else wrong "no server to begin with"; fi
+read -r uptime _ < /proc/uptime
 kill -KILL "$pid"
 wait "$pid" 2> /dev/null || true
-sleep 0.2
+# Every line is whole, but perhaps the last; each has its gaps; the last one is new.
+records=$LLMBENCH_REPORT_DIR/records.jsonl
+lines=$(wc -l < "$records")
+whole=$(grep -cE '^\{"id":"llmbench-[^ ]+",.*"late_ns":[0-9]+\}$' "$records" || true)
+if ((lines > 10 && (whole == lines || whole == lines + 1))); then ok
+else wrong "$whole of $lines lines are whole"; fi
+gaps=$(head -n "$lines" "$records" | sed 's/.*"events":\([0-9]*\).*/\1/' |
+    awk '{ n += $1 > 1 ? $1 - 1 : 0 } END { print n }')
+if (($(wc -c < "$LLMBENCH_REPORT_DIR/events.bin") >= 4 * gaps && gaps > 10)); then ok
+else wrong "events.bin has less than $gaps gaps"; fi
+last=$(head -n "$lines" "$records" | tail -n 1 | sed 's/.*"end_ns":\([0-9]*\).*/\1/')
+if ((last / 1000000000 >= ${uptime%.*} - 2)); then ok
+else wrong "the last record is of $((last / 1000000)) ms, and it was killed at $uptime s"; fi
+for ((i = 0; i < 40; i++)); do alive "$(< "$CHILD")" || break; sleep 0.05; done
+child_is_gone
 if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then wrong "the server lives on"; else ok; fi
 
 # ---- other mains
