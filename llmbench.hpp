@@ -1331,7 +1331,7 @@ struct result_access;
 class result {
 public:
     /// Every request of every repeat and arm, warm-up included (`phase` says which).
-    const detail::list<record>& requests() const { return requests_; }
+    const detail::list<record>& requests() const;
     template <class U, detail::bound_side S>
     estimate_t estimate(const statistic<U, S>& s) const { return detail::estimate(data_, s.data); }
     template <detail::run_metric M>
@@ -1346,7 +1346,7 @@ public:
 private:
     friend struct detail::result_access;
     detail::text name_{};
-    detail::list<record> requests_{};
+    mutable detail::list<record> requests_{};  // a copy, made for whoever asks
     detail::list<slo_verdict> verdicts_{};
     self_check_t self_check_{};
     detail::box data_{};
@@ -12609,9 +12609,9 @@ inline std::size_t default_threads(const load_order& o) {
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
 }
 
-/// Gaps of the whole program that are kept one by one, in 256 MiB. Whatever else the client keeps
+/// Gaps of the whole program that are kept one by one, in 128 MiB. Whatever else the client keeps
 /// is kept for a request, not for an event.
-inline std::uint64_t most_gaps_kept = 64ull << 20;
+inline std::uint64_t most_gaps_kept = 32ull << 20;
 
 /// Runs one load on as many threads as asked for and gathers what they saw.
 inline void run_load(const load_order& order, load_state& state, repeat_data& into,
@@ -12992,9 +12992,6 @@ struct result_access {
     static result make(const std::shared_ptr<gate_report>& g) {
         result r;
         r.name_ = g->what.name;
-        for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
-            for (const repeat_data& d : *arm)
-                for (const record& x : d.records) r.requests_.push_back(x);
         for (const slo_verdict& v : g->verdicts) r.verdicts_.push_back(v);
         r.self_check_ = g->self_check;
         r.data_ = box::make(g);
@@ -13731,6 +13728,14 @@ int serve_simulated(const engine& e, int port) {
         return 1;
     }
     return 0;
+}
+const detail::list<record>& result::requests() const {
+    const auto g = detail::result_access::report_of(*this);
+    if (!g || requests_.size() > 0) return requests_;
+    for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
+        for (const detail::repeat_data& d : *arm)
+            for (const record& x : d.records) requests_.push_back(x);
+    return requests_;
 }
 int exit_code() { return detail::session::of_this_program().exit_code(); }
 result run(const scenario& s, const char* file, int line) {
