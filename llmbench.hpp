@@ -7019,6 +7019,15 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
     return r;
 }
 
+/// Whether a prompt is more than text, which only some APIs can say.
+inline bool asks_about_images(const plan& p) {
+    if (!p.files) return false;
+    for (const dialogue& d : p.files->dialogues)
+        for (const dialogue_turn& t : d.turns)
+            if (!t.image.empty()) return true;
+    return false;
+}
+
 /// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
 class fnv1a {
 public:
@@ -12731,18 +12740,21 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     const progress_watch watched(terms.meter, state);
     request_log all;
     const auto gather = [&] { run_load(order, state, d, all); };
-    const conversation_counts conversations = counted_conversations(p);
+    require(!asks_about_images(p) || target.load().api == &traits_of(openai_chat),
+            std::string("the workload has images, which are sent to openai_chat alone, not to ") +
+                target.load().api->name);
+    const conversation_counts counts = counted_conversations(p);
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     if (at_once) {
         // The warm-up is answered before the measured part starts.
         state.planned = requests_before(
-            p, end_of_trace(p, conversations.warmup + conversations.measured));
-        order.warmup = order.last = conversations.warmup * p.stride;
-        order.send_at.assign(conversations.warmup, 0);
+            p, end_of_trace(p, counts.warmup + counts.measured));
+        order.warmup = order.last = counts.warmup * p.stride;
+        order.send_at.assign(counts.warmup, 0);
         if (order.last > 0) gather();
         order.first = order.last;
-        order.last = end_of_trace(p, conversations.warmup + conversations.measured);
-        order.send_at.assign(conversations.measured, 0);
+        order.last = end_of_trace(p, counts.warmup + counts.measured);
+        order.send_at.assign(counts.measured, 0);
         gather();
         long long last_end = 0;
         for (const finished_request& f : all.requests())
@@ -12762,9 +12774,9 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     } else {
         order.measured_by_time = p.warmup_s > 0;
         order.measured_from_ns = ns_of(p.warmup_s);
-        order.warmup = conversations.warmup * p.stride;
+        order.warmup = counts.warmup * p.stride;
         const bool counted = p.requests > 0 && !order.measured_by_time;
-        order.last = counted ? end_of_trace(p, conversations.warmup + conversations.measured)
+        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
                              : static_cast<std::size_t>(-1) / 2;
         if (counted) state.planned = requests_before(p, order.last);
         if (order.measured_by_time) order.most_measured = p.requests;

@@ -458,6 +458,9 @@ record full_record() {
     r.http_status = 200;
     r.status = request_status::ok;
     r.finish_reason = "stop";
+    r.cached_tokens = 16;
+    r.conversation = 9007199254740993;
+    r.turn = 2;
     return r;
 }
 void check_same(const record& a, const record& b) {
@@ -482,6 +485,9 @@ void check_same(const record& a, const record& b) {
     CHECK(a.http_status == b.http_status);
     CHECK(a.finish_reason == b.finish_reason);
     CHECK(a.error == b.error);
+    CHECK(a.cached_tokens == b.cached_tokens);
+    CHECK(a.conversation == b.conversation);
+    CHECK(a.turn == b.turn);
 }
 void check_round_trip(const record& r, const std::string& gate = "chat") {
     std::string read;
@@ -489,6 +495,16 @@ void check_round_trip(const record& r, const std::string& gate = "chat") {
     CHECK(read == gate);
 }
 }  // namespace
+
+TEST_CASE("a record of an older version says nothing of turns and caches") {
+    std::string line = record_json(full_record(), "chat"), gate;
+    line = line.substr(0, line.find(",\"cached_tokens\"")) + "}";
+    const record r = read_record(line, gate);
+    CHECK(r.cached_tokens == -1);
+    CHECK(r.conversation == 0);
+    CHECK(r.turn == 0);
+    CHECK(r.late_ns == full_record().late_ns);
+}
 
 TEST_CASE("a record is read back as it was written, to the nanosecond") {
     check_round_trip(full_record());

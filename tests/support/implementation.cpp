@@ -83,7 +83,7 @@ std::string refusal_to_run(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_arm::candidate);
     t.bring_up();
     try {
-        run_repeat(planned(s, 1), t, llmbench::run_arm::candidate, 0, 1);
+        run_repeat(planned(s, 1, read_workload_files(s, 1)), t, llmbench::run_arm::candidate, 0, 1);
     } catch (const std::invalid_argument& e) { return e.what(); }
     return {};
 }

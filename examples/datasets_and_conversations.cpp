@@ -1,0 +1,54 @@
+// The traffic people really have: a dataset's prompts, a recorded trace, conversations.
+#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+
+#include <string>
+
+using namespace llmbench;
+
+// Samples with a handful of lines each; the README says where the real files come from.
+static const std::string here = __FILE__;
+static const std::string data = here.substr(0, here.rfind('/') + 1) + "../tests/data/";
+static const any_target server = simulated(engine{.decode_step = 4_ms});  // or set LLMBENCH_URL
+
+TEST_CASE("questions of a dataset, with answers as long as the recorded ones") {
+    gate({
+        .target = server,
+        .workload = dataset{.path = data + "dolly.jsonl", .format = dolly, .max_prompt_tokens = 1024},
+        .arrivals = poisson(20_rps),
+        .requests = 40,
+        .slos = {p90(ttft) <= 2_s, goodput(presets::chat.predicate()) >= 80_pct},
+    });
+}
+
+TEST_CASE("a recorded trace at ten times its speed, with its lengths") {
+    gate({
+        .target = server,
+        .arrivals = replay(data + "azure.csv").speed(10),
+        .slos = {mean(ttft) <= 2_s, mean(tpot) <= 100_ms},
+    });
+}
+
+TEST_CASE("conversations answer later turns as fast as first ones") {
+    gate({
+        .target = server,
+        .workload = conversations{.turns = uniform(2, 5),
+                                  .user_tokens = lognormal(40, 0.5),
+                                  .output_tokens = fixed(16),
+                                  .think = 50_ms,
+                                  .system_tokens = fixed(256)},
+        .arrivals = closed_loop(8).ramp(200_ms),
+        .requests = 120,
+        .slos = {p90(first_turn_ttft) <= 1_s, p90(later_turn_ttft) <= 1_s},
+    });
+}
+
+TEST_CASE("a recorded conversation, played with the server's own answers") {
+    const result r = run({.target = server,
+                          .workload = dataset{.path = data + "sharegpt.json", .max_turns = 10},
+                          .arrivals = closed_loop(4),
+                          .requests = 30,
+                          .repeats = 1});
+    for (const record& x : r.requests())
+        if (x.turn > 0) CHECK(x.cached_tokens >= 0);  // what the prefix cache had of its prompt
+}
