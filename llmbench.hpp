@@ -3474,12 +3474,14 @@ public:
         switch (framed_) {
         case framing::events:
             return events_.feed(bytes, [&](std::string_view type, std::string_view data) {
+                if (over_) return;
                 if (is_fast_) on_event(openai_.read(type, data));
                 else on_event(read_json_event(type, data, api_->read, memory_));
             });
         case framing::lines:
             for (std::size_t at; (at = bytes.find('\n')) != std::string_view::npos;) {
                 held_.append(bytes.substr(0, at));
+                if (held_.size() > most) return false;
                 bytes.remove_prefix(at + 1);
                 on_line(on_event);
             }
@@ -3493,6 +3495,8 @@ public:
         held_.append(bytes);
         return held_.size() <= most;
     }
+    /// The answer has ended, and what follows says nothing, in the same read or in a later one.
+    void stop() { over_ = true; }
     /// The body is complete. What is wrong with it, "" where nothing is.
     template <class OnEvent>
     std::string end(OnEvent&& on_event) {
@@ -3505,7 +3509,7 @@ public:
 private:
     template <class OnEvent>
     void on_line(OnEvent&& on_event) {
-        if (!trimmed(held_).empty())
+        if (!over_ && !trimmed(held_).empty())
             on_event(read_json_event("", trimmed(held_), api_->read, memory_));
         held_.clear();
     }
@@ -3525,6 +3529,7 @@ private:
     const api_traits* api_ = &apis[0];
     framing framed_ = framing::events;
     bool is_fast_ = true;  // OpenAI's events, which are many
+    bool over_ = false;
     event_stream_parser events_{};
     event_reader openai_{};
     stream_memory memory_{};
@@ -3757,8 +3762,10 @@ private:
             return;
         }
         if (timeline_.ended()) return;
-        const bool held = reader_.feed(
-            body, [&](const stream_event& e) { timeline_.on_event(e, now_ns); });
+        const bool held = reader_.feed(body, [&](const stream_event& e) {
+            timeline_.on_event(e, now_ns);
+            if (timeline_.ended()) reader_.stop();
+        });
         if (!held) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
     }
     void on_complete(long long now_ns) {

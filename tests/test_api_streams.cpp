@@ -105,6 +105,15 @@ const char* const all_turns = "\"Be brief\\nHello\\nHi\\nHow far?\"";
 
 }  // namespace
 
+TEST_CASE("what follows the end of an answer adds nothing to its words") {
+    const std::string text = R"(data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]})" "\n\n";
+    check_ok(heard_events(openai_chat, text + "data: [DONE]\n\n" + text),
+             {1, 1, 1, 0, "", "Hi"});
+    CHECK(heard_events(openai_chat, text + "data: nonsense\n\n" + text).words == "Hi");
+    const std::string line = R"({"message":{"content":"Hi"},"done":false})" "\n";
+    CHECK(heard_lines(ollama, line + "{\"error\":\"boom\"}\n" + line).words == "Hi");
+}
+
 // ---- Text Generation Inference -----------------------------------------------------------------
 
 TEST_CASE("TGI: a token an event, the last one tells of all, special tokens are no output") {

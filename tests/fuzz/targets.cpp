@@ -180,6 +180,39 @@ void fuzz::stream_event(std::string_view input) {
     if (r.events < 0 || r.output_tokens < 0 || r.first_event_tokens < 0) std::abort();
 }
 
+/// The body of an answer means the same to every API however it is cut, streamed or not.
+void fuzz::api_answer(std::string_view input) {
+    for (const api_traits& api : apis)
+        for (const bool streamed : {true, false}) {
+            if (api.framed == framing::pieces) continue;  // there each read is an event
+            const char* const type =
+                streamed && api.framed == framing::events ? "text/event-stream" : "application/json";
+            const std::string head = std::string("HTTP/1.1 200 OK\r\nContent-Type: ") + type +
+                                     "\r\nContent-Length: " + std::to_string(input.size()) +
+                                     "\r\n\r\n";
+            read_every_way(
+                input,
+                [&] {
+                    answer_reader r;
+                    r.reset(api, streamed, true);
+                    r.feed(head, 1000);
+                    return r;
+                },
+                [](answer_reader& r, std::string_view piece) {
+                    if (!r.finished()) r.feed(piece, 1000);
+                },
+                [](answer_reader& r) {
+                    if (!r.finished() || !r.timeline().ended()) std::abort();
+                    record out;
+                    r.timeline().write_to(out);
+                    if (out.events < 0 || out.output_tokens < 0) std::abort();
+                    return std::tuple(out.status, str(out.error), str(out.finish_reason),
+                                      out.events, out.output_tokens, out.prompt_tokens,
+                                      out.first_event_tokens, r.words());
+                });
+        }
+}
+
 /// What an earlier run left is read or refused with a sentence.
 void fuzz::stored_result(std::string_view input) {
     const std::string s(input);
