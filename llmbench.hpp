@@ -7375,6 +7375,47 @@ inline verdict verdict_of_exit(int exit_class) {
     }
 }
 
+/// How long made-up prompts were by the server's count, where that is over 2 % off what was asked.
+inline std::string prompt_lengths_text(const plan& p, const std::vector<repeat_data>& arm) {
+    const bool made_up = p.prompts.empty() && p.stride == 1 && p.forces_length &&
+                         (!p.files || p.files->dialogues.empty());
+    if (!made_up) return {};
+    std::vector<double> asked, counted;
+    for (const repeat_data& d : arm) {
+        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
+            const auto place = static_cast<std::size_t>(r.conversation);
+            asked.push_back(item_of(of_repeat, place).prompt_tokens);
+            counted.push_back(r.prompt_tokens);
+        }
+    }
+    if (asked.empty() || std::fabs(mean_of(counted) / mean_of(asked) - 1) <= 0.02) return {};
+    const auto told = [](std::vector<double>& v) {
+        std::sort(v.begin(), v.end());
+        return printed("%.4g (p50 %.0f, p90 %.0f)", mean_of(v), nearest_rank(v, 0.5),
+                       nearest_rank(v, 0.9));
+    };
+    return "prompt tokens: asked for " + told(asked) + " on the average, the server counted " +
+           told(counted);
+}
+/// What the server's prefix cache had, where it says so.
+inline std::string prefix_cache_text(const std::vector<repeat_data>& arm) {
+    double cached = 0, all = 0;
+    bool told = false;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
+            told = true;
+            cached += r.cached_tokens;
+            all += r.prompt_tokens;
+        }
+    return told && cached > 0
+               ? printed("prefix cache: %.3g %% of the prompt tokens came from it",
+                         100 * cached / all)
+               : "";
+}
+
 /// The block that closes a gate on the console.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
     const std::string title = g.what.name + ": " + exit_class_name(g.exit_class);
@@ -7391,7 +7432,10 @@ inline std::string console_text(const gate_report& g, const console_style& style
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
-    for (const metric_id id : table_metrics) {
+    std::vector<metric_id> rows(std::begin(table_metrics), std::end(table_metrics));
+    if (g.what.stride > 1)
+        rows.insert(rows.end(), {metric_id::first_turn_ttft, metric_id::later_turn_ttft});
+    for (const metric_id id : rows) {
         const metric_row r = metric_row_of(id, g.measured.candidate);
         out +=
             printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
@@ -7403,7 +7447,10 @@ inline std::string console_text(const gate_report& g, const console_style& style
                    status_text(g.measured.candidate).c_str());
     if (!g.measured.baseline.empty())
         out += "  baseline: " + status_text(g.measured.baseline) + "\n";
-    if (const std::string t = counted_gaps_text(g.measured); !t.empty()) out += "  " + t + "\n";
+    for (const std::string& t :
+         {prompt_lengths_text(g.what, g.measured.candidate),
+          prefix_cache_text(g.measured.candidate), counted_gaps_text(g.measured)})
+        if (!t.empty()) out += "  " + t + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
 }
 

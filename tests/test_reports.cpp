@@ -605,3 +605,39 @@ TEST_CASE("metrics are told in OpenMetrics text") {
     CHECK(out.substr(out.size() - 6) == "# EOF\n");
     CHECK(out.find("refused") == std::string::npos);
 }
+
+// ---- what the server counted --------------------------------------------------------------------
+
+TEST_CASE("prompts that the server counts otherwise are told beside what was asked for") {
+    const plan p = planned({.workload = synthetic{.prompt_tokens = uniform(100, 200)},
+                            .arrivals = closed_loop(1), .warmup = 0, .requests = 50}, 1);
+    const auto told = [&](double factor) {
+        repeat_data d;
+        for (int i = 0; i < 50; ++i) {
+            record r;
+            r.status = request_status::ok;
+            r.conversation = i;
+            r.prompt_tokens = static_cast<int>(
+                factor * item_of(p, static_cast<std::size_t>(i)).prompt_tokens);
+            d.records.push_back(r);
+        }
+        return prompt_lengths_text(p, {d});
+    };
+    CHECK(told(1.0) == "");
+    CHECK(told(1.015) == "");
+    CHECK(told(2.0).find("prompt tokens: asked for 1") == 0);
+    CHECK(told(2.0).find("the server counted ") != std::string::npos);
+    CHECK(told(0.5) != "");
+}
+
+TEST_CASE("the share of prompt tokens from the prefix cache is told where the server tells it") {
+    repeat_data d;
+    record r;
+    r.status = request_status::ok;
+    r.prompt_tokens = 100;
+    d.records = {r, r};
+    CHECK(prefix_cache_text({d}) == "");
+    d.records[0].cached_tokens = 50;
+    d.records[1].cached_tokens = 0;
+    CHECK(prefix_cache_text({d}) == "prefix cache: 25 % of the prompt tokens came from it");
+}
