@@ -10,7 +10,8 @@ work=$(mktemp -d)
 unset "${!LLMBENCH_@}"
 export LC_ALL=C
 
-"$bin/simulated_server" --port 0 > "$work/server.log" 2>&1 &
+touch "$work/server.log"
+"$bin/simulated_server" --port 0 >> "$work/server.log" 2>&1 &
 server=$!
 trap 'kill "$server" 2> /dev/null || true; rm -rf "$work"' EXIT
 for ((i = 0; i < 100; i++)); do
