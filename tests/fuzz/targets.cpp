@@ -101,12 +101,17 @@ auto all_of(const stream_event& e) {
 }
 
 /// A refusal is a sentence; anything else that is thrown ends the program.
-template <class F> void may_refuse(F&& f) {
+template <class F> void may_refuse(F&& f, std::string& told) {
     try {
         f();
     } catch (const std::invalid_argument& e) {
-        if (e.what()[0] == '\0') std::abort();
+        told = e.what();
+        if (told.empty()) std::abort();
     }
+}
+template <class F> void may_refuse(F&& f) {
+    std::string told;
+    may_refuse(f, told);
 }
 
 }  // namespace
@@ -211,6 +216,53 @@ void fuzz::api_answer(std::string_view input) {
                                       out.first_event_tokens, r.words());
                 });
         }
+}
+
+/// A file of prompts or of a recorded load is read or refused with a sentence, and says the same in
+/// whatever pieces it is read.
+void fuzz::dataset(std::string_view input) {
+    const auto read = [&](std::size_t piece, auto&& as) {
+        std::size_t at = 0;
+        const auto fill = [&](char* room, std::size_t size) {
+            const std::size_t n = std::min({piece, size, input.size() - at});
+            input.copy(room, n, at);
+            at += n;
+            return n;
+        };
+        std::string told;
+        may_refuse([&] {
+            byte_stream in(fill, "file");
+            as(in, told);
+        }, told);
+        return told;
+    };
+    const auto agree = [&](auto&& as) {
+        must_agree(read(65536, as), read(1, as), "whole and byte by byte");
+        must_agree(read(65536, as), read(7, as), "whole and in pieces");
+    };
+    for (const dataset_format format :
+         {sharegpt, dolly, openai_jsonl, coco_captions, text_lines, csv}) {
+        llmbench::dataset d;
+        d.format = format;
+        d.max_turns = 3;
+        agree([&](byte_stream& in, std::string& told) {
+            for (const dialogue& x : sampled_dialogues(in, d, 5, 1)) {
+                if (x.turns.empty() || x.turns.size() > 3) std::abort();
+                for (const chat_message& m : x.before) told += m.role + ":" + m.content + "\n";
+                for (const dialogue_turn& t : x.turns)
+                    told += t.prompt + "|" + t.image + "|" + std::to_string(t.output_tokens) + "\n";
+            }
+        });
+    }
+    agree([&](byte_stream& in, std::string& told) {
+        const recorded_trace t = read_trace(in);
+        double before = 0;
+        for (const trace_row& r : t.rows) {
+            if (!(r.at_s >= before) || r.prompt_tokens < 0 || r.output_tokens < 0) std::abort();
+            before = r.at_s;
+            told += json_number(r.at_s) + "|" + std::to_string(r.prompt_tokens) + "\n";
+        }
+    });
 }
 
 /// What an earlier run left is read or refused with a sentence.

@@ -7,6 +7,7 @@ namespace fuzz {
 void http_response(std::string_view input);
 void event_stream(std::string_view input);
 void stream_event(std::string_view input);
+void dataset(std::string_view input);
 void api_answer(std::string_view input);
 void stored_result(std::string_view input);
 
