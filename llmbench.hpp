@@ -3361,6 +3361,7 @@ struct api_traits {
     bool ends_with_body = false;    // a stream has no event that ends it
     bool forces_lengths = false;    // else an answer ends where the model ends it
     bool tells_usage = true;        // else each event counts as one token
+    bool takes_images = false;      // as content parts of a message
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
     void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
@@ -3376,6 +3377,7 @@ struct api_traits {
 /// In the order of the enumerators.
 inline constexpr api_traits apis[] = {
     {.name = "openai_chat", .path = "/v1/chat/completions", .forces_lengths = true,
+     .takes_images = true,
      .write = write_openai_chat, .read = read_openai, .read_whole = read_openai_whole},
     {.name = "openai_completions", .path = "/v1/completions", .forces_lengths = true,
      .write = write_openai_completions, .read = read_openai, .read_whole = read_openai_whole},
@@ -13219,6 +13221,8 @@ public:
         g_.target = candidate_.facts();
         if (baseline_) baseline_->bring_up(wait_s);
         if (baseline_) g_.baseline = baseline_->facts();
+        check_images(*candidate_.load().api);
+        if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
         g_.baseline.kind = "stored";
         g_.baseline.url = str(p_.stored.file);
@@ -13226,6 +13230,13 @@ public:
         check_comparable(old_, str(p_.stored.file), p_, g_.target);
         g_.measured.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics};
         return true;
+    }
+    void check_images(const api_traits& api) const {
+        if (api.takes_images || !p_.files) return;
+        for (const dialogue& d : p_.files->dialogues)
+            for (const auto& turn : d.turns)
+                require(turn.image.empty(), "workload has images, and " + std::string(api.name) +
+                                                " takes none: use openai_chat");
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said.
