@@ -9248,8 +9248,11 @@ struct timeline_grid {
     std::size_t windows = 0;
     double middle(std::size_t i) const { return from + (static_cast<double>(i) + 0.5) * step; }
 };
+/// Where a repeat's time starts; its first planned send where the measured part never began.
 inline double seconds_into(const repeat_data& d, long long ns) {
-    return static_cast<double>(ns - d.window_from_ns) * 1e-9;
+    const bool began = d.window_from_ns > 0 || d.records.empty();
+    const long long origin = began ? d.window_from_ns : d.records[0].scheduled_ns;
+    return static_cast<double>(ns - origin) * 1e-9;
 }
 
 /// Windows that cover every repeat: 5 s, finer where a run is short, coarser where it is long.
@@ -9403,6 +9406,7 @@ private:
         };
         for (const series& s : all) widen(s.what);
         if (behind) widen(behind);
+        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
         const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
         const double high = unit == plot_unit::share ? 1 : most > 0 ? most * 1.05 : 1;
         plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,

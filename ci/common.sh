@@ -112,3 +112,9 @@ need_node() {
     has python3 || missing+=(python3)
     install "${missing[@]}"
 }
+
+# need_browser: for the report page; its test skips itself where there is no such package
+need_browser() {
+    if has chromium || has chromium-browser || has google-chrome; then return; fi
+    try_install chromium || say "no chromium here: the report page is not looked at in a browser"
+}

@@ -36,6 +36,7 @@ need_compiler
 need_node
 need_validators
 need_proxies
+need_browser
 
 # What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
 # or compile although they must not, a header out of shape, consumers that cannot use it.
@@ -48,7 +49,7 @@ need_clang
 # A second front end. Finds what only g++ accepts, and asio's coroutines under clang with libstdc++,
 # which need a configuration of their own. What runs rather than compiles has had its turn by then.
 # Its fuzzers go on from their corpus for twenty seconds: what the parsers make of any bytes at all.
-leg clang . "real|consumer|live" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang" \
+leg clang . "real|browser|consumer|live" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang" \
     -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF -DLLMBENCH_BUILD_FUZZERS=ON
 
 sanitized=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"

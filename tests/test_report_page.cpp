@@ -562,19 +562,19 @@ TEST_CASE("four hours of records make a page that opens at once") {
 
 // What it costs: llmbench_tests --no-skip --test-case="cost of the page*", built with -O2.
 TEST_CASE("cost of the page of four hours at twenty requests per second" * doctest::skip()) {
-    scenario s = chat(20, 288000);
-    s.workload = llmbench::synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(64)};
-    gate_report g = synthetic_gates::gate_of(
-        "four hours", {.workload = s.workload, .arrivals = s.arrivals, .requests = s.requests},
-        {.failed = 0.002}, 1);
     const auto peak_mib = [] {
         rusage used{};
         getrusage(RUSAGE_SELF, &used);
         return used.ru_maxrss / 1024;
     };
+    scenario s = chat(20, 288000);
+    s.workload = llmbench::synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(64)};
+    s.slos = {};
+    std::vector<gate_report> gates;
+    gates.push_back(synthetic_gates::gate_of("four hours", s, {.failed = 0.002}, 1));
     const long before = peak_mib();
     const auto begin = std::chrono::steady_clock::now();
-    const std::string h = page({g});
+    const std::string h = page(gates);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     std::cout << "records alone: peak " << before << " MiB; page: " << took.count() << " s, peak "
               << peak_mib() << " MiB, " << h.size() << " bytes\n";
