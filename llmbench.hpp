@@ -8515,7 +8515,7 @@ font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;font-weight:650}
 h2{font-size:1.25rem;line-height:1.3;margin:0;font-weight:650}
 h3{font-size:1rem;margin:2rem 0 .5rem;font-weight:650}
-p{margin:.25rem 0}a{color:inherit;text-underline-offset:.15em}
+p{margin:.25rem 0;text-wrap:pretty}a{color:inherit;text-underline-offset:.15em}
 code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 font-size:.87em}
 pre{white-space:pre-wrap;background:var(--soft);padding:.6rem .8rem;border-radius:6px;
@@ -8742,7 +8742,7 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
         for (int e = first; std::pow(10, e) <= s.high; e += each)
             for (const double digit : {1.0, 2.0, 5.0}) {
                 const double v = digit * std::pow(10, e);
-                const bool wanted = digit == 1 || decades < 1.8 || (digit == 5 && decades < 2.5);
+                const bool wanted = digit == 1 || decades < 1.8;
                 if (wanted && v >= s.low * (1 - 1e-9) && v <= s.high * (1 + 1e-9))
                     ticks.push_back(v);
             }
@@ -8798,7 +8798,8 @@ public:
 
     plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
         : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
-        std::vector<double> across = ticks_of(x, 5);
+        std::vector<double> across =
+            ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
         if (x_unit == plot_unit::elapsed && x.high > x.low) {
             const double step = elapsed_step((x.high - x.low) / 5);
             across.clear();
@@ -9007,7 +9008,7 @@ inline std::string interval_svg(const slo_verdict& v) {
     const double margin = high > low ? 0.08 * (high - low) : std::max(std::fabs(high) * 0.2, 1e-6);
     const plot_scale s{plot_scale::shape::linear, low - margin, high + margin};
     const auto at = [&](double x) {
-        return 4 + 312 * (std::isfinite(x) ? s.place(x) : x > 0 ? 1.0 : 0.0);
+        return std::isfinite(x) ? 4 + 312 * s.place(x) : x > 0 ? 313 : 7;
     };
     const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
     std::string out =
@@ -9041,9 +9042,10 @@ inline std::string verdict_item(const slo_verdict& v) {
     const std::string reason = str(v.reason), advice = str(v.advice);
     std::string notes = room_text(v);
     if (v.repeats > 0)
-        notes += (notes.empty() ? "" : "; ") + printed("%d %s%s, %lld requests", v.repeats,
-                                                       v.unit.empty() ? "repeat" : v.unit.c_str(),
-                                                       v.repeats == 1 ? "" : "s", v.requests);
+        notes += (notes.empty() ? "" : "; ") +
+                 plural(static_cast<std::size_t>(v.repeats),
+                        v.unit.empty() ? "repeat" : v.unit.c_str()) +
+                 ", " + plural(static_cast<std::size_t>(v.requests), "request");
     if (!notes.empty()) h += "<p class=\"note\">" + xml_escaped(notes) + "</p>";
     if (!reason.empty()) h += "<p class=\"note\">" + xml_escaped(reason) + "</p>";
     if (!advice.empty()) h += "<p class=\"note\">Advice: " + xml_escaped(advice) + "</p>";

@@ -240,7 +240,7 @@ TEST_CASE("ticks are round and few") {
     CHECK(ticks_of({shape::linear, 0, 11}, 5) == std::vector<double>{0, 5, 10});
     CHECK(ticks_of({shape::linear, 0.19, 0.41}, 5).size() == 5);
     CHECK(ticks_of({shape::logarithmic, 0.009, 1.1}, 5) ==
-          std::vector<double>{0.01, 0.05, 0.1, 0.5, 1});
+          std::vector<double>{0.01, 0.1, 1});
     for (const double high : {1.001, 2.0, 30.0, 1e3, 1e6, 1e9})
         for (const shape how : {shape::linear, shape::logarithmic}) {
             const std::vector<double> ticks = ticks_of({how, 1, high}, 5);
