@@ -6140,6 +6140,7 @@ struct plan {
     stored_result stored{};
     judging_rule rule{};
     std::uint64_t seed = 1;
+    std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
     long long prefix_groups = 1;
@@ -6854,6 +6855,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 /// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
 inline plan stage_of(const plan& p, int stage) {
     plan q = p;
+    q.hash.clear();
     q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
     if (p.files) q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
@@ -7060,6 +7062,7 @@ private:
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
 /// long they are. Answers that are fed back are the server's own and no part of it.
 inline std::string trace_hash(const plan& p) {
+    if (!p.hash.empty()) return p.hash;
     fnv1a h;
     const auto add_text = [&](const std::string& s) {
         h.add(static_cast<long long>(s.size()));  // "ab", "c" is not "a", "bc"
@@ -13336,6 +13339,7 @@ inline void mark_skipped(gate_report& g, bool relative_only, const std::string& 
 /// Measures and judges one gate.
 inline void measure(gate_report& g, const scenario& s) {
     plan p = planned(s, default_seed(), read_workload_files(s, default_seed()));
+    p.hash = trace_hash(p);
     p.name = g.what.name;
     p.test_case = g.what.test_case;
     p.file = g.what.file;

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 header=llmbench.hpp
-max_lines=14000 max_columns=100 max_preprocessed_bytes=150000
+max_lines=15000 max_columns=100 max_preprocessed_bytes=150000
 read -ra cxx <<< "${CXX:-g++} -std=c++20 ${CPPFLAGS:-}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
