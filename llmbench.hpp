@@ -13022,14 +13022,13 @@ private:
     bool changed_ = false, finished_ = false;
 };
 
-/// Writes what a load delivers, five times a second, on a thread that gives way to those of the
-/// load.
+/// Writes what a load delivers, five times a second. A thread like the others: one that gave way to
+/// them would fall behind on a busy machine, and what waits for it takes memory.
 class record_writer {
 public:
     record_writer(session& s, std::string gate) : session_(s), gate_(std::move(gate)) {
         s.open_files();
         thread_ = std::thread([this] {
-            ::setpriority(PRIO_PROCESS, 0, 10);
             std::unique_lock lock(mutex_);
             while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
                 write();
