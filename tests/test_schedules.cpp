@@ -374,6 +374,20 @@ TEST_CASE("lognormal lengths have their median and the spread of their logarithm
     CHECK(std::sqrt(sample_variance(v)) == Approx(0.6).epsilon(0.04));
 }
 
+TEST_CASE("normal and lognormal lengths have their distributions") {
+    // So long that rounding to whole tokens does not show.
+    const auto normals = lengths(normal(1e5, 1e4), 5000);
+    CHECK(kolmogorov_distance(normals, [](double x) { return normal_cdf((x - 1e5) / 1e4); }) <
+          kolmogorov_bound);
+    CHECK(kolmogorov_distance(normals, [](double x) { return normal_cdf((x - 1e5) / 1.1e4); }) >
+          kolmogorov_bound);
+    const auto logs = lengths(lognormal(1e5, 0.6), 5000);
+    CHECK(kolmogorov_distance(logs, [](double x) { return normal_cdf(std::log(x / 1e5) / 0.6); }) <
+          kolmogorov_bound);
+    CHECK(kolmogorov_distance(logs, [](double x) { return normal_cdf(std::log(x / 1e5) / 0.66); }) >
+          kolmogorov_bound);
+}
+
 TEST_CASE("empirical lengths are drawn from the values of their file") {
     const length_distribution d = empirical("lengths.txt");
     CHECK(str(d.file) == "lengths.txt");
