@@ -23,13 +23,17 @@ leg() {
     configure "$name" -DLLMBENCH_WERROR=ON "${@:4}"
     cmake --build "build/$name" --parallel "$(cores)"
     say "$name: test"
-    if [[ $labels != live ]]; then run_tests "$name" -L "$labels" -LE "live|$without"; fi
-    if [[ ! live =~ $without ]]; then run_tests "$name" -L "$labels" -L live; fi
+    if [[ $labels != live ]]; then
+        run_tests "$(cores)" "$name" -L "$labels" -LE "live|$without"
+    fi
+    if [[ ! live =~ $without ]]; then
+        run_tests $(($(cores) + 1)) "$name" -L "$labels" -L live
+    fi
     say "$name: done after $((SECONDS - begin)) s"
 }
 
 run_tests() {
-    ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel "$(cores)" "${@:2}"
+    ctest --test-dir "build/$2" --output-on-failure --no-tests=error --parallel "$1" "${@:3}"
 }
 
 need_compiler

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # How gates end: exit codes, what is said, what is left behind.
-#   tests/outcomes/run.sh GATES OWN_MAIN NO_DOCTEST        the programs built from this folder
+#   tests/outcomes/run.sh GATES OWN_MAIN NO_DOCTEST [PART...]
+# The programs are built from this folder. A part is a function below; none named means all of them.
 set -euo pipefail
-gates=$(realpath "${1:?usage: run.sh GATES OWN_MAIN NO_DOCTEST}")
+gates=$(realpath "${1:?usage: run.sh GATES OWN_MAIN NO_DOCTEST [PART...]}")
 own_main=$(realpath "$2")
 no_doctest=$(realpath "$3")
 source=$(cd "$(dirname "$0")" && pwd)/gates.cpp
@@ -71,270 +72,289 @@ child_is_gone() {
 }
 
 # ---- one gate, one outcome
+one_gate() {
+    cases 0 "pass"
+    says "PASS" "mean(tpot) <= 1 s" "SUCCESS!"
+    reported
+    cases 1 "miss"
+    says "gates.cpp:$(line_of 'TEST_CASE("miss")'): ERROR: CHECK( mean(tpot) <= 0.5 ms )"
+    says_like 'FAIL +mean\(tpot\) <= 0\.5 ms +[0-9.]+ ms \[[0-9.]+ ms, [0-9.]+ ms\], [0-9.]+ % outside the limit'
+    reported
+    cases 0 "advisory miss"
+    says "WARNING: WARN( advisory(mean(tpot) <= 0.5 ms) )"
 
-cases 0 "pass"
-says "PASS" "mean(tpot) <= 1 s" "SUCCESS!"
-reported
-cases 1 "miss"
-says "gates.cpp:$(line_of 'TEST_CASE("miss")'): ERROR: CHECK( mean(tpot) <= 0.5 ms )"
-says_like 'FAIL +mean\(tpot\) <= 0\.5 ms +[0-9.]+ ms \[[0-9.]+ ms, [0-9.]+ ms\], [0-9.]+ % outside the limit'
-reported
-cases 0 "advisory miss"
-says "WARNING: WARN( advisory(mean(tpot) <= 0.5 ms) )"
-
-cases 0 "inconclusive"
-says "INCONCLUSIVE" "error_rate <= 0.5 %" "would pass"
-summary_says "green does not mean shown"
-cases 0 "inconclusive" LLMBENCH_INCONCLUSIVE=warn
-cases 1 "inconclusive" LLMBENCH_INCONCLUSIVE=fail
-says "gates.cpp:" "ERROR: CHECK( error_rate <= 0.5 % )"
-cases 77 "inconclusive" LLMBENCH_INCONCLUSIVE=skip
+    cases 0 "inconclusive"
+    says "INCONCLUSIVE" "error_rate <= 0.5 %" "would pass"
+    summary_says "green does not mean shown"
+    cases 0 "inconclusive" LLMBENCH_INCONCLUSIVE=warn
+    cases 1 "inconclusive" LLMBENCH_INCONCLUSIVE=fail
+    says "gates.cpp:" "ERROR: CHECK( error_rate <= 0.5 % )"
+    cases 77 "inconclusive" LLMBENCH_INCONCLUSIVE=skip
+}
 
 # ---- refused: the question is at fault
-
-cases 2 "refused"
-says "below saturation a throughput only measures the arrival rate" "output_throughput >= 400 tok/s"
-says "gates.cpp:$(($(line_of 'TEST_CASE("refused")') + 3)): ERROR"
-cases 2 "default target"
-says "LLMBENCH_URL" "endpoint{" "simulated()"
-cases 2 "default target" LLMBENCH_URL=nonsense
-says 'LLMBENCH_URL is "nonsense"'
-cases 2 "refused CHECK_SLO"
-says "p99(ttft) needs at least 300 measured requests"
-cases 2 "pass" LLMBENCH_SEED=many
-says 'LLMBENCH_SEED is "many": it must be a whole number above 0'
-cases 2 "pass" LLMBENCH_SEED=0
-cases 2 "pass" LLMBENCH_INCONCLUSIVE=green
-says 'LLMBENCH_INCONCLUSIVE is "green": it must be warn, fail or skip'
+refusals() {
+    cases 2 "refused"
+    says "below saturation a throughput only measures the arrival rate" "output_throughput >= 400 tok/s"
+    says "gates.cpp:$(($(line_of 'TEST_CASE("refused")') + 3)): ERROR"
+    cases 2 "default target"
+    says "LLMBENCH_URL" "endpoint{" "simulated()"
+    cases 2 "default target" LLMBENCH_URL=nonsense
+    says 'LLMBENCH_URL is "nonsense"'
+    cases 2 "refused CHECK_SLO"
+    says "p99(ttft) needs at least 300 measured requests"
+    cases 2 "pass" LLMBENCH_SEED=many
+    says 'LLMBENCH_SEED is "many": it must be a whole number above 0'
+    cases 2 "pass" LLMBENCH_SEED=0
+    cases 2 "pass" LLMBENCH_INCONCLUSIVE=green
+    says 'LLMBENCH_INCONCLUSIVE is "green": it must be warn, fail or skip'
+}
 
 # ---- invalid: the server is not there, or ends
-
-cases 3 "default target" LLMBENCH_URL=$closed
-says "$closed" "Connection refused"
-cases 77 "default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
-says "skipped"
-cases 3 "server gone"
-says "INVALID" "it went away"
-reported
-cases 3 "server fails always"
-says "none of 40 requests succeeded" "HTTP 500: an error that was asked for"
-cases 1 "server sheds load"
-says_like 'PASS +mean\(tpot\)'
-says_like 'FAIL +error_rate <= 1 %'
-cases 3 "process ends at once"
-says "exited with status 4 before it was ready" "the model file is broken"
-cases 3 "process never ready"
-says "was not ready within 1 s" "still loading"
-cases 3 "process crashes"
-says "INVALID" "the server process exited"
+no_server() {
+    cases 3 "default target" LLMBENCH_URL=$closed
+    says "$closed" "Connection refused"
+    cases 77 "default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+    says "skipped"
+    cases 3 "server gone"
+    says "INVALID" "it went away"
+    reported
+    cases 3 "server fails always"
+    says "none of 40 requests succeeded" "HTTP 500: an error that was asked for"
+    cases 1 "server sheds load"
+    says_like 'PASS +mean\(tpot\)'
+    says_like 'FAIL +error_rate <= 1 %'
+    cases 3 "process ends at once"
+    says "exited with status 4 before it was ready" "the model file is broken"
+    cases 3 "process never ready"
+    says "was not ready within 1 s" "still loading"
+    cases 3 "process crashes"
+    says "INVALID" "the server process exited"
+}
 
 # ---- over capacity
-
-cases 3 "over-saturated"
-says_like 'INVALID +mean\(ttft_from_send\) <= 60 s .*; over-saturated: requests in flight grew by'
-says_like 'PASS +error_rate <= 1 %'
-cases 1 "over-saturated and too slow"
-says_like 'FAIL +mean\(ttft_from_send\) <= 100 ms .*; over-saturated: '
+over_capacity() {
+    cases 3 "over-saturated"
+    says_like 'INVALID +mean\(ttft_from_send\) <= 60 s .*; over-saturated: requests in flight grew by'
+    says_like 'PASS +error_rate <= 1 %'
+    cases 1 "over-saturated and too slow"
+    says_like 'FAIL +mean\(ttft_from_send\) <= 100 ms .*; over-saturated: '
+}
 
 # ---- a time budget: what is not decided is inconclusive, what is not measured is not green
-
-cases 0 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8
-says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s .*LLMBENCH_TIME_BUDGET of 3.8 s is spent after 1 of 5 repeats'
-summary_says "green does not mean shown"
-reported
-cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8 LLMBENCH_INCONCLUSIVE=fail
-cases 77 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1s
-says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s +none; LLMBENCH_TIME_BUDGET of 1 s is spent after 0 of 5 repeats'
-says "0 of 0 requests ok"
-reported_without_requests
-cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1 LLMBENCH_INCONCLUSIVE=fail
-cases 77 "pass" LLMBENCH_TIME_BUDGET=0.1  # cut in the middle of the first repeat
-says "after 0 of 5 repeats"
-cases 77 "pass,two seconds a repeat" LLMBENCH_TIME_BUDGET=1.9  # the budget is the program's
-says "passed" "after 0 of 5 repeats"
-# Nothing but doctest's own result is there to say so.
-ends 1 env LLMBENCH_TIME_BUDGET=1 "$own_main" --test-case="cannot be measured in time"
-says "own_main.cpp:" "ERROR: CHECK( mean(tpot) <= 1 s )" "after 0 of 5 repeats"
-cases 3 "a minute to be ready" LLMBENCH_TIME_BUDGET=1
-says "was not ready within" "still loading"
-cases 0 "pass" LLMBENCH_TIME_BUDGET=5min
-cases 2 "pass" LLMBENCH_TIME_BUDGET=soon
-says 'LLMBENCH_TIME_BUDGET is "soon": it must be a time above zero'
+time_budget() {
+    cases 0 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8
+    says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s .*LLMBENCH_TIME_BUDGET of 3.8 s is spent after 1 of 5 repeats'
+    summary_says "green does not mean shown"
+    reported
+    cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=3.8 LLMBENCH_INCONCLUSIVE=fail
+    cases 77 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1s
+    says_like 'INCONCLUSIVE +mean\(tpot\) <= 1 s +none; LLMBENCH_TIME_BUDGET of 1 s is spent after 0 of 5 repeats'
+    says "0 of 0 requests ok"
+    reported_without_requests
+    cases 1 "two seconds a repeat" LLMBENCH_TIME_BUDGET=1 LLMBENCH_INCONCLUSIVE=fail
+    cases 77 "pass" LLMBENCH_TIME_BUDGET=0.1  # cut in the middle of the first repeat
+    says "after 0 of 5 repeats"
+    cases 77 "pass,two seconds a repeat" LLMBENCH_TIME_BUDGET=1.9  # the budget is the program's
+    says "passed" "after 0 of 5 repeats"
+    # Nothing but doctest's own result is there to say so.
+    ends 1 env LLMBENCH_TIME_BUDGET=1 "$own_main" --test-case="cannot be measured in time"
+    says "own_main.cpp:" "ERROR: CHECK( mean(tpot) <= 1 s )" "after 0 of 5 repeats"
+    cases 3 "a minute to be ready" LLMBENCH_TIME_BUDGET=1
+    says "was not ready within" "still loading"
+    cases 0 "pass" LLMBENCH_TIME_BUDGET=5min
+    cases 2 "pass" LLMBENCH_TIME_BUDGET=soon
+    says 'LLMBENCH_TIME_BUDGET is "soon": it must be a time above zero'
+}
 
 # ---- stored baselines
-
-cases 2 "stored baseline"
-says "$BASELINE" "LLMBENCH_WRITE_BASELINE=1" "cannot be read"
-cases 77 "stored baseline" LLMBENCH_WRITE_BASELINE=1
-says_like "SKIPPED +p50\(tpot\) <= 2 \* baseline .*written to $BASELINE as a baseline, not compared"
-says_like 'PASS +mean\(tpot\) <= 1 s'
-cases 0 "stored baseline"
-says_like 'PASS +p50\(tpot\) <= 2 \* baseline +[0-9.]+ x baseline \['
-cases 1 "four times slower than stored"
-says_like 'FAIL +p50\(tpot\) <= 2 \* baseline +[0-9.]+ x baseline \['
-says_like 'PASS +mean\(tpot\) <= 1 s'
-cases 2 "stored baseline" LLMBENCH_SEED=2
-says "$BASELINE" "does not compare"
-cases 2 "stored baseline" BASELINE=
-says "it must name a file"
-ends 0 "$own_main" --test-case="stored baseline"
-ends 1 "$own_main" --test-case="four times slower than stored"
-says "own_main.cpp:" "ERROR: CHECK("
+stored_baselines() {
+    cases 2 "stored baseline"
+    says "$BASELINE" "LLMBENCH_WRITE_BASELINE=1" "cannot be read"
+    cases 77 "stored baseline" LLMBENCH_WRITE_BASELINE=1
+    says_like "SKIPPED +p50\(tpot\) <= 2 \* baseline .*written to $BASELINE as a baseline, not compared"
+    says_like 'PASS +mean\(tpot\) <= 1 s'
+    cases 0 "stored baseline"
+    says_like 'PASS +p50\(tpot\) <= 2 \* baseline +[0-9.]+ x baseline \['
+    cases 1 "four times slower than stored"
+    says_like 'FAIL +p50\(tpot\) <= 2 \* baseline +[0-9.]+ x baseline \['
+    says_like 'PASS +mean\(tpot\) <= 1 s'
+    cases 2 "stored baseline" LLMBENCH_SEED=2
+    says "$BASELINE" "does not compare"
+    cases 2 "stored baseline" BASELINE=
+    says "it must name a file"
+    ends 0 "$own_main" --test-case="stored baseline"
+    ends 1 "$own_main" --test-case="four times slower than stored"
+    says "own_main.cpp:" "ERROR: CHECK("
+}
 
 # ---- calibration judges nothing
-
-cases 77 "miss" LLMBENCH_CALIBRATE=3
-says "calibration over 3 repeats" "noise sd" "a calibration run judges nothing"
-says_like 'mean\(tpot\) <= 0\.5 ms +[0-9.]+ ms +[0-9.]+ % +-[0-9.]+ +<= [0-9.]+ ms'
-reported
-cp "$LLMBENCH_REPORT_DIR/calibration.json" "$work/noise.json"
-cases 1 "miss" LLMBENCH_CALIBRATION="$work/noise.json"
-cases 77 "pass,miss" LLMBENCH_CALIBRATE=3
-cases 3 "server gone" LLMBENCH_CALIBRATE=3  # broken is broken
-cases 2 "pass" LLMBENCH_CALIBRATE=2
-says 'LLMBENCH_CALIBRATE is "2": it must be a whole number from 3 to 100'
-cases 2 "pass" LLMBENCH_CALIBRATION="$work/none.json"
-says "LLMBENCH_CALIBRATION" "$work/none.json cannot be read"
+calibration() {
+    cases 77 "miss" LLMBENCH_CALIBRATE=3
+    says "calibration over 3 repeats" "noise sd" "a calibration run judges nothing"
+    says_like 'mean\(tpot\) <= 0\.5 ms +[0-9.]+ ms +[0-9.]+ % +-[0-9.]+ +<= [0-9.]+ ms'
+    reported
+    cp "$LLMBENCH_REPORT_DIR/calibration.json" "$work/noise.json"
+    cases 1 "miss" LLMBENCH_CALIBRATION="$work/noise.json"
+    cases 77 "pass,miss" LLMBENCH_CALIBRATE=3
+    cases 3 "server gone" LLMBENCH_CALIBRATE=3  # broken is broken
+    cases 2 "pass" LLMBENCH_CALIBRATE=2
+    says 'LLMBENCH_CALIBRATE is "2": it must be a whole number from 3 to 100'
+    cases 2 "pass" LLMBENCH_CALIBRATION="$work/none.json"
+    says "LLMBENCH_CALIBRATION" "$work/none.json cannot be read"
+}
 
 # ---- progress
-
-for how in auto plain off; do
-    cases 0 "pass" LLMBENCH_PROGRESS=$how
-    says_not $'\r'
-done
-cases 0 "pass" LLMBENCH_PROGRESS=line
-says_like $'\r  repeat [12] of 2-5.* sent, .* done, .*\x1b\\[K'
-says_like $'\r\x1b\\[K'  # cleared before the block that closes the gate
-cases 2 "pass" LLMBENCH_PROGRESS=loud
-says 'LLMBENCH_PROGRESS is "loud": it must be auto, line, plain or off'
-cases 0 "pass" CLICOLOR_FORCE=1
-says $'\x1b[32mPASS\x1b[0m'
-cases 0 "pass" CLICOLOR_FORCE=1 NO_COLOR=1
-says_not $'\x1b[32mPASS'
-cases 0 "pass" LC_ALL=C.UTF-8
-says $'\xe2\x9c\x93 PASS'  # a check mark
+progress() {
+    for how in auto plain off; do
+        cases 0 "pass" LLMBENCH_PROGRESS=$how
+        says_not $'\r'
+    done
+    cases 0 "pass" LLMBENCH_PROGRESS=line
+    says_like $'\r  repeat [12] of 2-5.* sent, .* done, .*\x1b\\[K'
+    says_like $'\r\x1b\\[K'  # cleared before the block that closes the gate
+    cases 2 "pass" LLMBENCH_PROGRESS=loud
+    says 'LLMBENCH_PROGRESS is "loud": it must be auto, line, plain or off'
+    cases 0 "pass" CLICOLOR_FORCE=1
+    says $'\x1b[32mPASS\x1b[0m'
+    cases 0 "pass" CLICOLOR_FORCE=1 NO_COLOR=1
+    says_not $'\x1b[32mPASS'
+    cases 0 "pass" LC_ALL=C.UTF-8
+    says $'\xe2\x9c\x93 PASS'  # a check mark
+}
 
 # ---- several gates: 1 before 2 before 3 before 77 before 0
-
-cases 1 "pass,miss"
-says "2 gates: 1 failed, 1 passed"
-cases 1 "miss,server gone"
-cases 1 "miss,refused"
-cases 2 "refused,server gone"
-cases 3 "server gone,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
-cases 77 "pass,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
-cases 1 "miss,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+several_gates() {
+    cases 1 "pass,miss"
+    says "2 gates: 1 failed, 1 passed"
+    cases 1 "miss,server gone"
+    cases 1 "miss,refused"
+    cases 2 "refused,server gone"
+    cases 3 "server gone,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+    cases 77 "pass,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+    cases 1 "miss,default target" LLMBENCH_URL=$closed LLMBENCH_SKIP_WITHOUT_SERVER=1
+}
 
 # ---- assertions of one's own
-
-cases 0 "assertions hold"
-cases 1 "CHECK_SLO misses"
-says "gates.cpp:$(($(line_of 'TEST_CASE("CHECK_SLO misses")') + 2)): ERROR: CHECK(" "mean(tpot) <= 0.5_ms"
-says "after the check"
-cases 1 "REQUIRE_SLO misses"
-says "FATAL ERROR: REQUIRE("
-says_not "after the requirement"
-cases 0 "WARN_SLO misses"
-says "WARNING: WARN(" "after the warning"
-cases 1 "a plain CHECK fails"
-cases 0 "run does not assert"
-says_like 'FAIL +mean\(tpot\) <= 0\.5 ms'
+own_assertions() {
+    cases 0 "assertions hold"
+    cases 1 "CHECK_SLO misses"
+    says "gates.cpp:$(($(line_of 'TEST_CASE("CHECK_SLO misses")') + 2)): ERROR: CHECK(" "mean(tpot) <= 0.5_ms"
+    says "after the check"
+    cases 1 "REQUIRE_SLO misses"
+    says "FATAL ERROR: REQUIRE("
+    says_not "after the requirement"
+    cases 0 "WARN_SLO misses"
+    says "WARNING: WARN(" "after the warning"
+    cases 1 "a plain CHECK fails"
+    cases 0 "run does not assert"
+    says_like 'FAIL +mean\(tpot\) <= 0\.5 ms'
+}
 
 # ---- doctest's own questions; a run without a gate is not green
-
-for option in --help --version --count --list-test-cases --list-test-suites --list-reporters; do
-    ends 0 "$gates" "$option"
-done
-cases 2 "a name that no test case has"
-says "no gate was run"
-ends 2 "$gates" --test-suite=typo
-cases 2 "no gate in it"
+questions() {
+    for option in --help --version --count --list-test-cases --list-test-suites --list-reporters; do
+        ends 0 "$gates" "$option"
+    done
+    cases 2 "a name that no test case has"
+    says "no gate was run"
+    ends 2 "$gates" --test-suite=typo
+    cases 2 "no gate in it"
+}
 
 # ---- processes and signals
+signals() {
+    cases 0 "process with a child"
+    child_is_gone
 
-cases 0 "process with a child"
-child_is_gone
-
-# start NAME: a long gate in the background, $pid, that has begun to measure
-start() {
-    rm -rf "$LLMBENCH_REPORT_DIR" "$CHILD"
-    "$gates" --test-case="$1" > "$log" 2>&1 &
-    pid=$!
-    for ((i = 0; i < 200; i++)); do
-        if grep -q "^  process at " "$log"; then break; fi
-        sleep 0.05
+    # start NAME: a long gate in the background, $pid, that has begun to measure
+    start() {
+        rm -rf "$LLMBENCH_REPORT_DIR" "$CHILD"
+        "$gates" --test-case="$1" > "$log" 2>&1 &
+        pid=$!
+        for ((i = 0; i < 200; i++)); do
+            if grep -q "^  process at " "$log"; then break; fi
+            sleep 0.05
+        done
+        sleep 0.5
+    }
+    for signal in INT TERM; do
+        what="SIG$signal during a run"
+        start "long with a child,run does not assert"
+        kill "-$signal" "$pid"
+        status=0
+        wait "$pid" || status=$?
+        if ((status == 3)); then ok; else wrong "exit code $status"; fi
+        says "INVALID" "the run was interrupted" "interrupted before this gate began"
+        summary_says "the run was interrupted"
+        reported
+        child_is_gone
     done
+
+    what="SIGINT twice"
+    start "long with a stubborn child"
+    kill -INT "$pid"
     sleep 0.5
-}
-for signal in INT TERM; do
-    what="SIG$signal during a run"
-    start "long with a child,run does not assert"
-    kill "-$signal" "$pid"
+    if alive "$pid"; then ok; else wrong "it did not wait for its server"; fi
+    began=$SECONDS
+    kill -INT "$pid"
     status=0
     wait "$pid" || status=$?
-    if ((status == 3)); then ok; else wrong "exit code $status"; fi
-    says "INVALID" "the run was interrupted" "interrupted before this gate began"
-    summary_says "the run was interrupted"
-    reported
+    if ((status == 130)); then ok; else wrong "exit code $status"; fi
+    if ((SECONDS - began <= 3)); then ok; else wrong "it took $((SECONDS - began)) s to end at once"; fi
+    sleep 0.2
     child_is_gone
-done
 
-what="SIGINT twice"
-start "long with a stubborn child"
-kill -INT "$pid"
-sleep 0.5
-if alive "$pid"; then ok; else wrong "it did not wait for its server"; fi
-began=$SECONDS
-kill -INT "$pid"
-status=0
-wait "$pid" || status=$?
-if ((status == 130)); then ok; else wrong "exit code $status"; fi
-if ((SECONDS - began <= 3)); then ok; else wrong "it took $((SECONDS - began)) s to end at once"; fi
-sleep 0.2
-child_is_gone
-
-what="SIGKILL during a run"
-start "long with a stubborn child"
-sleep 1.5
-port=$(sed -n 's|^  process at http://127.0.0.1:\([0-9]*\),.*|\1|p' "$log")
-if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then ok; else wrong "no server to begin with"; fi
-read -r uptime _ < /proc/uptime
-kill -KILL "$pid"
-wait "$pid" 2> /dev/null || true
-# Every line is whole, but perhaps the last; each has its gaps; the last one is new.
-records=$LLMBENCH_REPORT_DIR/records.jsonl
-lines=$(wc -l < "$records")
-whole=$(grep -cE '^\{"id":"llmbench-[^ ]+",.*"late_ns":[0-9]+\}$' "$records" || true)
-if ((lines > 10 && (whole == lines || whole == lines + 1))); then ok
-else wrong "$whole of $lines lines are whole"; fi
-gaps=$(head -n "$lines" "$records" | sed 's/.*"events":\([0-9]*\).*/\1/' |
-    awk '{ n += $1 > 1 ? $1 - 1 : 0 } END { print n }')
-if (($(wc -c < "$LLMBENCH_REPORT_DIR/events.bin") >= 4 * gaps && gaps > 10)); then ok
-else wrong "events.bin has less than $gaps gaps"; fi
-last=$(head -n "$lines" "$records" | tail -n 1 | sed 's/.*"end_ns":\([0-9]*\).*/\1/')
-if ((last / 1000000000 >= ${uptime%.*} - 2)); then ok
-else wrong "the last record is of $((last / 1000000)) ms, and it was killed at $uptime s"; fi
-for ((i = 0; i < 40; i++)); do alive "$(< "$CHILD")" || break; sleep 0.05; done
-child_is_gone
-if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then wrong "the server lives on"; else ok; fi
+    what="SIGKILL during a run"
+    start "long with a stubborn child"
+    sleep 1.5
+    port=$(sed -n 's|^  process at http://127.0.0.1:\([0-9]*\),.*|\1|p' "$log")
+    if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then ok; else wrong "no server to begin with"; fi
+    read -r uptime _ < /proc/uptime
+    kill -KILL "$pid"
+    wait "$pid" 2> /dev/null || true
+    # Every line is whole, but perhaps the last; each has its gaps; the last one is new.
+    records=$LLMBENCH_REPORT_DIR/records.jsonl
+    lines=$(wc -l < "$records")
+    whole=$(grep -cE '^\{"id":"llmbench-[^ ]+",.*"late_ns":[0-9]+,.*\}$' "$records" || true)
+    if ((lines > 10 && (whole == lines || whole == lines + 1))); then ok
+    else wrong "$whole of $lines lines are whole"; fi
+    gaps=$(head -n "$lines" "$records" | sed 's/.*"events":\([0-9]*\).*/\1/' |
+        awk '{ n += $1 > 1 ? $1 - 1 : 0 } END { print n }')
+    if (($(wc -c < "$LLMBENCH_REPORT_DIR/events.bin") >= 4 * gaps && gaps > 10)); then ok
+    else wrong "events.bin has less than $gaps gaps"; fi
+    last=$(head -n "$lines" "$records" | tail -n 1 | sed 's/.*"end_ns":\([0-9]*\).*/\1/')
+    if ((last / 1000000000 >= ${uptime%.*} - 2)); then ok
+    else wrong "the last record is of $((last / 1000000)) ms, and it was killed at $uptime s"; fi
+    for ((i = 0; i < 40; i++)); do alive "$(< "$CHILD")" || break; sleep 0.05; done
+    child_is_gone
+    if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then wrong "the server lives on"; else ok; fi
+}
 
 # ---- other mains
+other_mains() {
+    ends 0 "$own_main" --test-case=pass
+    for name in miss "server gone" refused; do
+        ends 1 "$own_main" --test-case="$name"
+        says "own_main.cpp:" "ERROR: CHECK("
+    done
+    ends 0 "$no_doctest" pass
+    says "verdict: pass" "judged afterwards: pass, inconclusive"  # two repeats are too few to fail
+    ends 1 "$no_doctest" miss
+    says "verdict: fail" "judged afterwards: pass, fail"
+    ends 0 "$no_doctest" judged
+    says "judged afterwards: pass, fail"
+    ends 2 "$no_doctest" refused
+    says "exception: neither requests nor duration is set"
+    ends 3 "$no_doctest" gone
+    says "exception: no server answers at $closed"
+}
 
-ends 0 "$own_main" --test-case=pass
-for name in miss "server gone" refused; do
-    ends 1 "$own_main" --test-case="$name"
-    says "own_main.cpp:" "ERROR: CHECK("
-done
-ends 0 "$no_doctest" pass
-says "verdict: pass" "judged afterwards: pass, inconclusive"  # two repeats are too few to fail
-ends 1 "$no_doctest" miss
-says "verdict: fail" "judged afterwards: pass, fail"
-ends 0 "$no_doctest" judged
-says "judged afterwards: pass, fail"
-ends 2 "$no_doctest" refused
-says "exception: neither requests nor duration is set"
-ends 3 "$no_doctest" gone
-says "exception: no server answers at $closed"
-
+parts=("${@:4}")
+if ((${#parts[@]} == 0)); then
+    parts=(one_gate refusals no_server over_capacity time_budget stored_baselines calibration
+        progress several_gates own_assertions questions signals other_mains)
+fi
+for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"
 ((failed == 0))
