@@ -202,7 +202,7 @@ TEST_CASE("the side of an objective that was read back is that of its limit") {
 TEST_CASE("the progress line says all there is, and leaves out what does not fit") {
     std::string lines;
     progress_facts f = middle_of_a_gate();
-    for (const std::size_t width : {0, 120, 79, 60, 10}) {
+    for (const std::size_t width : {0u, 120u, 79u, 60u, 10u}) {
         const std::string line = progress_line(f, width, false);
         CAPTURE(width);
         CHECK((width == 0 || line.size() <= width));
