@@ -1080,8 +1080,15 @@ private:
 
 // ===== [D6] workloads ============================================================================
 
-/// Made-up prompts and forced output lengths. Every prompt starts with a fresh salt, so that prefix
+/// Made-up prompts and forced output lengths. Every prompt is made of other words, so that prefix
 /// caches help only where `shared_prefix` asks for it.
+///
+/// A prompt's length is what the server counts, chat template and system prompt included; where
+/// these alone are as long, the prompt is one word. Before the load the server's `/tokenize` (vLLM,
+/// SGLang, llama.cpp) tells which words are one token, so that every length is exact, or else the
+/// usage of two requests of one output token tells how many tokens a word has: then lengths are
+/// exact where that is one, and right on the average otherwise. A server that tells neither within
+/// 5 s gets a word for a token. Which of these holds is announced.
 struct synthetic {
     length_distribution prompt_tokens = lognormal(512, 0.6);
     length_distribution output_tokens = fixed(128);
@@ -6881,11 +6888,115 @@ inline constexpr const char* prompt_words[] = {
     "do",    "no",   "time", "they", "site",  "he",     "up",   "may",  "what", "which", "their",
     "news",  "out",  "use",  "any",  "there", "see",    "only", "so",   "his"};
 
-inline void append_words(std::string& out, int count, generator& random) {
-    for (int i = 0; i < count; ++i) {
-        if (!out.empty()) out += ' ';
-        out += prompt_words[random.below(std::size(prompt_words))];
+/// How a server counts made-up prompts, as far as it told before the load. This chooses their words
+/// and how many; the lengths asked for, and so the trace, do not depend on the server.
+struct token_fit {
+    enum class quality : unsigned char { unknown, average, exact };
+    quality lengths = quality::unknown;
+    std::vector<std::size_t> words{};  // of prompt_words; empty: all of them
+    double per_word = 1;               // tokens of a word behind a space
+    double overhead = 0;               // tokens around the prompt
+
+    int words_in(double tokens) const {
+        return static_cast<int>(std::llround(tokens / per_word));
     }
+    /// A prompt has a word at least.
+    int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
+    /// The first word has no space before it and may count otherwise: to be exact it is always the
+    /// same one.
+    const char* drawn_word(generator& random, bool is_first) const {
+        if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
+        const std::size_t at = random.below(words.size());
+        return prompt_words[words[is_first && lengths == quality::exact ? 0 : at]];
+    }
+};
+
+inline std::string joined_words(const std::vector<std::size_t>& words) {
+    std::string all;
+    for (const std::size_t i : words) all += (all.empty() ? "" : " ") + std::string(prompt_words[i]);
+    return all;
+}
+
+/// Those of prompt_words that are one token behind a space; none where `count(text)`, the tokens of
+/// a text, does not tell (-1). A word has a token at least, so one count settles many of them.
+template <class Count>
+std::vector<std::size_t> one_token_words(Count&& count) {
+    const int start = count(prompt_words[0]);
+    std::vector<std::size_t> found;
+    bool told = start > 0;
+    const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
+        std::vector<std::size_t> some;
+        for (std::size_t i = from; i < to; ++i) some.push_back(i);
+        const int n = told ? count(prompt_words[0] + (" " + joined_words(some))) : -1;
+        told = n >= start;
+        if (!told) return;
+        if (n - start == static_cast<int>(to - from)) {
+            found.insert(found.end(), some.begin(), some.end());
+        } else if (to - from > 1) {
+            self(self, from, (from + to) / 2);
+            self(self, (from + to) / 2, to);
+        }
+    };
+    search(search, 0, std::size(prompt_words));
+    return told ? found : std::vector<std::size_t>();
+}
+
+/// `count_prompt(text)`: what the server counts for a request with this prompt; -1 as above. Counts
+/// that no tokenizer has (less than a token a word: cached ones were left out) are not believed.
+template <class CountText, class CountPrompt>
+token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
+    constexpr std::size_t fewest_words = 16;
+    token_fit fit;
+    fit.words = one_token_words(count_text);
+    if (fit.words.size() < fewest_words) {
+        fit.words.clear();
+        for (std::size_t i = 0; i < std::size(prompt_words); ++i) fit.words.push_back(i);
+    }
+    const std::string text = joined_words(fit.words);
+    const int once = count_prompt(text);
+    const int twice = once > 0 ? count_prompt(text + " " + text) : -1;
+    const int n = static_cast<int>(fit.words.size());
+    fit.per_word = static_cast<double>(twice - once) / n;
+    fit.overhead = once - n * fit.per_word;
+    if (twice < 0 || fit.per_word < 1 || fit.per_word > 20 || fit.overhead <= -2) return {};
+    fit.lengths = twice - once == n ? token_fit::quality::exact : token_fit::quality::average;
+    return fit;
+}
+
+inline const char* to_string(token_fit::quality q) {
+    switch (q) {
+    case token_fit::quality::exact: return "exact";
+    case token_fit::quality::average: return "average";
+    case token_fit::quality::unknown: break;
+    }
+    return "unknown";
+}
+inline std::string fit_text(const token_fit& f) {
+    const std::string around = printed(", %.0f around a prompt", f.overhead);
+    switch (f.lengths) {
+    case token_fit::quality::exact:
+        return printed("prompt lengths exact in tokens: %zu words of one token", f.words.size()) +
+               around;
+    case token_fit::quality::average:
+        return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
+               around;
+    case token_fit::quality::unknown: break;
+    }
+    return "prompt lengths in words: the server does not tell how many tokens they have";
+}
+
+inline void append_words(std::string& out, int count, generator& random,
+                         const token_fit& fit = {}) {
+    for (int i = 0; i < count; ++i) {
+        const bool is_first = out.empty();
+        if (!is_first) out += ' ';
+        out += fit.drawn_word(random, is_first);
+    }
+}
+
+/// Whether all that is sent is made up, with lengths that were asked for.
+inline bool makes_up_prompts(const plan& p) {
+    return p.prompts.empty() && (!p.files || p.files->dialogues.empty());
 }
 
 /// The row of a recorded trace that a conversation stands for; the warm-up has the first ones too.
@@ -6947,34 +7058,37 @@ inline long long prefix_group_of(const plan& p, std::size_t index) {
 }
 
 /// A made-up prompt of so many words.
-inline std::string made_up_prompt(const plan& p, std::uint64_t salt, std::size_t index, int count) {
+inline std::string made_up_prompt(const plan& p, std::uint64_t salt, std::size_t index, int count,
+                                  const token_fit& fit) {
     std::string prompt;
     generator own(salt, 1000 + index);
     if (p.prompt_tokens.kind == length_distribution::shape::trace &&
         !p.files->trace.blocks.empty()) {
         // What two recorded prompts had in common, these have in common, too.
-        const int block_words = static_cast<int>(
-            std::max(1.0, std::round(trace_block_tokens * p.prompt_tokens.a)));
+        const int block_words =
+            std::max(1, fit.words_in(trace_block_tokens * p.prompt_tokens.a));
         for (const std::uint32_t id : p.files->trace.blocks[trace_row_of(p, index)]) {
             generator block(salt, (1ull << 43) + id);
             const int n = std::min(block_words, count);
-            append_words(prompt, n, block);
+            append_words(prompt, n, block, fit);
             count -= n;
         }
     } else if (const long long group = prefix_group_of(p, index); group >= 0) {
         generator shared(salt, 1 + (static_cast<std::uint64_t>(group) << 44)), prefix(p.seed, 3);
-        const int common = std::min(drawn_length(p.shared_prefix, prefix, 0), count);
-        append_words(prompt, common, shared);
+        const int common =
+            std::min(fit.words_in(drawn_length(p.shared_prefix, prefix, 0)), count);
+        append_words(prompt, common, shared, fit);
         count -= common;
     }
-    append_words(prompt, count, own);
+    append_words(prompt, count, own, fit);
     return prompt;
 }
 
 /// The request itself. `answers` are those to the earlier turns of its conversation; an exchange
 /// that failed left none, and is not spoken of again.
 inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
-                               const std::vector<std::string>& answers = {}) {
+                               const std::vector<std::string>& answers = {},
+                               const token_fit& fit = {}) {
     request_spec r = p.common;
     r.force_length = p.forces_length;
     if (!p.prompts.empty()) {
@@ -7014,17 +7128,19 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
         return r;
     }
     if (p.stride == 1) {
-        r.prompt = made_up_prompt(p, salt, index, item_of(p, index).prompt_tokens);
+        const int count = fit.words_of_prompt(item_of(p, index).prompt_tokens);
+        r.prompt = made_up_prompt(p, salt, index, count, fit);
         return r;
     }
     generator length(p.seed, 3);
     const int system_tokens = drawn_length(p.shared_prefix, length, 0);
     generator system(salt, p.shared_system_prompt ? 1 : (1ull << 41) + at.conversation);
-    if (system_tokens > 0) append_words(r.system_prompt, system_tokens, system);
+    append_words(r.system_prompt, fit.words_in(system_tokens), system, fit);
     add_turns([&](std::size_t turn) {
         std::string words;
         generator own(salt, 1000 + first + turn);
-        append_words(words, item_of(p, first + turn).prompt_tokens, own);
+        append_words(words, std::max(1, fit.words_in(item_of(p, first + turn).prompt_tokens)), own,
+                     fit);
         return words;
     });
     return r;
@@ -7120,6 +7236,7 @@ struct target_facts {
     std::string model{};
     std::string api{};
     std::string tls{};    // "verified", "not verified", "" without TLS
+    token_fit tokens{};   // of made-up prompts
 };
 
 /// One gate, measured and judged, as every report shows it.
@@ -7380,24 +7497,31 @@ inline verdict verdict_of_exit(int exit_class) {
     }
 }
 
-/// How long made-up prompts were by the server's count, where that is over 2 % off what was asked.
-inline std::string prompt_lengths_text(const plan& p, const std::vector<repeat_data>& arm) {
-    const bool made_up = p.prompts.empty() && p.stride == 1 && p.forces_length &&
-                         (!p.files || p.files->dialogues.empty());
-    if (!made_up) return {};
-    std::vector<double> asked, counted;
+/// Lengths of made-up prompts in rising order, as asked and as the server counted; none where the
+/// workload asks for no length of a whole prompt.
+struct prompt_lengths {
+    std::vector<double> asked{}, counted{};
+};
+inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
+    prompt_lengths found;
+    if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return found;
     for (const repeat_data& d : arm) {
         const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
         for (const record& r : d.records) {
             if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
             const auto place = static_cast<std::size_t>(r.conversation);
-            asked.push_back(item_of(of_repeat, place).prompt_tokens);
-            counted.push_back(r.prompt_tokens);
+            found.asked.push_back(item_of(of_repeat, place).prompt_tokens);
+            found.counted.push_back(r.prompt_tokens);
         }
     }
+    for (auto* v : {&found.asked, &found.counted}) std::sort(v->begin(), v->end());
+    return found;
+}
+/// Where the server's count is over 2 % off what was asked.
+inline std::string prompt_lengths_text(const plan& p, const std::vector<repeat_data>& arm) {
+    const auto [asked, counted] = prompt_lengths_of(p, arm);
     if (asked.empty() || std::fabs(mean_of(counted) / mean_of(asked) - 1) <= 0.02) return {};
-    const auto told = [](std::vector<double>& v) {
-        std::sort(v.begin(), v.end());
+    const auto told = [](const std::vector<double>& v) {
         return printed("%.4g (p50 %.0f, p90 %.0f)", mean_of(v), nearest_rank(v, 0.5),
                        nearest_rank(v, 0.9));
     };
@@ -7706,9 +7830,29 @@ inline std::vector<statistic_data> kept_statistics(const std::vector<slo>& slos)
     return kept;
 }
 
-inline void write_arm(json_writer& j, const char* name, const std::vector<repeat_data>& arm,
+/// How long made-up prompts were to be, how long the server says they were, and how that was aimed.
+inline void write_prompt_lengths(json_writer& j, const prompt_lengths& lengths,
+                                 const token_fit& fit) {
+    if (lengths.asked.empty()) return;
+    j.key("prompt_lengths").open('{').field("calibration", to_string(fit.lengths));
+    for (const auto& [name, v] :
+         {std::pair{"asked", &lengths.asked}, std::pair{"counted", &lengths.counted}})
+        j.key(name)
+            .open('{')
+            .field("mean", mean_of(*v))
+            .field("p50", nearest_rank(*v, 0.5))
+            .field("p90", nearest_rank(*v, 0.9))
+            .close();
+    j.close();
+}
+
+inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
                       const std::vector<statistic_data>& kept) {
-    j.key(name).open('{');
+    const bool is_baseline = which == run_arm::baseline;
+    const auto& arm = is_baseline ? g.measured.baseline : g.measured.candidate;
+    j.key(is_baseline ? "baseline" : "candidate").open('{');
+    write_prompt_lengths(j, prompt_lengths_of(g.what, arm),
+                         (is_baseline ? g.baseline : g.target).tokens);
     for (const metric_id id : table_metrics) {
         const metric_row r = metric_row_of(id, arm);
         j.key(metric_name(id))
@@ -7860,8 +8004,8 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.close();
         write_judging(j, g);
         const std::vector<statistic_data> kept = kept_statistics(g.measured.slos);
-        write_arm(j, "candidate", g.measured.candidate, kept);
-        if (g.what.has_baseline) write_arm(j, "baseline", g.measured.baseline, kept);
+        write_arm(j, g, run_arm::candidate, kept);
+        if (g.what.has_baseline) write_arm(j, g, run_arm::baseline, kept);
         const self_check_t& c = g.self_check;
         j.key("self_check")
             .open('{')
@@ -10612,6 +10756,15 @@ inline http_answer blocking_request(const http_url& u, const std::string& reques
     return answer;
 }
 
+inline http_answer blocking_post(const http_url& u, const std::string& path,
+                                 const std::string& fields, const std::string& body,
+                                 double within_s, const tls_client* tls = nullptr) {
+    return blocking_request(u,
+                            "POST " + path + " HTTP/1.1\r\nHost: " + u.authority() +
+                                "\r\nConnection: close\r\n" + fields + "Content-Length: " +
+                                std::to_string(body.size()) + "\r\n\r\n" + body,
+                            within_s, tls);
+}
 inline http_answer blocking_get(const http_url& u, const std::string& path,
                                 const std::string& fields, double within_s,
                                 const tls_client* tls = nullptr) {
@@ -10781,6 +10934,7 @@ struct load_target {
     std::vector<std::string> secrets{};  // part of them, and of nothing that we write
     std::string model{};
     const api_traits* api = &apis[0];
+    token_fit tokens{};  // of made-up prompts
 };
 
 /// What must not be repeated of a secret: itself, and how a message may quote it. Too short a word
@@ -11502,7 +11656,7 @@ private:
     std::string request_bytes(std::size_t index) const {
         const load_target& t = *order_.target;
         const request_spec r = request_of(plan_, order_.arm, order_.repeat, index,
-                                          answers_to(index / plan_.stride));
+                                          answers_to(index / plan_.stride), t.tokens);
         const std::string body = request_body(*t.api, t.model, r);
         const bool events = r.stream && t.api->framed == framing::events;
         return "POST " + (r.stream ? t.path : t.whole_path) + " HTTP/1.1\r\nHost: " +
@@ -12355,6 +12509,43 @@ public:
         const std::string tail = told(process_running_->log_tail());
         return "the server process " + how + "; its log ends: " + printable(tail, 500);
     }
+    /// How long the words of made-up prompts are, once for all repeats, within 5 s.
+    void learn_tokens(const plan& p) {
+        if (!makes_up_prompts(p)) return;
+        const long long until = now_ns() + ns_of(5);
+        const auto post = [&](const std::string& path, const std::string& body) {
+            const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
+            return left_s <= 0 ? http_answer()
+                               : blocking_post(load_.url, path, load_.fields, body, left_s,
+                                               load_.tls.get());
+        };
+        bool tokenizes = true;
+        const auto tokenized = [&](const std::string& body) {
+            if (!tokenizes) return -1;
+            const int n = counted_tokens(
+                post(request_path(*api_, "/tokenize", below_the_path(), ""), body));
+            tokenizes = n > 0;
+            return tokenizes ? n : -1;
+        };
+        const auto of_text = [&](const std::string& text) {
+            request_spec none;
+            body_writer b(none);  // "content" is llama.cpp's
+            return tokenized(b.string("model", load_.model)
+                                 .string("prompt", text)
+                                 .string("content", text)
+                                 .finished());
+        };
+        const auto of_prompt = [&](const std::string& prompt) {
+            request_spec r = p.common;
+            r.prompt = prompt;
+            r.max_tokens = 1;
+            const std::string body = request_body(*api_, load_.model, r);
+            if (const int n = tokenized(body); n > 0) return n;
+            return used_tokens(post(r.stream ? load_.path : load_.whole_path, body), r.stream);
+        };
+        load_.tokens = fitted_tokens(of_text, of_prompt);
+        facts_.tokens = load_.tokens;
+    }
     double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
     const load_target& load() const { return load_; }
     const target_facts& facts() const { return facts_; }
@@ -12487,6 +12678,27 @@ private:
         }
         load_.model = wanted;
         facts_.model = told(wanted);
+    }
+    /// An answer of /tokenize: {"count"} or, of llama.cpp, {"tokens"} alone; -1 for any other.
+    static int counted_tokens(const http_answer& a) {
+        picojson::value v;
+        if (a.status != 200 || !parse_json(a.body, v)) return -1;
+        const picojson::value* all = member(v, "tokens");
+        const bool listed = all && all->is<picojson::array>();
+        return listed ? static_cast<int>(all->get<picojson::array>().size())
+                      : count_member(v, "count");
+    }
+    /// The prompt's tokens by the usage of an answer; -1 where it does not say.
+    int used_tokens(const http_answer& a, bool streamed) const {
+        int n = -1;
+        if (a.status != 200) return n;
+        const auto note = [&](const stream_event& e) {
+            if (e.prompt_tokens >= 0) n = e.prompt_tokens;
+        };
+        body_reader reader;
+        reader.reset(*api_, streamed);
+        if (reader.feed(a.body, note)) reader.end(note);
+        return n;
     }
     /// A plain text server's URL names its one endpoint, and what else it answers is beside that.
     std::string below_the_path() const {
@@ -13152,6 +13364,9 @@ inline std::string announcement(const gate_report& g) {
         const auto [least, most] = expected_span(g.what, seconds);
         t += ", " + span_text(least, most);
     }
+    if (makes_up_prompts(g.what)) t += "\n  " + fit_text(g.target.tokens);
+    if (makes_up_prompts(g.what) && g.what.has_baseline)
+        t += "; baseline: " + fit_text(g.baseline.tokens);
     return t + "\n";
 }
 
@@ -13226,8 +13441,10 @@ public:
         const double left_s = static_cast<double>(mode_.deadline - now_ns()) * 1e-9;
         const double wait_s = mode_.deadline > 0 ? left_s : infinity;
         candidate_.bring_up(wait_s);
+        candidate_.learn_tokens(p_);
         g_.target = candidate_.facts();
         if (baseline_) baseline_->bring_up(wait_s);
+        if (baseline_) baseline_->learn_tokens(p_);
         if (baseline_) g_.baseline = baseline_->facts();
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);

@@ -711,7 +711,7 @@ TEST_CASE("a synthetic request forces the length of its answer") {
     scenario s = asking(server);
     s.workload = synthetic{.prompt_tokens = fixed(12), .output_tokens = fixed(3)};
     only_record(s);
-    const picojson::value body = parsed(server.log().at(0).body);
+    const picojson::value body = parsed(server.log().back().body);  // after what was asked first
     CHECK(body.get("max_tokens").get<double>() == 3);
     CHECK(body.get("ignore_eos").get<bool>());
     const std::string prompt = body.get("messages").get(0).get("content").to_str();

@@ -409,7 +409,8 @@ TEST_CASE("repeats send the same lengths at the same times, in other words") {
     s.arrivals = closed_loop(1);
     s.requests = 10;
     run(s);
-    const std::vector<scripted::request> log = server.log();
+    std::vector<scripted::request> log = server.log();
+    std::erase_if(log, [](const auto& q) { return q.header("X-Request-Id").empty(); });
     REQUIRE(log.size() == 20);
     for (std::size_t i = 0; i < 10; ++i) {
         CHECK(log[i].body != log[i + 10].body);

@@ -4,11 +4,13 @@
 
 #include "support/effects.hpp"
 #include "support/live.hpp"
+#include "support/scripted_server.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -366,4 +368,77 @@ TEST_CASE("images are refused where the API has no place for them") {
     s.target = endpoint{.url = host.url(), .api = openai_completions};
     CHECK(refusal_to_run(s).find("images, which are sent to openai_chat alone") !=
           std::string::npos);
+}
+
+namespace {
+/// Words of over three letters are two tokens, and nine are around a chat's prompt.
+int tokens_in(const std::string& text) {
+    int n = 0;
+    std::istringstream in(text);
+    for (std::string w; in >> w;) n += w.size() > 3 ? 2 : 1;
+    return n;
+}
+std::string text_in(const std::string& body, const char* name) {
+    const std::size_t at = body.find(std::string("\"") + name + "\":\"");
+    if (at == std::string::npos) return {};
+    const std::size_t from = body.find(":\"", at) + 2;
+    return body.substr(from, body.find('"', from) - from);
+}
+enum class tells { vllm, llama_cpp, usage, nothing, silence };
+auto answering(tells how) {
+    return [how](const scripted::request& r) -> scripted::answer {
+        if (r.path == "/tokenize" && how == tells::silence) return {scripted::stall()};
+        const std::string text =
+            text_in(r.body, how == tells::llama_cpp ? "content" : "prompt");
+        const int n = tokens_in(text) + 1;
+        std::string list = "[1";
+        for (int i = 1; i < n; ++i) list += ",7";
+        if (r.path == "/tokenize" && how == tells::vllm && !text.empty())
+            return {scripted::send(scripted::json(
+                "200 OK", "{\"count\":" + std::to_string(n) + ",\"tokens\":" + list + "]}"))};
+        // It answers a body without "content", too.
+        if (r.path == "/tokenize" && how == tells::llama_cpp)
+            return {scripted::send(scripted::json(
+                "200 OK", "{\"tokens\":" +
+                              (r.body.find("messages") == std::string::npos ? list : "[") + "]}"))};
+        if (r.path == "/tokenize")
+            return {scripted::send(scripted::json("404 Not Found", "{}"))};
+        const bool says = how != tells::nothing && how != tells::silence;
+        const int prompt = tokens_in(text_in(r.body, "content")) + 9;
+        return {scripted::send(scripted::sized_stream(
+            scripted::role() + scripted::chat_chunk(" a") + scripted::finish("length") +
+            (says ? scripted::usage(prompt, 1) : "") + scripted::done()))};
+    };
+}
+result lengths_on(tells how, int requests = 20) {
+    const scripted::server server(answering(how));
+    return run({.target = endpoint{.url = server.url()},
+                .workload = synthetic{.prompt_tokens = fixed(50), .output_tokens = fixed(1)},
+                .arrivals = closed_loop(1),
+                .warmup = 0,
+                .requests = requests,
+                .repeats = 2});
+}
+std::set<int> lengths_of(const result& r) {
+    std::set<int> lengths;
+    for (const record& x : r.requests()) lengths.insert(x.prompt_tokens);
+    return lengths;
+}
+}  // namespace
+
+TEST_CASE("prompts are as many tokens as asked for, as the server counts them") {
+    CHECK(lengths_of(lengths_on(tells::vllm)) == std::set<int>{50});
+    CHECK(lengths_of(lengths_on(tells::llama_cpp)) == std::set<int>{50});
+    const result by_usage = lengths_on(tells::usage);
+    CHECK(lengths_of(by_usage).size() > 1);
+    double sum = 0;
+    for (const record& x : by_usage.requests()) sum += x.prompt_tokens;
+    CHECK(sum / 40 == doctest::Approx(50).epsilon(0.05));
+    CHECK(lengths_of(lengths_on(tells::nothing)) == std::set<int>{0});
+}
+
+TEST_CASE("a server that is silent about tokens holds up a gate for seconds, no longer") {
+    const result r = lengths_on(tells::silence, 2);
+    CHECK(r.requests().size() == 4);
+    for (const record& x : r.requests()) CHECK(x.status == request_status::ok);
 }

@@ -956,6 +956,117 @@ TEST_CASE("no two repeats, arms, seeds or places share the start of a prompt") {
     CHECK(longest <= 4);
 }
 
+namespace {
+/// Tokens of a text: words of over `longest` letters are two, and the text has one more before it.
+auto counting(std::size_t longest, int before) {
+    return [=](const std::string& text) {
+        int n = before;
+        for (const std::string& w : words(text)) n += w.size() > longest ? 2 : 1;
+        return n;
+    };
+}
+int untold(const std::string&) { return -1; }
+using quality = token_fit::quality;
+}  // namespace
+
+TEST_CASE("prompts are exact in tokens where the server tells which words are one token") {
+    int asked = 0;
+    const auto count = counting(3, 1), with_template = counting(3, 12);
+    const token_fit fit = fitted_tokens([&](const std::string& t) { ++asked; return count(t); },
+                                        with_template);
+    CHECK(fit.lengths == quality::exact);
+    CHECK(fit.words.size() >= 30);
+    CHECK(fit.words.size() < std::size(prompt_words));
+    CHECK(fit.overhead == 12);
+    CHECK(asked < 2 * static_cast<int>(std::size(prompt_words)));
+    const plan p = traffic();
+    for (std::size_t i = 0; i < 300; ++i)
+        for (const run_arm arm : {run_arm::candidate, run_arm::baseline})
+            for (const int repeat : {0, 1, 7})
+                REQUIRE(with_template(request_of(p, arm, repeat, i, {}, fit).prompt) ==
+                        item_of(p, i).prompt_tokens);
+    CHECK(request_of(p, run_arm::candidate, 0, 3, {}, fit).prompt !=
+          request_of(p, run_arm::candidate, 1, 3, {}, fit).prompt);
+    // A word at least, however long the template.
+    const plan tiny = traffic(1, {.prompt_tokens = fixed(5)});
+    CHECK(with_template(request_of(tiny, run_arm::candidate, 0, 0, {}, fit).prompt) == 13);
+    // A shared prefix keeps its words, and the whole its length.
+    const plan shared = traffic(1, {.prompt_tokens = uniform(50, 60), .shared_prefix = fixed(32)});
+    const std::string first = request_of(shared, run_arm::candidate, 0, 0, {}, fit).prompt;
+    for (std::size_t i = 1; i < 20; ++i) {
+        const std::string s = request_of(shared, run_arm::candidate, 0, i, {}, fit).prompt;
+        CHECK(with_template(s) == item_of(shared, i).prompt_tokens);
+        CHECK(common_words(first, s) >= 32);
+        CHECK(common_words(first, s) < 36);
+    }
+}
+
+TEST_CASE("one question tells that every word is one token") {
+    int asked = 0;
+    const auto found = one_token_words([&](const std::string& t) {
+        ++asked;
+        return counting(100, 1)(t);
+    });
+    CHECK(found.size() == std::size(prompt_words));
+    CHECK(asked == 2);
+}
+
+TEST_CASE("usage alone makes prompt lengths right on the average, or exact") {
+    const token_fit exact = fitted_tokens(untold, counting(100, 12));
+    CHECK(exact.lengths == quality::exact);
+    CHECK(exact.overhead == 12);
+    const auto count = counting(2, 12);
+    const token_fit fit = fitted_tokens(untold, count);
+    CHECK(fit.lengths == quality::average);
+    CHECK(fit.per_word > 1.5);
+    CHECK(fit.overhead == doctest::Approx(12));
+    const plan p = traffic(1, {.prompt_tokens = fixed(200)});
+    double sum = 0;
+    for (std::size_t i = 0; i < 200; ++i)
+        sum += count(request_of(p, run_arm::candidate, 0, i, {}, fit).prompt);
+    CHECK(sum / 200 == doctest::Approx(200).epsilon(0.01));
+}
+
+TEST_CASE("too few words of one token are not enough for prompts") {
+    const token_fit fit = fitted_tokens(counting(1, 1), counting(1, 12));
+    CHECK(fit.lengths == quality::average);
+    CHECK(fit.words.size() == std::size(prompt_words));
+    CHECK(fit.per_word == 2);
+}
+
+TEST_CASE("counts that cannot be of the prompt are not believed") {
+    const auto unknown = [](auto&& of_prompt) {
+        const token_fit fit = fitted_tokens(untold, of_prompt);
+        CHECK(fit.lengths == quality::unknown);
+        CHECK(fit.words.empty());
+        const plan p = traffic();
+        CHECK(request_of(p, run_arm::candidate, 1, 5, {}, fit).prompt ==
+              request_of(p, run_arm::candidate, 1, 5).prompt);
+    };
+    unknown(untold);
+    unknown([](const std::string&) { return 5; });   // the same for every prompt
+    unknown([](const std::string&) { return 0; });
+    unknown([n = 70](const std::string&) mutable { return n += 30; });  // cached ones left out
+    unknown([n = 0](const std::string&) mutable { return n += 5000; });
+    // It stopped telling half-way.
+    unknown([n = 0](const std::string&) mutable { return n++ == 0 ? 80 : -1; });
+}
+
+TEST_CASE("messages of conversations are exact in tokens, too") {
+    const auto count = counting(3, 0);
+    const token_fit fit = fitted_tokens(counting(3, 1), counting(3, 12));
+    const plan p = planned({.workload = conversations{.user_tokens = uniform(5, 40),
+                                                      .system_tokens = fixed(30)},
+                            .arrivals = poisson(8_rps),
+                            .requests = 20},
+                           1);
+    for (std::size_t i = 0; i < 2 * p.stride; ++i) {
+        const request_spec r = request_of(p, run_arm::candidate, 0, i, {}, fit);
+        CHECK(count(r.prompt) == item_of(p, i).prompt_tokens);
+        CHECK(count(r.system_prompt) == 30);
+    }
+}
+
 TEST_CASE("a shared prefix is common to one repeat of one arm and to nothing else") {
     const plan p = traffic(1, {.prompt_tokens = uniform(40, 60), .shared_prefix = fixed(32)});
     const request_spec first = request_of(p, run_arm::candidate, 0, 0);
