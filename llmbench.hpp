@@ -3092,6 +3092,8 @@ public:
         const double t = asked_.temperature;
         return std::isnan(t) ? *this : raw("temperature", json_number(t));
     }
+    /// No min_tokens beside it: it would add nothing but work for the sampler (in SGLang a penalty
+    /// over the whole vocabulary in every step), and the tpot measured would be another one.
     body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
     /// The system prompt, where there is one, what was said before, and the user's turn.
     body_writer& messages(bool with_system) {

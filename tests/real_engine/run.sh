@@ -43,6 +43,16 @@ for gate in json.load(open(sys.argv[1]))["gates"]:
 END
 }
 
+# lengths REPORT_DIR: whether made-up prompts had as many tokens as asked for, by the server's count
+lengths() {
+    python3 - "$1/result.json" <<'END'
+import json, sys
+found = [gate["candidate"]["prompt_lengths"] for gate in json.load(open(sys.argv[1]))["gates"]]
+for f in found: print("prompt lengths:", f)
+sys.exit(not all(f["calibration"] == "exact" and f["asked"] == f["counted"] for f in found))
+END
+}
+
 # check_on SERVER PART...: every part on the server that $ENGINE starts
 check_on() {
     local server=$1 part report found
@@ -57,6 +67,7 @@ check_on() {
                 found=$(verdicts "$report")
                 [[ $found == *"pass: "* ]] || wrong "nothing was judged"
                 if grep -v '^pass: ' <<< "$found"; then wrong "these did not pass"; fi
+                lengths "$report" || wrong "prompts were not as long as asked for"
                 ;;
             crippled)
                 run_part crippled 1 "$report"
