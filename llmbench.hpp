@@ -6915,7 +6915,8 @@ struct token_fit {
 
 inline std::string joined_words(const std::vector<std::size_t>& words) {
     std::string all;
-    for (const std::size_t i : words) all += (all.empty() ? "" : " ") + std::string(prompt_words[i]);
+    for (const std::size_t i : words)
+        all += (all.empty() ? "" : " ") + std::string(prompt_words[i]);
     return all;
 }
 
@@ -12512,9 +12513,9 @@ public:
         return "the server process " + how + "; its log ends: " + printable(tail, 500);
     }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
-    void learn_tokens(const plan& p) {
+    void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
-        const long long until = now_ns() + ns_of(5);
+        const long long until = now_ns() + ns_of(std::min(5.0, at_most_s));
         const auto post = [&](const std::string& path, const std::string& body) {
             const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
             return left_s <= 0 ? http_answer()
@@ -13440,13 +13441,15 @@ public:
     /// False where there is no time for a single repeat.
     bool bring_up() {
         if (is_out_of_time(0)) { tell_stop(0); return false; }
-        const double left_s = static_cast<double>(mode_.deadline - now_ns()) * 1e-9;
-        const double wait_s = mode_.deadline > 0 ? left_s : infinity;
-        candidate_.bring_up(wait_s);
-        candidate_.learn_tokens(p_);
+        const auto left_s = [&] {
+            return mode_.deadline > 0 ? static_cast<double>(mode_.deadline - now_ns()) * 1e-9
+                                      : infinity;
+        };
+        candidate_.bring_up(left_s());
+        candidate_.learn_tokens(p_, left_s());
         g_.target = candidate_.facts();
-        if (baseline_) baseline_->bring_up(wait_s);
-        if (baseline_) baseline_->learn_tokens(p_);
+        if (baseline_) baseline_->bring_up(left_s());
+        if (baseline_) baseline_->learn_tokens(p_, left_s());
         if (baseline_) g_.baseline = baseline_->facts();
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
