@@ -1337,8 +1337,13 @@ struct result_access;
 /// What a run measured.
 class result {
 public:
-    /// Every request of every repeat and arm, warm-up included (`phase` says which).
-    const detail::list<record>& requests() const;
+    /// Every request of every repeat and arm, warm-up included (`phase` says which). Of a result
+    /// that nobody holds it is a copy, so that `for (const record& r : run(s).requests())` is safe.
+    const detail::list<record>& requests() const&;
+    detail::list<record> requests() && {
+        const result& held = *this;
+        return held.requests();
+    }
     template <class U, detail::bound_side S>
     estimate_t estimate(const statistic<U, S>& s) const { return detail::estimate(data_, s.data); }
     template <detail::run_metric M>
@@ -1346,8 +1351,10 @@ public:
         return detail::estimate(data_, detail::make(detail::statistic_kind::value, m).data);
     }
     /// One per SLO of the scenario, in order; the guard on errors is last.
-    const detail::list<slo_verdict>& verdicts() const { return verdicts_; }
-    const self_check_t& self_check() const { return self_check_; }
+    const detail::list<slo_verdict>& verdicts() const& { return verdicts_; }
+    detail::list<slo_verdict> verdicts() && { return verdicts_; }
+    const self_check_t& self_check() const& { return self_check_; }
+    self_check_t self_check() && { return self_check_; }
     const detail::text& name() const { return name_; }
 
 private:
@@ -14037,7 +14044,7 @@ int serve_simulated(const engine& e, int port) {
     }
     return 0;
 }
-const detail::list<record>& result::requests() const {
+const detail::list<record>& result::requests() const& {
     const auto g = detail::result_access::report_of(*this);
     if (!g || requests_.size() > 0) return requests_;
     for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})

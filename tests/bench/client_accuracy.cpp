@@ -4,10 +4,14 @@
 //   client_accuracy [SECONDS]      of each measurement, default 4
 //   client_accuracy --quick        whether our stamps are those of the raw reader, in seconds; exits 1
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_IMPLEMENT
+#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
 
 #include "flood_server.hpp"
+#include "support/one_repeat.hpp"
+
+#include <filesystem>
+#include <fstream>
 
 using namespace llmbench;
 
@@ -49,10 +53,7 @@ static errors ours(const bench::flood_server& server, const load& l, double seco
         .duration = l.open ? time_span() : time_span::from_seconds(seconds),
         .repeats = 1,
     };
-    const detail::plan p = detail::planned(s, 1);
-    detail::live_target target(s.target, run_arm::candidate);
-    target.bring_up();
-    const detail::repeat_data d = detail::run_repeat(p, target, run_arm::candidate, 0, 1);
+    const detail::repeat_data d = bench::one_repeat(s);
     errors e;
     for (const record& r : d.records) {
         const std::string id = detail::str(r.id);
@@ -69,7 +70,7 @@ static errors raw(const bench::flood_server& server, const load& l, double secon
         const detail::schedule plan = detail::open_loop_schedule(poisson(request_rate(rate_of(l))).data(), 0, 0,
                                                                  static_cast<long long>(rate_of(l) * seconds), 0, 1);
         std::vector<long long> send_at;
-        for (const double t : plan.at) send_at.push_back(detail::ns_of(t));
+        for (const double t : plan.at) send_at.push_back(std::llround(t * 1e9));
         f = reader.open(send_at);
     } else {
         f = reader.closed(l.streams, seconds);

@@ -6,12 +6,16 @@
 //   client_capacity --quick        the ratios that hold on any machine, in a few seconds; exits 1
 //   client_capacity --memory [SECONDS]    of the client, for an event kept and for a stream in flight
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_IMPLEMENT
+#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
 
 #include "flood_server.hpp"
+#include "support/one_repeat.hpp"
 
 #include <malloc.h>
+
+#include <filesystem>
+#include <fstream>
 
 using namespace llmbench;
 
@@ -22,7 +26,7 @@ struct figures {
 
 /// One thread's load, without the statistics of the run that would follow.
 static detail::repeat_data repeat_on(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
-                                     const detail::repeat_terms& terms = {}) {
+                                     std::uint64_t most_gaps = 0) {
     const scenario s{
         .target = endpoint{.url = server.url()},
         .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(tokens)},
@@ -31,10 +35,7 @@ static detail::repeat_data repeat_on(const bench::flood_server& server, std::siz
         .duration = time_span::from_seconds(seconds),
         .repeats = 1,
     };
-    const detail::plan p = detail::planned(s, 1);
-    detail::live_target target(s.target, run_arm::candidate);
-    target.bring_up();
-    return detail::run_repeat(p, target, run_arm::candidate, 0, 1, terms);
+    return bench::one_repeat(s, most_gaps);
 }
 static figures ours(const bench::flood_server& server, std::size_t streams, int tokens, double seconds) {
     const detail::repeat_data d = repeat_on(server, streams, tokens, seconds);
@@ -117,11 +118,11 @@ struct footprint {
     double peak = 0, kept = 0, events = 0, requests = 0;
 };
 static footprint footprint_of(const bench::flood_server& server, std::size_t streams, int tokens, double seconds,
-                              const detail::repeat_terms& terms = {}) {
+                              std::uint64_t most_gaps = 0) {
     ::malloc_trim(0);
     std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM starts anew
     const double before = resident("VmRSS");
-    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, terms);
+    const detail::repeat_data d = repeat_on(server, streams, tokens, seconds, most_gaps);
     footprint f{resident("VmHWM") - before, resident("VmRSS") - before, static_cast<double>(d.content_events), static_cast<double>(d.records.size())};
     std::printf("| %4zu | %6d | %9.0f | %11.0f | %8.1f | %8.1f | %6.2f | %9.1f |\n", streams, tokens, f.requests, f.events, f.peak / 1048576, f.kept / 1048576,
                 f.peak / f.events, f.peak / 1024 / static_cast<double>(streams));
@@ -139,7 +140,7 @@ static int memory(double seconds) {
     // What is kept of an event is what a longer run adds.
     const footprint some = footprint_of(flood, 64, 2000, seconds), more = footprint_of(flood, 64, 2000, 3 * seconds);
     const double per_event = (more.kept - some.kept) / (more.events - some.events);
-    const footprint counted = footprint_of(flood, 64, 2000, 3 * seconds, {.most_gaps = 1 << 20});
+    const footprint counted = footprint_of(flood, 64, 2000, 3 * seconds, 1 << 20);
     const footprint hour = footprint_of(flood, 64, 128, 20 * seconds);
     std::printf("\n");
     judged("KiB for a paced stream in flight, beside 4 bytes an event", paced_stream, 16, 8, false);

@@ -4,11 +4,12 @@
 //   dispatch [SECONDS]             of each measurement, default 5; exits 1 where a bound is missed
 //   dispatch --quick               1000 requests/s for a second: the median and the rate only
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_IMPLEMENT
+#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
 
 #include "../support/kolmogorov.hpp"
 #include "flood_server.hpp"
+#include "support/one_repeat.hpp"
 
 using namespace llmbench;
 
@@ -30,10 +31,7 @@ static figures measured(const bench::flood_server& server, const open_loop& arri
         .repeats = 1,
         .client = {.spin = spin},
     };
-    const detail::plan p = detail::planned(s, 1);
-    detail::live_target target(s.target, run_arm::candidate);
-    target.bring_up();
-    const detail::repeat_data d = detail::run_repeat(p, target, run_arm::candidate, 0, 1);
+    const detail::repeat_data d = bench::one_repeat(s);
     figures f;
     std::vector<double> gaps, planned;
     long long before = 0, planned_before = 0;

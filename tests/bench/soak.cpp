@@ -5,8 +5,19 @@
 //   soak --quick    300 streams, 6 seconds, more faults; what holds on any machine. Exits 1 where
 //                   it does not
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_IMPLEMENT
+#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
+
+#include "support/one_repeat.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
 
 using namespace llmbench;
 
@@ -30,10 +41,10 @@ static usage usage_now() {
 class observer {
 public:
     observer() : thread_([this] {
-        const long long began = detail::now_ns();
+        const auto began = std::chrono::steady_clock::now();
         while (!over_.load()) {
             usage u = usage_now();
-            u.seconds = static_cast<double>(detail::now_ns() - began) * 1e-9;
+            u.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
             seen_.push_back(u);
             std::this_thread::sleep_for(std::chrono::milliseconds(500));
         }
@@ -91,10 +102,8 @@ int main(int argc, char** argv) {
     std::vector<usage> seen;
     detail::repeat_data d;
     {
-        detail::live_target target(s.target, run_arm::candidate);
-        target.bring_up();
         observer watch;
-        d = detail::run_repeat(detail::planned(s, 1), target, run_arm::candidate, 0, 1);
+        d = bench::one_repeat(s);
         seen = watch.seen();
     }
     const usage after = usage_now();

@@ -10,9 +10,10 @@
 // new traffic for each run are held against the long-run value. Only the limit depends on r, so one
 // simulation serves all r and all statistics. Each trial has another trace: none is a lucky one.
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_IMPLEMENT
 #define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
+
+#include <thread>
 
 using namespace llmbench;
 using namespace llmbench::detail;
