@@ -26,13 +26,13 @@ test_leg() {
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel "$(cores)" "${@:2}"
 }
 
-# test_live NAME: what mostly waits for paced servers, so that more of it fits side by side. A shared
-# machine can take the processor away for longer than any of it allows for: it may try once more,
-# and ctest's output says that it did.
+# test_live NAME NUMBER: what mostly waits for paced servers, so many side by side. A shared machine
+# can take the processor away for longer than any of it allows for: it may try once more, and
+# ctest's output says that it did.
 test_live() {
     say "$1: live tests, after $SECONDS s"
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error --repeat until-pass:2 \
-        --parallel $((2 * $(cores))) -L live
+        --parallel "$2" -L live
 }
 
 need_compiler
@@ -48,7 +48,7 @@ say "gcc: build"
 build_leg gcc -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 test_leg gcc -LE live
 if [[ $quick ]]; then
-    test_live gcc
+    test_live gcc $((2 * $(cores)))
     exit
 fi
 
@@ -74,7 +74,7 @@ other_builds() {
 mkdir -p build
 (chrt --idle --pid 0 $BASHPID || true; other_builds) > build/others.log 2>&1 &
 others=$!
-test_live gcc
+test_live gcc $((2 * $(cores)))
 say "the other builds, after $SECONDS s"
 wait "$others" || { cat build/others.log; die "clang refuses what g++ took"; }
 
@@ -82,6 +82,6 @@ wait "$others" || { cat build/others.log; die "clang refuses what g++ took"; }
 # twenty seconds: what the parsers make of any bytes at all.
 test_leg clang -LE "real|browser|consumer|live"
 test_leg asan -L unit -LE live
-test_live asan
-test_live tsan
+test_live asan $(($(cores) + 1))
+test_live tsan $(($(cores) + 1))
 say "all legs passed after $SECONDS s"
