@@ -22,9 +22,9 @@ if [[ $real ]]; then
     configure demo -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_TESTS=ON -DLLMBENCH_BUILD_BENCH=OFF
     cmake --build build/demo --target real_engine_gates
 else
-    say "building the examples into build/demo"
+    say "building two examples into build/demo"
     configure demo -DCMAKE_BUILD_TYPE=Release -DLLMBENCH_BUILD_TESTS=OFF -DLLMBENCH_BUILD_BENCH=OFF
-    cmake --build build/demo --parallel "$(cores)"
+    cmake --build build/demo --parallel "$(cores)" --target quickstart server
 fi
 
 report=$PWD/build/demo/llmbench-report

@@ -8,13 +8,13 @@ using namespace llmbench;
 
 // Samples with a handful of lines each; the README says where the real files come from.
 static const std::string here = __FILE__;
-static const std::string data = here.substr(0, here.rfind('/') + 1) + "../tests/data/";
+static const std::string folder = here.substr(0, here.rfind('/') + 1) + "../tests/data/";
 static const any_target server = simulated(engine{.decode_step = 4_ms});  // or set LLMBENCH_URL
 
 TEST_CASE("questions of a dataset, with answers as long as the recorded ones") {
     gate({
         .target = server,
-        .workload = dataset{.path = data + "dolly.jsonl", .format = dolly, .max_prompt_tokens = 1024},
+        .workload = dataset{.path = folder + "dolly.jsonl", .format = dolly, .max_prompt_tokens = 1024},
         .arrivals = poisson(20_rps),
         .requests = 40,
         .slos = {p90(ttft) <= 2_s, goodput(presets::chat.predicate()) >= 80_pct},
@@ -24,7 +24,7 @@ TEST_CASE("questions of a dataset, with answers as long as the recorded ones") {
 TEST_CASE("a recorded trace at ten times its speed, with its lengths") {
     gate({
         .target = server,
-        .arrivals = replay(data + "azure.csv").speed(10),
+        .arrivals = replay(folder + "azure.csv").speed(10),
         .slos = {mean(ttft) <= 2_s, mean(tpot) <= 100_ms},
     });
 }
@@ -45,7 +45,7 @@ TEST_CASE("conversations answer later turns as fast as first ones") {
 
 TEST_CASE("a recorded conversation, played with the server's own answers") {
     const result r = run({.target = server,
-                          .workload = dataset{.path = data + "sharegpt.json", .max_turns = 10},
+                          .workload = dataset{.path = folder + "sharegpt.json", .max_turns = 10},
                           .arrivals = closed_loop(4),
                           .requests = 30,
                           .repeats = 1});
