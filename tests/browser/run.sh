@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # The report page in a browser: makes a report of a small real run, and pages of every outcome, and
 # looks at them in headless Chromium, which page.mjs drives.
-#   tests/browser/run.sh GATES UNIT_TESTS BUILD_DIR      outcomes_gates, llmbench_tests
+#   tests/browser/run.sh GATES UNIT_TESTS BUILD_DIR [HISTORY]
+#                                outcomes_gates, llmbench_tests; llmbench_history for its page too
 # Exits 77 where there is no Chromium or no Node.js ($CHROMIUM names one that is not in PATH).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-usage="usage: run.sh GATES UNIT_TESTS BUILD_DIR"
+usage="usage: run.sh GATES UNIT_TESTS BUILD_DIR [HISTORY]"
 gates=$(realpath "${1:?$usage}")
 unit_tests=$(realpath "${2:?$usage}")
+history=${4:+$(realpath "$4")}
 mkdir -p "${3:?$usage}"
 cd "$3"
 # What a caller has set for gates of its own must not reach these.
@@ -38,3 +40,4 @@ LLMBENCH_REPORT_DIR=real "$gates" > gates.log 2>&1 \
 ((status == 1)) || { cat gates.log; echo "the gates exited with $status instead of 1"; exit 1; }
 LLMBENCH_GALLERY=pages "$unit_tests" --test-case="pages are written for the browser" > /dev/null
 node "$here/page.mjs" "$browser" real pages/gallery pages/hostile
+[[ -z $history ]] || node "$here/history.mjs" "$browser" "$history" "$here/../golden/result.json"

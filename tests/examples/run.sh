@@ -83,7 +83,7 @@ start 2 history-file "$bin/llmbench_history" --page page.html "$work/history/not
 finish
 python3 tests/formats/check.py results ci/result.schema.json "${results[@]}" || failed=1
 python3 tests/formats/check.py benchmark "$work"/history-newest/{smaller,bigger}.json || failed=1
-plots=$(grep -c '<svg ' "$work/history/page.html")
+plots=$(grep -c '<svg class="plot"' "$work/history/page.html")
 echo "history: $plots trends of ${#results[@]} results"
 ((plots > 10)) || failed=1
 exit "$failed"
