@@ -2160,13 +2160,6 @@ inline bool is_header_safe(std::string_view s) {
         return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
     });
 }
-/// A header name (RFC 9110, 5.6.2: a token).
-inline bool is_header_name(std::string_view s) {
-    return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-               (c != 0 && std::strchr("!#$%&'*+-.^_`|~", c));
-    });
-}
 
 struct header_field {
     std::string name{};
@@ -5641,10 +5634,11 @@ void each_json_line(byte_stream& in, OnElement&& on_element) {
         if (!trimmed(text).empty()) on_element(std::string(), parsed_json(in, text, line), line);
 }
 
-/// `on_row(fields, line)` for each row of a CSV file (RFC 4180): quoted fields may hold commas,
-/// line ends and doubled quotes.
-template <class OnRow>
-void each_csv_row(byte_stream& in, OnRow&& on_row) {
+/// `on_header(fields, line)` for the first row of a CSV file (RFC 4180), `on_row(fields, line)` for
+/// each other, which has as many fields. Quoted fields may hold commas, line ends, doubled quotes.
+template <class OnHeader, class OnRow>
+void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
+    std::size_t columns = 0;
     while (in.peek() >= 0) {
         const long long line = in.line();
         std::vector<std::string> fields(1);
@@ -5659,7 +5653,16 @@ void each_csv_row(byte_stream& in, OnRow&& on_row) {
             else if (c != '\r' || quoted) field += static_cast<char>(c);
         }
         if (quoted) in.refuse(line, "a quoted field of this row does not end");
-        if (fields.size() > 1 || !trimmed(fields[0]).empty()) on_row(fields, line);
+        if (fields.size() == 1 && trimmed(fields[0]).empty()) continue;
+        if (columns == 0) {
+            columns = fields.size();
+            on_header(fields, line);
+        } else if (fields.size() == columns) {
+            on_row(fields, line);
+        } else {
+            in.refuse(line, printed("the row has %zu fields: the first row names %zu columns",
+                                    fields.size(), columns));
+        }
     }
 }
 
@@ -5895,7 +5898,7 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
         return;
     }
     case csv: {
-        std::size_t columns = 0, prompt = 0, answer = 0, length = 0;
+        std::size_t prompt = 0, answer = 0, length = 0;
         const auto column = [](const std::vector<std::string>& header,
                                std::initializer_list<const char*> names) {
             for (const char* name : names)
@@ -5903,23 +5906,18 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
                     if (same_ignoring_case(trimmed(header[i]), name)) return i;
             return header.size();
         };
-        each_csv_row(in, [&](const std::vector<std::string>& fields, long long line) {
-            if (columns == 0) {
-                columns = fields.size();
-                prompt = column(fields, {"prompt", "question", "instruction", "text", "input"});
-                answer = column(fields, {"answer", "response", "completion", "output"});
-                length = column(fields, {"output_tokens", "max_tokens"});
-                if (prompt == columns)
-                    in.refuse(line, "no column is named prompt, question, instruction, text or "
-                                    "input: the first row must name the columns");
-                return;
-            }
-            if (fields.size() != columns)
-                in.refuse(line, printed("the row has %zu fields: the first row names %zu columns",
-                                        fields.size(), columns));
+        const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+            prompt = column(names, {"prompt", "question", "instruction", "text", "input"});
+            answer = column(names, {"answer", "response", "completion", "output"});
+            length = column(names, {"output_tokens", "max_tokens"});
+            if (prompt == names.size())
+                in.refuse(line, "no column is named prompt, question, instruction, text or "
+                                "input: the first row must name the columns");
+        };
+        each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
             dialogue_turn t{.prompt = fields[prompt]};
-            if (answer < columns) t.output_tokens = estimated_tokens(fields[answer]);
-            if (length < columns) {
+            if (answer < fields.size()) t.output_tokens = estimated_tokens(fields[answer]);
+            if (length < fields.size()) {
                 const std::string_view given = trimmed(fields[length]);
                 const auto [end, error] =
                     std::from_chars(given.data(), given.data() + given.size(), t.output_tokens);
@@ -6077,32 +6075,25 @@ inline recorded_trace read_trace(byte_stream& in) {
             }
         });
     } else {
-        std::size_t columns = 0, at = 0, prompt = 0, output = 0;
-        each_csv_row(in, [&](const std::vector<std::string>& fields, long long line) {
-            if (columns == 0) {
-                columns = fields.size();
-                at = prompt = output = columns;
-                for (std::size_t i = 0; i < columns; ++i) {
-                    const std::string_view name = trimmed(fields[i]);
-                    const auto is = [&](const char* known) {
-                        return same_ignoring_case(name, known);
-                    };
-                    if (is("timestamp")) at = i;
-                    if (is("contexttokens") || is("request tokens")) prompt = i;
-                    if (is("generatedtokens") || is("response tokens")) output = i;
-                    if (is("contexttokens")) t.format = "Azure";
-                    if (is("request tokens")) t.format = "BurstGPT";
-                }
-                if (at == columns || prompt == columns || output == columns)
-                    in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
-                                    "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
-                                    "Request tokens,Response tokens) and Mooncake (JSONL with "
-                                    "timestamp, input_length, output_length)");
-                return;
+        std::size_t at = 0, prompt = 0, output = 0;
+        const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+            at = prompt = output = names.size();
+            for (std::size_t i = 0; i < names.size(); ++i) {
+                const std::string_view name = trimmed(names[i]);
+                const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
+                if (is("timestamp")) at = i;
+                if (is("contexttokens") || is("request tokens")) prompt = i;
+                if (is("generatedtokens") || is("response tokens")) output = i;
+                if (is("contexttokens")) t.format = "Azure";
+                if (is("request tokens")) t.format = "BurstGPT";
             }
-            if (fields.size() != columns)
-                in.refuse(line, printed("the row has %zu fields: the first row names %zu columns",
-                                        fields.size(), columns));
+            if (std::max({at, prompt, output}) == names.size())
+                in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
+                                "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
+                                "Request tokens,Response tokens) and Mooncake (JSONL with "
+                                "timestamp, input_length, output_length)");
+        };
+        each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
             const auto number = [&](std::size_t i) {
                 const std::string_view s = trimmed(fields[i]);
                 double v = 0;
@@ -7108,7 +7099,8 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
     const trace_place at = place_of(p, index);
     const std::size_t first = index - at.turn;
     const std::uint64_t salt = salt_of(p, arm, repeat);
-    if (const int n = item_of(p, index).output_tokens; n > 0) r.max_tokens = n;
+    const trace_item item = item_of(p, index);
+    if (item.output_tokens > 0) r.max_tokens = item.output_tokens;
     const auto add_turns = [&](auto&& prompt_of) {
         for (std::size_t turn = 0; turn < at.turn; ++turn) {
             if (turn >= answers.size() || answers[turn].empty()) continue;
@@ -7138,7 +7130,7 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
         return r;
     }
     if (p.stride == 1) {
-        const int count = fit.words_of_prompt(item_of(p, index).prompt_tokens);
+        const int count = fit.words_of_prompt(item.prompt_tokens);
         r.prompt = made_up_prompt(p, salt, index, count, fit);
         return r;
     }
@@ -7273,6 +7265,9 @@ inline const char* exit_class_name(int c) {
     }
 }
 
+/// The exit classes in the order in which a reader should hear of them.
+inline constexpr int worst_first[] = {1, 2, 3, 77, 0};
+
 /// Of the values there are; infinite or zero where one of them is.
 inline double geometric_mean(const std::vector<double>& values) {
     std::vector<double> logs;
@@ -7365,11 +7360,14 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
             n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
     return n;
 }
-inline std::string status_text(const std::vector<repeat_data>& arm) {
-    const std::vector<status_count> counts = status_counts(arm);
+inline std::string ok_text(const std::vector<status_count>& counts) {
     std::size_t all = 0;
     for (const status_count& c : counts) all += c.count;
-    std::string t = printed("%zu of %zu requests ok", counts[0].count, all);
+    return printed("%zu of %zu requests ok", counts[0].count, all);
+}
+inline std::string status_text(const std::vector<repeat_data>& arm) {
+    const std::vector<status_count> counts = status_counts(arm);
+    std::string t = ok_text(counts);
     for (std::size_t i = 1; i < counts.size(); ++i)
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
@@ -7605,7 +7603,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     if (gates.size() < 2) return {};
     std::string counts, names;
     std::size_t named = 0, left = 0;
-    for (const int c : {1, 2, 3, 77, 0}) {
+    for (const int c : worst_first) {
         std::size_t n = 0;
         for (const gate_report& g : gates) {
             if (g.exit_class != c) continue;
@@ -8173,6 +8171,12 @@ inline std::string markdown_escaped(const std::string& s) {
     return out;
 }
 
+/// A value in an objective's unit: as a ratio where it is held against a baseline.
+inline std::string verdict_value_text(const slo_verdict& v, double x) {
+    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.what.what.metric, x);
+}
+
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
     std::string out = "### " + markdown_escaped(g.what.name) + ": " +
@@ -8184,9 +8188,7 @@ inline std::string summary_of(const gate_report& g) {
         out += "| verdict | objective | measured | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | --- |\n";
     for (const slo_verdict& v : g.verdicts) {
-        const auto shown = [&](double x) {
-            return v.what.factor > 0 ? printed("%.3f x", x) : value_text(v.what.what.metric, x);
-        };
+        const estimate_t& e = v.estimate;
         const double room = headroom(v);
         const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
         const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
@@ -8195,8 +8197,9 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
-               markdown_escaped(str(v.what.text())) + " | " + shown(v.estimate.value) + " | " +
-               shown(v.estimate.low) + " to " + shown(v.estimate.high) + " | " +
+               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, e.value) +
+               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+               " | " +
                (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_escaped(str(v.reason)) + " |\n";
     }
@@ -8218,7 +8221,7 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
                 out = "**Some objectives are inconclusive: green does not mean shown.**\n\n";
     std::size_t left = 0;
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
-    for (const int c : {1, 2, 3, 77, 0})
+    for (const int c : worst_first)
         for (const gate_report& g : gates) {
             if (g.exit_class != c) continue;
             const std::string one = summary_of(g);
@@ -9061,10 +9064,6 @@ private:
 
 // ---- words
 
-inline std::string verdict_value_text(const slo_verdict& v, double x) {
-    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
-                                                 : value_text(v.what.what.metric, x);
-}
 inline std::string verdict_limit_text(const slo_verdict& v) {
     return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
 }
@@ -9081,14 +9080,7 @@ inline std::string badge(const char* look, const std::string& words) {
     return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
 }
 /// The look of a gate: that of the verdict that its outcome resembles.
-inline const char* look_of(int exit_class) {
-    switch (exit_class) {
-        case 0: return "pass";
-        case 1: return "fail";
-        case 77: return "skipped";
-        default: return "invalid";
-    }
-}
+inline const char* look_of(int exit_class) { return to_string(verdict_of_exit(exit_class)); }
 inline std::string plural(std::size_t n, const char* one) {
     return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
 }
@@ -9098,12 +9090,6 @@ inline std::size_t count_of(const gate_report& g, verdict outcome) {
     return n;
 }
 
-inline std::string ok_text(const std::vector<repeat_data>& arm) {
-    std::size_t all = 0;
-    const std::vector<status_count> counts = status_counts(arm);
-    for (const status_count& c : counts) all += c.count;
-    return printed("%zu of %zu requests ok", counts[0].count, all);
-}
 /// Keeps the ends of lines, which xml_escaped makes spaces.
 inline std::string escaped_lines(std::string_view s) {
     std::string out;
@@ -9417,12 +9403,12 @@ inline double seconds_into(const repeat_data& d, long long ns) {
 /// Windows that cover every repeat: 5 s, finer where a run is short, coarser where it is long.
 inline timeline_grid grid_of(const measurement& m) {
     double from = infinity, to = -infinity;
-    for (const auto* arm : {&m.candidate, &m.baseline})
-        for (const repeat_data& d : *arm)
-            for (const record& r : d.records) {
-                from = std::min(from, seconds_into(d, r.scheduled_ns));
-                to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
-            }
+    for_each_repeat(m, [&](const repeat_data& d) {
+        for (const record& r : d.records) {
+            from = std::min(from, seconds_into(d, r.scheduled_ns));
+            to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
+        }
+    });
     if (!(to > from)) return {};
     timeline_grid grid;
     const double length = to - from;
@@ -9924,7 +9910,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
             if (!arm->empty())
                 h += std::string("<p>") +
                      (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
-                     throughput_text(g, *arm) + ", " + ok_text(*arm) + ".</p>\n";
+                     throughput_text(g, *arm) + ", " + ok_text(status_counts(*arm)) + ".</p>\n";
         h += failures_html(g.measured.candidate, "") +
              failures_html(g.measured.baseline, " of the baseline");
         std::string figures;
@@ -9954,7 +9940,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
 
 /// "1 of 2 gates failed", by what is worst.
 inline std::pair<int, std::string> overall(const std::vector<gate_report>& gates) {
-    for (const int c : {1, 2, 3, 77, 0}) {
+    for (const int c : worst_first) {
         std::size_t n = 0;
         for (const gate_report& g : gates) n += g.exit_class == c;
         if (n == 0) continue;
@@ -9972,26 +9958,22 @@ inline std::pair<int, std::string> overall(const std::vector<gate_report>& gates
     return {77, "No gate ran"};
 }
 
-/// 0 for a gate that failed, more for what needs less of a reader's attention.
-inline int calmness(int exit_class) {
-    return exit_class == 0 ? 4 : exit_class == 77 ? 3 : exit_class == 3 ? 2 : exit_class - 1;
-}
 /// The links to the gates, worst first, and with several outcomes the buttons that choose some.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
-    std::vector<std::pair<int, std::size_t>> order;
-    for (std::size_t i = 0; i < gates.size(); ++i)
-        order.emplace_back(calmness(gates[i].exit_class), i);
-    std::sort(order.begin(), order.end());
     std::vector<std::pair<std::string, std::size_t>> outcomes;
     std::string items;
-    for (const auto& [calm, i] : order) {
-        const gate_report& g = gates[i];
-        const char* name = exit_class_name(g.exit_class);
-        if (outcomes.empty() || outcomes.back().first != name) outcomes.emplace_back(name, 0);
-        ++outcomes.back().second;
-        items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(g.exit_class), name) +
-                 printed("<div><a href=\"#gate-%zu\">", i + 1) + xml_escaped(g.what.name) +
-                 "</a><p class=\"note\">" + xml_escaped(gate_sentence(g)) + "</p></div></li>\n";
+    for (const int c : worst_first) {
+        const char* name = exit_class_name(c);
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < gates.size(); ++i) {
+            if (gates[i].exit_class != c) continue;
+            ++n;
+            items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(c), name) +
+                     printed("<div><a href=\"#gate-%zu\">", i + 1) +
+                     xml_escaped(gates[i].what.name) + "</a><p class=\"note\">" +
+                     xml_escaped(gate_sentence(gates[i])) + "</p></div></li>\n";
+        }
+        if (n > 0) outcomes.emplace_back(name, n);
     }
     std::string h;
     if (outcomes.size() > 1) {
@@ -12584,8 +12566,8 @@ private:
             api_->fields;
         for (const name_value& h : endpoint_.headers) {
             const std::string name = str(h.name), value = str(h.value);
-            require(is_header_name(name), "endpoint.headers has the name \"" + printable(name) +
-                                              "\": it must be one word without a colon");
+            require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
+                                        "\": it must be one word without a colon");
             require(is_header_safe(value), "endpoint.headers: the value of " + name +
                                                " holds a line break or another control character");
             for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
@@ -13027,9 +13009,6 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     const progress_watch watched(terms.meter, state);
     request_log all;
     const auto gather = [&] { run_load(order, state, d, all); };
-    require(!asks_about_images(p) || target.load().api == &traits_of(openai_chat),
-            std::string("the workload has images, which are sent to openai_chat alone, not to ") +
-                target.load().api->name);
     const conversation_counts counts = counted_conversations(p);
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
     if (at_once) {
@@ -13469,11 +13448,9 @@ public:
         return true;
     }
     void check_images(const api_traits& api) const {
-        if (api.takes_images || !p_.files) return;
-        for (const dialogue& d : p_.files->dialogues)
-            for (const auto& turn : d.turns)
-                require(turn.image.empty(), "workload has images, and " + std::string(api.name) +
-                                                " takes none: use openai_chat");
+        require(api.takes_images || !asks_about_images(p_),
+                std::string("workload has images, and ") + api.name +
+                    " takes none: use openai_chat");
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said.

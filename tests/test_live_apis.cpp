@@ -292,11 +292,14 @@ TEST_CASE("a stored run of answers in one piece is not judged by its first token
 
 TEST_CASE("images are refused where the API has no form for them") {
     const logging_server server(short_steps());
-    const std::string said = refusal_of(
-        {.target = at(server.url(), ollama),
-         .workload = dataset{.path = "data/captions.json", .format = coco_captions,
-                             .images = "data/images"},
-         .warmup = 0,
-         .requests = 4});
-    CHECK(said == "workload has images, and ollama takes none: use openai_chat");
+    for (const api_format api : {ollama, openai_completions}) {
+        const std::string said = refusal_of(
+            {.target = at(server.url(), api),
+             .workload = dataset{.path = "data/captions.json", .format = coco_captions,
+                                 .images = "data/images"},
+             .warmup = 0,
+             .requests = 4});
+        CHECK(said == std::string("workload has images, and ") + detail::traits_of(api).name +
+                          " takes none: use openai_chat");
+    }
 }

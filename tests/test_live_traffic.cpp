@@ -360,16 +360,6 @@ TEST_CASE("a file that is not there or wrong is refused before the load, with it
     has(refusal(s), "data/dolly.jsonl:1: ");
 }
 
-TEST_CASE("images are refused where the API has no place for them") {
-    scenario s = short_gate(dataset{
-        .path = "data/captions.json", .format = coco_captions, .images = "data/images"});
-    CHECK(refusal_to_run(s) == "");
-    const logging_server host(at_once());
-    s.target = endpoint{.url = host.url(), .api = openai_completions};
-    CHECK(refusal_to_run(s).find("images, which are sent to openai_chat alone") !=
-          std::string::npos);
-}
-
 namespace {
 /// Words of over three letters are two tokens, and nine are around a chat's prompt.
 int tokens_in(const std::string& text) {
