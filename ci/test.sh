@@ -26,13 +26,13 @@ test_leg() {
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel "$(cores)" "${@:2}"
 }
 
-# test_live NAME NUMBER: what mostly waits for paced servers, so many side by side. A shared machine
-# can take the processor away for longer than any of it allows for: it may try once more, and
+# test_live NAME NUMBER [LABELS]: what mostly waits for paced servers, so many side by side. A shared
+# machine can take the processor away for longer than any of it allows for: it may try once more, and
 # ctest's output says that it did.
 test_live() {
-    say "$1: live tests, after $SECONDS s"
+    say "$1: ${3:-live} tests, after $SECONDS s"
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error --repeat until-pass:2 \
-        --parallel "$2" -L live
+        --parallel "$2" -L "${3:-live}"
 }
 
 need_compiler
@@ -46,7 +46,8 @@ need_browser
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 say "gcc: build"
 build_leg gcc -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
-test_leg gcc -LE live
+test_leg gcc -LE "live|real"
+test_live gcc 1 real
 if [[ $quick ]]; then
     test_live gcc $((2 * $(cores)))
     exit
