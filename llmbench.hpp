@@ -731,7 +731,8 @@ constexpr latency_limits mlperf(const char* name, double ttft_ms, double tpot_ms
             time_span::from_seconds(ttft_ms / 1e3), time_span::from_seconds(tpot_ms / 1e3), 0.99};
 }
 }  // namespace detail
-// The rules call the server scenario of some models "conversational".
+// The rules call the server scenario of some models "conversational". The configuration of MLPerf's
+// LoadGen has the same limits but one: 15 ms a token for gpt-oss-120b interactive.
 inline constexpr latency_limits
     mlperf_llama2_70b_server = detail::mlperf("mlperf llama2-70b server", 2000, 200),
     mlperf_llama2_70b_interactive = detail::mlperf("mlperf llama2-70b interactive", 450, 40),
@@ -7297,8 +7298,14 @@ struct metric_row {
     metric_id metric;
     double mean, p50, p90, p99, max;
 };
-inline constexpr metric_id table_metrics[] = {metric_id::ttft, metric_id::tpot, metric_id::itl,
-                                              metric_id::e2e, metric_id::ttft_from_send};
+/// The rows of a gate's table of latencies.
+inline std::vector<metric_id> table_metrics(const plan& p) {
+    std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
+                                   metric_id::e2e, metric_id::ttft_from_send};
+    if (p.stride > 1)
+        rows.insert(rows.end(), {metric_id::first_turn_ttft, metric_id::later_turn_ttft});
+    return rows;
+}
 inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
     const std::vector<statistic_data> columns = {
         make_statistic(statistic_kind::mean, id, 0),
@@ -7536,21 +7543,36 @@ inline std::string prompt_lengths_text(const plan& p, const std::vector<repeat_d
     return "prompt tokens: asked for " + told(asked) + " on the average, the server counted " +
            told(counted);
 }
-/// What the server's prefix cache had, where it says so.
-inline std::string prefix_cache_text(const std::vector<repeat_data>& arm) {
-    double cached = 0, all = 0;
-    bool told = false;
+/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+};
+inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
+    prefix_hits sum;
     for (const repeat_data& d : arm)
         for (const record& r : d.records) {
             if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
-            told = true;
-            cached += r.cached_tokens;
-            all += r.prompt_tokens;
+            sum.cached += r.cached_tokens;
+            sum.prompt += r.prompt_tokens;
         }
-    return told && cached > 0
-               ? printed("prefix cache: %.3g %% of the prompt tokens came from it",
-                         100 * cached / all)
-               : "";
+    return sum;
+}
+inline std::string prefix_cache_text(const measurement& m) {
+    const prefix_hits mine = prefix_hits_of(m.candidate), other = prefix_hits_of(m.baseline);
+    const auto share = [](const prefix_hits& h) {
+        return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
+    };
+    if (mine.cached + other.cached <= 0) return {};
+    return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
+           (m.baseline.empty() ? "" : ", with the baseline " + share(other));
+}
+/// What a reader of a gate's numbers should know of them, a sentence each.
+inline std::vector<std::string> notes_on(const gate_report& g) {
+    std::vector<std::string> notes;
+    for (std::string t : {prompt_lengths_text(g.what, g.measured.candidate),
+                          prefix_cache_text(g.measured), counted_gaps_text(g.measured)})
+        if (!t.empty()) notes.push_back(std::move(t));
+    return notes;
 }
 
 /// The block that closes a gate on the console.
@@ -7569,10 +7591,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
-    std::vector<metric_id> rows(std::begin(table_metrics), std::end(table_metrics));
-    if (g.what.stride > 1)
-        rows.insert(rows.end(), {metric_id::first_turn_ttft, metric_id::later_turn_ttft});
-    for (const metric_id id : rows) {
+    for (const metric_id id : table_metrics(g.what)) {
         const metric_row r = metric_row_of(id, g.measured.candidate);
         out +=
             printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
@@ -7584,10 +7603,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
                    status_text(g.measured.candidate).c_str());
     if (!g.measured.baseline.empty())
         out += "  baseline: " + status_text(g.measured.baseline) + "\n";
-    for (const std::string& t :
-         {prompt_lengths_text(g.what, g.measured.candidate),
-          prefix_cache_text(g.measured.candidate), counted_gaps_text(g.measured)})
-        if (!t.empty()) out += "  " + t + "\n";
+    for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
 }
 
@@ -7816,14 +7832,14 @@ inline void write_verdict(json_writer& j, const slo_verdict& v) {
 }
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
-inline std::vector<statistic_data> kept_statistics(const std::vector<slo>& slos) {
+inline std::vector<statistic_data> kept_statistics(const gate_report& g) {
     std::vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
             if (str(k.name) == str(s.name)) return;
         kept.push_back(s);
     };
-    for (const metric_id id : table_metrics) {
+    for (const metric_id id : table_metrics(g.what)) {
         keep(make_statistic(statistic_kind::mean, id, 0));
         for (const double q : {0.5, 0.75, 0.9, 0.95, 0.99})
             keep(make_statistic(statistic_kind::percentile, id, q));
@@ -7833,7 +7849,7 @@ inline std::vector<statistic_data> kept_statistics(const std::vector<slo>& slos)
                                metric_id::prefill_throughput, metric_id::decode_throughput,
                                metric_id::request_throughput})
         keep(make_statistic(statistic_kind::value, id, 0));
-    for (const slo& s : slos)
+    for (const slo& s : g.measured.slos)
         if (!is_share(s.what.metric)) keep(s.what);
     return kept;
 }
@@ -7861,7 +7877,7 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
     j.key(is_baseline ? "baseline" : "candidate").open('{');
     write_prompt_lengths(j, prompt_lengths_of(g.what, arm),
                          (is_baseline ? g.baseline : g.target).tokens);
-    for (const metric_id id : table_metrics) {
+    for (const metric_id id : table_metrics(g.what)) {
         const metric_row r = metric_row_of(id, arm);
         j.key(metric_name(id))
             .open('{')
@@ -7877,9 +7893,15 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
           metric_id::prefill_throughput, metric_id::decode_throughput,
           metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
         j.field(metric_name(id), run_value(id, arm));
+    if (const prefix_hits hits = prefix_hits_of(arm); hits.prompt > 0)
+        j.key("prefix_cache")
+            .open('{')
+            .field("cached_tokens", hits.cached)
+            .field("prompt_tokens", hits.prompt)
+            .close();
     j.key("statuses").open('{');
     for (const status_count& c : status_counts(arm)) j.field(to_string(c.status), c.count);
-    j.close();
+    j.close().field("usage_below_events", usage_below_events(arm));
     j.key("repeats").open('[');
     for (const repeat_data& d : arm) {
         j.open('{')
@@ -8011,7 +8033,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
         j.close();
         write_judging(j, g);
-        const std::vector<statistic_data> kept = kept_statistics(g.measured.slos);
+        const std::vector<statistic_data> kept = kept_statistics(g);
         write_arm(j, g, run_arm::candidate, kept);
         if (g.what.has_baseline) write_arm(j, g, run_arm::baseline, kept);
         const self_check_t& c = g.self_check;
@@ -8207,7 +8229,7 @@ inline std::string summary_of(const gate_report& g) {
         out += "\n" + throughput_text(g, g.measured.candidate) + ", " +
                markdown_escaped(status_text(g.measured.candidate)) +
                (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
-    if (const std::string t = counted_gaps_text(g.measured); !t.empty()) out += "\n" + t + "\n";
+    for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     return out + "\n";
 }
 
@@ -8307,7 +8329,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
-        for (const metric_id id : table_metrics) {
+        for (const metric_id id : table_metrics(g.what)) {
             const metric_row r = metric_row_of(id, g.measured.candidate);
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
@@ -9271,7 +9293,7 @@ struct gate_distributions {
 };
 inline gate_distributions distributions_of(const gate_report& g) {
     gate_distributions out;
-    for (const metric_id id : table_metrics) out.metrics.push_back(id);
+    out.metrics = table_metrics(g.what);
     for (const slo_verdict& v : g.verdicts) {
         const metric_id id = v.what.what.metric;
         const bool known = std::count(out.metrics.begin(), out.metrics.end(), id) > 0;
@@ -9911,6 +9933,8 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
                 h += std::string("<p>") +
                      (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
                      throughput_text(g, *arm) + ", " + ok_text(status_counts(*arm)) + ".</p>\n";
+        for (const std::string& note : notes_on(g))
+            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
         h += failures_html(g.measured.candidate, "") +
              failures_html(g.measured.baseline, " of the baseline");
         std::string figures;
@@ -9926,8 +9950,6 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
                  arms_key(!g.measured.baseline.empty()) + "</p>\n<div class=\"plots\">\n" +
                  figures + "</div>\n";
         h += timeline_figures(g).html();
-        if (const std::string t = counted_gaps_text(g.measured); !t.empty())
-            h += "<p class=\"note\">" + xml_escaped(t) + ".</p>\n";
     } else {
         h += "<p>Nothing was measured.</p>\n";
     }

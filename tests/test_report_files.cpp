@@ -59,6 +59,14 @@ std::vector<gate_report> many_gates() {
             r.status = request_status::connect;
             r.error = "cannot connect: Connection refused";
         }
+    gates.push_back(judged_gate("conversations over a prefix cache", {p50(ttft) <= 1_s}));
+    gates.back().what.stride = 2;
+    for (repeat_data& d : gates.back().measured.candidate)
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            d.records[i].turn = static_cast<int>(i % 2);
+            d.records[i].prompt_tokens = 100;
+            d.records[i].cached_tokens = d.records[i].turn * 50;
+        }
     for (gate_report& g : gates) judge_it(g);
     for (const int c : {2, 77}) {
         gate_report g;
@@ -164,7 +172,7 @@ TEST_CASE("a result is read back as it was written") {
     const past_result run = read_past_result(json, "x");
     CHECK(str(run.commit) == known_environment().commit);
     CHECK(str(run.started_at) == "2026-01-02T03:04:05Z");
-    REQUIRE(run.gates.size() == 5);
+    REQUIRE(run.gates.size() == 6);
     const past_gate& g = run.gates[1];
     CHECK(str(g.name) == many_gates()[1].what.name);
     CHECK(str(g.outcome) == "failed");
@@ -179,8 +187,8 @@ TEST_CASE("a result is read back as it was written") {
     CHECK(g.slos[2].outcome == verdict::inconclusive);
     CHECK(g.slos[3].advisory);
     CHECK(std::isnan(run.gates[2].slos[0].estimate.value));  // infinite: JSON has no such number
-    CHECK(str(run.gates[3].outcome) == "refused");
-    CHECK(run.gates[3].slos.empty());
+    CHECK(str(run.gates[4].outcome) == "refused");
+    CHECK(run.gates[4].slos.empty());
     CHECK_THROWS_WITH_AS(read_past_result("{}", "old.json"),
                          "old.json is not a result of this schema (llmbench/result/1)",
                          std::invalid_argument);
@@ -289,7 +297,7 @@ TEST_CASE("a summary stays below what a comment holds, the worst gates first and
 
 TEST_CASE("of many gates those that did not pass are named at the end") {
     CHECK(closing_text({many_gates()[0]}).empty());
-    const std::vector<gate_report> bad(25, many_gates()[3]);
+    const std::vector<gate_report> bad(25, many_gates()[4]);
     const std::string text = closing_text(bad);
     CHECK(text.find("\n25 gates: 25 refused\n") == 0);
     CHECK(std::count(text.begin(), text.end(), '\n') == 2 + 20 + 1);

@@ -636,8 +636,16 @@ TEST_CASE("the share of prompt tokens from the prefix cache is told where the se
     r.status = request_status::ok;
     r.prompt_tokens = 100;
     d.records = {r, r};
-    CHECK(prefix_cache_text({d}) == "");
-    d.records[0].cached_tokens = 50;
-    d.records[1].cached_tokens = 0;
-    CHECK(prefix_cache_text({d}) == "prefix cache: 25 % of the prompt tokens came from it");
+    measurement m;
+    m.candidate = {d};
+    CHECK(prefix_cache_text(m) == "");
+    m.candidate[0].records[0].cached_tokens = 50;
+    m.candidate[0].records[1].cached_tokens = 0;
+    CHECK(prefix_cache_text(m) == "prefix cache: 25 % of the prompt tokens came from it");
+    m.baseline = {d};
+    CHECK(prefix_cache_text(m) == "prefix cache: 25 % of the prompt tokens came from it, with the "
+                                  "baseline an unknown part");
+    m.baseline[0].records[0].cached_tokens = 100;
+    CHECK(prefix_cache_text(m) == "prefix cache: 25 % of the prompt tokens came from it, with the "
+                                  "baseline 100 %");
 }

@@ -173,7 +173,7 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
 TEST_CASE("a stored gate has one value a repeat of every statistic that may be compared") {
     const gate_report g = chat_gate();
     const stored_gate s = read_back(g);
-    for (const statistic_data& what : kept_statistics(g.what.slos)) {
+    for (const statistic_data& what : kept_statistics(g)) {
         const std::string name = str(what.name);
         CAPTURE(name);
         REQUIRE(s.statistics.contains(name));
