@@ -1,46 +1,28 @@
 // The ways to a server: Unix-domain sockets, IPv6, several addresses of one name.
 #include "support/effects.hpp"
 #include "support/environment.hpp"
+#include "support/live.hpp"
 #include "support/relay.hpp"
 #include "support/scripted_server.hpp"
 
 #include <filesystem>
 
 using namespace llmbench;
-using live::holds;
+using namespace live;
 
 namespace {
-scenario asking(const std::string& url, int requests = 1) {
-    return {.target = endpoint{.url = url},
-            .workload = prompts({"hi"}),
-            .arrivals = closed_loop(1),
-            .warmup = 0,
-            .requests = requests,
-            .repeats = 1,
-            .limits = {.connect = 4_s,
-                       .first_event = 10_s,
-                       .between_events = 10_s,
-                       .total = 20_s,
-                       .drain = 10_s}};
-}
-int failures(const result& r) {
-    int n = 0;
-    for (const record& x : r.requests()) n += x.status != request_status::ok;
-    return n;
-}
 auto passing_on_to(const scripted::server& s) {
     return [port = s.port()](int fd, int going) { relay::pass_on(fd, going, port); };
 }
 }  // namespace
 
 TEST_CASE("a server behind a Unix-domain socket is measured like any other") {
-    const live::scratch directory;
+    const scratch directory;
     const scripted::server server;
     const std::string file = directory.file("server.sock");
     const relay::acceptor relayed(relay::unix_listener(file), passing_on_to(server));
     for (const std::string slashes : {"", "//"}) {
-        const result r = run(asking("unix:" + slashes + file, 3));
-        CHECK(failures(r) == 0);
+        all_ok(run(asking(endpoint{.url = "unix:" + slashes + file}, 3)));
     }
     REQUIRE(server.log().size() == 6);
     CHECK(server.log()[0].header("Host") == "localhost");
@@ -49,36 +31,36 @@ TEST_CASE("a server behind a Unix-domain socket is measured like any other") {
 }
 
 TEST_CASE("LLMBENCH_URL may name a Unix-domain socket") {
-    const live::scratch directory;
+    const scratch directory;
     const scripted::server server;
     const std::string file = directory.file("server.sock");
     const relay::acceptor relayed(relay::unix_listener(file), passing_on_to(server));
-    const live::variable url("LLMBENCH_URL", "unix:" + file);
-    CHECK(failures(run(asking(""))) == 0);
+    const variable url("LLMBENCH_URL", "unix:" + file);
+    all_ok(run(asking(endpoint{})));
     CHECK(server.log().size() == 1);
 }
 
 TEST_CASE("a Unix-domain socket whose queue is full is asked again until it has room") {
-    const live::scratch directory;
+    const scratch directory;
     const scripted::server server;
     const std::string file = directory.file("server.sock");
     const relay::acceptor relayed(relay::unix_listener(file, 0), passing_on_to(server));
-    scenario s = asking("unix:" + file, 64);
+    scenario s = asking(endpoint{.url = "unix:" + file}, 64);
     s.arrivals = all_at_once();
-    CHECK(failures(run(s)) == 0);
+    all_ok(run(s));
     CHECK(server.log().size() == 64);
 }
 
 TEST_CASE("a Unix-domain socket that is not there is told by name") {
-    const live::scratch directory;
-    const live::variable skip("LLMBENCH_SKIP_WITHOUT_SERVER", "0");
+    const scratch directory;
+    const variable skip("LLMBENCH_SKIP_WITHOUT_SERVER", "0");
     const std::string file = directory.file("none.sock");
-    CHECK(holds(live::refusal_to_bring_up(endpoint{.url = "unix:" + file}),
+    CHECK(holds(refusal_to_bring_up(endpoint{.url = "unix:" + file}),
                 "unix:" + file + ": cannot connect: No such file or directory"));
-    live::write(file, "a file");
-    CHECK(holds(live::refusal_to_bring_up(endpoint{.url = "unix:" + file}),
+    write(file, "a file");
+    CHECK(holds(refusal_to_bring_up(endpoint{.url = "unix:" + file}),
                 "cannot connect: Connection refused"));
-    CHECK(holds(live::refusal_of(asking("unix:/" + std::string(200, 'x'))),
+    CHECK(holds(refusal_of(asking(endpoint{.url = "unix:/" + std::string(200, 'x')})),
                 "at most 107 bytes"));
 }
 
@@ -91,7 +73,7 @@ TEST_CASE("a server with an IPv6 address is measured like any other") {
     const scripted::server server;
     const std::string authority = "[::1]:" + std::to_string(relay::port_of(listener));
     const relay::acceptor relayed(listener, passing_on_to(server));
-    CHECK(failures(run(asking("http://" + authority, 2))) == 0);
+    all_ok(run(asking(endpoint{.url = "http://" + authority}, 2)));
     REQUIRE(server.log().size() == 2);
     CHECK(server.log()[0].header("Host") == authority);
 }
@@ -102,14 +84,14 @@ TEST_CASE("the next address is tried where one refuses or never answers, and rem
     const scripted::server server({closing});
     scripted::server full;
     full.stop_accepting();
-    const auto seconds = [](long long ns) { return static_cast<double>(ns) * 1e-9; };
+    scenario s = asking(endpoint{.url = server.url()}, 3);
+    s.limits.connect = 4_s;
     for (const auto& [host, port] : {std::pair{"127.0.0.2", server.port()},   // nothing listens
                                      std::pair{"127.0.0.1", full.port()}}) {  // nothing is accepted
         CAPTURE(port);
-        const auto records = live::records_over({{host, port}, {"127.0.0.1", server.port()}},
-                                                asking(server.url(), 3));
+        const auto records = records_over({{host, port}, {"127.0.0.1", server.port()}}, s);
         REQUIRE(records.size() == 3);
-        for (const record& r : records) CHECK(r.status == request_status::ok);
+        for (const record& r : records) CHECK(status(r) == "ok");
         // One that never answers leaves half of limits.connect to the other, of which the wait for
         // the first connections takes a second, and is passed over from then on.
         const double first = seconds(records[0].connected_ns - records[0].dispatched_ns);

@@ -93,10 +93,7 @@ TEST_CASE("a gate on every API passes, with the tokens and times of the server's
         const result r = run(s);
         CHECK(r.requests().size() == 32);
         check_against_log(r, server, x, true);
-        for (const slo_verdict& v : r.verdicts()) {
-            CAPTURE(v.line());
-            CHECK(v.outcome == verdict::pass);
-        }
+        check_passes(r);
     }
 }
 
@@ -110,8 +107,9 @@ TEST_CASE("answers in one piece are measured from end to end on every API that t
         if (x.api == triton) s.options.extra_body = R"({"return_num_output_tokens":true})";
         s.slos = {p50(e2e) <= 10_s, output_throughput >= 1_tps, p50(normalized_latency) <= 5_s};
         const result r = run(s);
+        CHECK(r.requests().size() == 32);
         check_against_log(r, server, x, false);
-        for (const slo_verdict& v : r.verdicts()) CHECK(v.outcome == verdict::pass);
+        check_passes(r);
     }
 }
 
@@ -120,11 +118,8 @@ TEST_CASE("an answer in one piece that does not tell its tokens is no measuremen
     scenario s = few(at(server.url(), triton));
     s.options.stream = false;
     s.requests = 8;
-    const result r = run(s);
-    for (const record& q : r.requests()) {
-        CHECK(q.status == request_status::protocol);
+    for (const record& q : all_are(request_status::protocol, run(s)))
         CHECK(holds(q.error, "number of tokens"));
-    }
 }
 
 TEST_CASE("longer answers are forced where the API can, else they end where the model ends them") {
@@ -138,8 +133,7 @@ TEST_CASE("longer answers are forced where the API can, else they end where the 
         const result r = run(s);
         CHECK(holds(out.text(), "answers end where the model ends them") == !x.forces);
         bool some_shorter = false;
-        for (const record& q : r.requests()) {
-            CHECK(q.status == request_status::ok);
+        for (const record& q : all_ok(r)) {
             some_shorter = some_shorter || q.output_tokens < 80;
             if (q.output_tokens < 80 && x.tells_usage) CHECK(std::string(q.finish_reason) == "stop");
         }
@@ -156,11 +150,8 @@ TEST_CASE("an error answer is told in each API's own shape") {
         scenario s = few(at(server.url(), x.api));
         s.requests = 4;
         s.repeats = 1;
-        const result r = run(s);
-        for (const record& q : r.requests()) {
-            CHECK(q.status == request_status::http);
-            CHECK(std::string(q.error) == "HTTP 500: an error that was asked for");
-        }
+        for (const record& q : all_are(request_status::http, run(s)))
+            CHECK(error(q) == "HTTP 500: an error that was asked for");
     }
 }
 
@@ -168,12 +159,12 @@ TEST_CASE("a stream that is cut is truncated, however its API frames it") {
     engine rude = short_steps();
     rude.faults.reset_rate = 100_pct;
     for (const api_format api : {openai_chat, triton, ollama, plain_text}) {
+        CAPTURE(detail::traits_of(api).name);
         const logging_server server(rude);
         scenario s = few(at(server.url(), api));
         s.requests = 4;
         s.repeats = 1;
-        const result r = run(s);
-        for (const record& q : r.requests()) CHECK(q.status == request_status::truncated);
+        all_are(request_status::truncated, run(s));
     }
 }
 
@@ -250,7 +241,7 @@ TEST_CASE("all at once: prefill and decode throughput are what the engine can, a
     s.options.ignore_eos = true;
     s.slos = {prefill_throughput >= 10_tps, decode_throughput >= 100_tps};
     const result r = run(s);
-    for (const slo_verdict& v : r.verdicts()) CHECK(v.outcome == verdict::pass);
+    check_passes(r);
     // Sixteen sequences, a token each in every step of 2 ms + 16 x 0.05 ms: no server is faster.
     const double decode = r.estimate(decode_throughput).value;
     CHECK(decode <= 16 / 0.0028 * 1.001);

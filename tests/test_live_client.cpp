@@ -1,54 +1,31 @@
 // [E3] load generator: what becomes of one request, and what the request itself says, against a
 // server that does exactly as told.
-#include "llmbench.hpp"
-
+#include "support/environment.hpp"
+#include "support/live.hpp"
 #include "support/scripted_server.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 using namespace llmbench;
+using namespace live;
 using namespace std::chrono_literals;
 using scripted::chat_chunk;
 using scripted::chunk;
 using scripted::done;
 using scripted::finish;
 using scripted::sized_stream;
+using texts::parsed;
 
 namespace {
 
-/// Requests one after the other. A server that hangs ends a test after seconds, not minutes.
 scenario asking(const scripted::server& s, int requests = 1) {
-    return {.target = endpoint{.url = s.url()},
-            .workload = prompts({"hi"}),
-            .arrivals = closed_loop(1),
-            .warmup = 0,
-            .requests = requests,
-            .repeats = 1,
-            .limits = {.connect = 10_s,
-                       .first_event = 10_s,
-                       .between_events = 10_s,
-                       .total = 20_s,
-                       .drain = 10_s}};
-}
-
-std::vector<record> records_of(const scenario& s) {
-    const result r = run(s);
-    return {r.requests().begin(), r.requests().end()};
+    return live::asking(endpoint{.url = s.url()}, requests);
 }
 std::vector<record> records_from(const scripted::server& s, int requests) {
     return records_of(asking(s, requests));
-}
-record only_record(const scenario& s) {
-    const std::vector<record> records = records_of(s);
-    REQUIRE(records.size() == 1);
-    return records[0];
 }
 record answered_with(const scripted::answer& a) {
     const scripted::server server({a});
@@ -59,58 +36,6 @@ record answered_with(const scripted::answer& a) {
 /// The answer is sent in one piece, and the connection is closed.
 record answered_with(const std::string& bytes) {
     return answered_with({scripted::send(bytes), scripted::close()});
-}
-
-std::string status(const record& r) { return to_string(r.status); }
-std::string error(const record& r) { return r.error; }
-bool holds(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-double seconds(long long ns) { return static_cast<double>(ns) * 1e-9; }
-
-picojson::value parsed(const std::string& json) {
-    picojson::value v;
-    const std::string wrong = picojson::parse(v, json);
-    CHECK(wrong == "");
-    return v;
-}
-
-/// Why a scenario is refused. Outside of test cases run() throws; inside it would fail this one.
-std::string refusal_of(const scenario& s) {
-    struct outside_of_tests {
-        outside_of_tests() { doctest::is_running_in_test = false; }
-        ~outside_of_tests() { doctest::is_running_in_test = true; }
-    } const guard;
-    try {
-        run(s);
-    } catch (const std::invalid_argument& e) { return e.what(); }
-    return "";
-}
-
-/// Sets a variable of the environment for as long as it lives.
-struct variable {
-    variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-    ~variable() { ::unsetenv(name_); }
-    variable(const variable&) = delete;
-    variable& operator=(const variable&) = delete;
-
-private:
-    const char* name_;
-};
-
-/// All that llmbench has written into the report directory so far.
-std::string all_reports() {
-    const char* set = std::getenv("LLMBENCH_REPORT_DIR");
-    std::stringstream all;
-    int files = 0;
-    for (const auto& file :
-         std::filesystem::directory_iterator(set && *set ? set : "llmbench-report")) {
-        all << std::ifstream(file.path(), std::ios::binary).rdbuf();
-        all.clear();
-        ++files;
-    }
-    CHECK(files >= 5);
-    return all.str();
 }
 
 }  // namespace
@@ -650,16 +575,12 @@ TEST_CASE("the path of the URL stands before that of the API") {
     for (const char* path : {"", "/", "/v1", "/v1/"}) {
         CAPTURE(path);
         const scripted::server server;
-        scenario s = asking(server);
-        s.target = endpoint{.url = server.url() + path};
-        CHECK(status(only_record(s)) == "ok");
+        CHECK(status(only_record(asking(endpoint{.url = server.url() + path}))) == "ok");
         CHECK(server.log().at(0).path == "/v1/chat/completions");
         CHECK(server.model_lists().at(0).path == "/v1/models");
     }
     const scripted::server server;
-    scenario s = asking(server);
-    s.target = endpoint{.url = server.url() + "/team/llm"};
-    only_record(s);
+    only_record(asking(endpoint{.url = server.url() + "/team/llm"}));
     CHECK(server.log().at(0).path == "/team/llm/v1/chat/completions");
 }
 
@@ -692,8 +613,7 @@ TEST_CASE("completions have a path, a body and answers of their own") {
     const std::string text = R"({"choices":[{"index":0,"text":" a","finish_reason":null}]})";
     const scripted::server server({{scripted::send(sized_stream(
         scripted::sse_event(text) + scripted::sse_event(text) + finish("length") + done()))}});
-    scenario s = asking(server);
-    s.target = endpoint{.url = server.url(), .api = openai_completions};
+    scenario s = asking(endpoint{.url = server.url(), .api = openai_completions});
     s.options.max_tokens = 2;
     const record r = only_record(s);
     CHECK(status(r) == "ok");
@@ -732,16 +652,18 @@ TEST_CASE("prompts are used in turn") {
 
 TEST_CASE("fields of extra_body and headers of the endpoint arrive") {
     const scripted::server server;
-    scenario s = asking(server);
-    s.target = endpoint{.url = server.url(), .headers = {{"X-Team", "search: a"}, {"X-Empty", ""}}};
+    scenario s = asking(endpoint{
+        .url = server.url(), .headers = {{"X-Team", "search: a"}, {"X-Empty", ""}}});
     s.options.extra_body = R"({"top_k": 3, "nested": {"list": [1, "\u00e4"]}, "off": false})";
     only_record(s);
     const scripted::request q = server.log().at(0);
     CHECK(q.header("X-Team") == "search: a");
+    CHECK(std::count(q.headers.begin(), q.headers.end(), std::pair<std::string, std::string>(
+                                                             "X-Empty", "")) == 1);
     const picojson::value body = parsed(q.body);
     CHECK(body.get("top_k").get<double>() == 3);
     CHECK(body.get("nested").serialize() == parsed("{\"list\":[1,\"\xC3\xA4\"]}").serialize());
-    CHECK(body.get("off").is<bool>());
+    CHECK(body.get("off").serialize() == "false");
     CHECK(body.get("model").to_str() == "scripted");
     CHECK(server.model_lists().at(0).header("X-Team") == "search: a");
 }
@@ -764,9 +686,7 @@ TEST_CASE("a field that llmbench writes itself is refused in extra_body") {
 TEST_CASE("a header that would smuggle in a line of its own is refused") {
     const scripted::server server;
     const auto refusal = [&](const char* name, const char* value) {
-        scenario s = asking(server);
-        s.target = endpoint{.url = server.url(), .headers = {{name, value}}};
-        return refusal_of(s);
+        return refusal_of(asking(endpoint{.url = server.url(), .headers = {{name, value}}}));
     };
     CHECK(holds(refusal("X-A", "b\r\nX-Admin: yes"), "line break"));
     CHECK(holds(refusal("X-A", "b\nX-Admin: yes"), "line break"));
@@ -777,9 +697,8 @@ TEST_CASE("a header that would smuggle in a line of its own is refused") {
     CHECK(holds(refusal("content-length", "3"), "belongs to llmbench"));
     CHECK(holds(refusal("Transfer-Encoding", "chunked"), "belongs to llmbench"));
     const variable key("SCRIPTED_KEY", "secret\r\nX-Admin: yes");
-    scenario s = asking(server);
-    s.target = endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"};
-    const std::string why = refusal_of(s);
+    const std::string why =
+        refusal_of(asking(endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"}));
     CHECK(holds(why, "SCRIPTED_KEY"));
     CHECK(!holds(why, "secret"));
     CHECK(server.log().empty());
@@ -788,20 +707,19 @@ TEST_CASE("a header that would smuggle in a line of its own is refused") {
 
 TEST_CASE("the key is sent with every request and written nowhere") {
     const std::string secret = "sk-4f1d-not-for-files";
-    const variable key("SCRIPTED_KEY", secret.c_str());
+    const variable key("SCRIPTED_KEY", secret);
     const scripted::server server(
         {scripted::healthy(),
          {scripted::send(
              scripted::json("401 Unauthorized", R"({"error":{"message":"no access"}})"))}});
-    scenario s = asking(server, 2);
-    s.target = endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"};
-    const std::vector<record> r = records_of(s);
+    const std::vector<record> r =
+        records_of(asking(endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"}, 2));
     REQUIRE(r.size() == 2);
     CHECK(status(r[1]) == "http");
     for (const scripted::request& q : server.log())
         CHECK(q.header("Authorization") == "Bearer " + secret);
     CHECK(server.model_lists().at(0).header("Authorization") == "Bearer " + secret);
-    CHECK(!holds(all_reports(), secret.substr(0, 8)));
+    CHECK(report_files_with(secret.substr(0, 8)) == "");
 }
 
 TEST_CASE("LLMBENCH_API_KEY is the key where the endpoint names no other") {
@@ -813,14 +731,13 @@ TEST_CASE("LLMBENCH_API_KEY is the key where the endpoint names no other") {
 
 TEST_CASE("a named key that is not set is refused") {
     const scripted::server server;
-    scenario s = asking(server);
-    s.target = endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY_THAT_IS_NOT_SET"};
-    CHECK(holds(refusal_of(s), "SCRIPTED_KEY_THAT_IS_NOT_SET"));
+    const endpoint locked{.url = server.url(), .api_key_env = "SCRIPTED_KEY_THAT_IS_NOT_SET"};
+    CHECK(holds(refusal_of(asking(locked)), "SCRIPTED_KEY_THAT_IS_NOT_SET"));
 }
 
 TEST_CASE("a server that repeats the key in its error does not bring it into a file") {
     const std::string secret = "sk-9a77-told-back";
-    const variable key("SCRIPTED_KEY", secret.c_str());
+    const variable key("SCRIPTED_KEY", secret);
     const auto told = [](const std::string& words) {
         return R"({"error":{"message":")" + words + R"("}})";
     };
@@ -832,14 +749,13 @@ TEST_CASE("a server that repeats the key in its error does not bring it into a f
          {scripted::send(sized_stream(chat_chunk("a") + scripted::sse_event(message)))},
          {scripted::send(sized_stream(chat_chunk("a") + finish(secret)))},
          {scripted::send(secret + "\r\n"), scripted::close()}});
-    scenario s = asking(server, 5);
-    s.target = endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"};
-    const std::vector<record> r = records_of(s);
+    const std::vector<record> r =
+        records_of(asking(endpoint{.url = server.url(), .api_key_env = "SCRIPTED_KEY"}, 5));
     REQUIRE(r.size() == 5);
     CHECK(holds(error(r[0]), "is not known"));
     for (const record& x : r) {
         CHECK(!holds(error(x), secret.substr(0, 8)));
         CHECK(!holds(std::string(x.finish_reason), secret));
     }
-    CHECK(!holds(all_reports(), secret.substr(0, 8)));
+    CHECK(report_files_with(secret.substr(0, 8)) == "");
 }

@@ -1,17 +1,14 @@
 // [E3] load generator and [E6] gates run: when requests go out, and what a run leaves on the disk.
 // Against the simulated server, with an engine that answers within milliseconds.
-#include "llmbench.hpp"
-
 #include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/live.hpp"
 #include "support/scripted_server.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -23,7 +20,10 @@
 #include <unistd.h>
 
 using namespace llmbench;
+using namespace live;
 using namespace std::chrono_literals;
+using texts::count;
+using texts::parsed;
 namespace lb = llmbench::detail;
 
 namespace {
@@ -47,15 +47,6 @@ scenario short_requests(const arrival_pattern& arrivals) {
 }
 
 using records = std::vector<record>;
-records all_ok(const result& r) {
-    records out(r.requests().begin(), r.requests().end());
-    for (const record& x : out) {
-        CAPTURE(x.id);
-        CAPTURE(x.error);
-        CHECK(x.status == request_status::ok);
-    }
-    return out;
-}
 records phase_of(const records& all, run_phase phase) {
     records out;
     for (const record& r : all)
@@ -70,7 +61,6 @@ records repeat_of(const records& all, int repeat) {
 }
 
 long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
-double seconds(long long ns) { return static_cast<double>(ns) * 1e-9; }
 
 template <class F> long long most(const records& all, F of) {
     long long x = of(all.at(0));
@@ -89,19 +79,6 @@ template <class F> long long median(const records& all, F of) {
     for (const record& r : all) x.push_back(of(r));
     std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
     return x.at(x.size() / 2);
-}
-
-/// The most requests that were dispatched and not yet answered at one time.
-int most_in_flight(const records& all) {
-    std::vector<std::pair<long long, int>> changes;
-    for (const record& r : all) {
-        changes.emplace_back(r.dispatched_ns, 1);
-        changes.emplace_back(r.end_ns, -1);
-    }
-    std::sort(changes.begin(), changes.end());  // at the same time an end comes first
-    int now = 0, highest = 0;
-    for (const auto& [at, change] : changes) highest = std::max(highest, now += change);
-    return highest;
 }
 
 std::set<std::size_t> indices(const records& all) {
@@ -359,8 +336,8 @@ TEST_CASE("no more connections are opened than are needed at a time, and one ahe
 TEST_CASE("a load that needs more connections than there are ports or files is refused") {
     scenario s = short_requests(all_at_once());
     s.requests = 70000;
-    const std::string why = live::refusal_to_run(s);
-    CHECK(why.find("the load needs 70000 connections at a time") != std::string::npos);
+    const std::string why = refusal_to_run(s);
+    CHECK(holds(why, "the load needs 70000 connections at a time"));
 }
 
 // ---- threads and repeats
@@ -423,23 +400,6 @@ TEST_CASE("repeats send the same lengths at the same times, in other words") {
 
 namespace {
 
-std::filesystem::path report_file(const char* name) {
-    const char* set = std::getenv("LLMBENCH_REPORT_DIR");
-    return std::filesystem::path(set && *set ? set : "llmbench-report") / name;
-}
-std::string content_of(const char* name) {
-    std::ifstream in(report_file(name), std::ios::binary);
-    REQUIRE(in.good());
-    std::stringstream all;
-    all << in.rdbuf();
-    return all.str();
-}
-picojson::value parsed(const std::string& json) {
-    picojson::value v;
-    const std::string wrong = picojson::parse(v, json);
-    REQUIRE(wrong == "");
-    return v;
-}
 struct line_of_records {
     picojson::value what;
     std::size_t number = 0;  // in the file
@@ -447,7 +407,7 @@ struct line_of_records {
 /// In the order of result::requests(); in the file they come as they were answered.
 std::vector<line_of_records> lines_of(const std::string& gate) {
     std::vector<line_of_records> out;
-    std::istringstream in(content_of("records.jsonl"));
+    std::istringstream in(content_of(report_file("records.jsonl")));
     std::string line;
     for (std::size_t n = 0; std::getline(in, line); ++n) {
         const picojson::value v = parsed(line);
@@ -460,18 +420,6 @@ std::vector<line_of_records> lines_of(const std::string& gate) {
     std::sort(out.begin(), out.end(),
               [&](const auto& a, const auto& b) { return place(a) < place(b); });
     return out;
-}
-picojson::value gate_named(const std::string& name) {
-    const picojson::value all = parsed(content_of("result.json"));
-    for (const picojson::value& g : all.get("gates").get<picojson::array>())
-        if (g.get("name").to_str() == name) return g;
-    return {};
-}
-int count_of(const std::string& text, const std::string& part) {
-    int n = 0;
-    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
-        ++n;
-    return n;
 }
 
 }  // namespace
@@ -536,8 +484,8 @@ TEST_CASE("events.bin holds the gaps of every record, and result.json where they
     s.name = "gaps on disk";
     s.requests = 20;
     const records all = all_ok(run(s));
-    const picojson::value result = parsed(content_of("result.json"));
-    const std::string bytes = content_of("events.bin");
+    const picojson::value result = parsed(content_of(report_file("result.json")));
+    const std::string bytes = content_of(report_file("events.bin"));
     const picojson::value& index = result.get("events");
     CHECK(index.get("file").to_str() == "events.bin");
     lb::fnv1a hash;
@@ -546,8 +494,8 @@ TEST_CASE("events.bin holds the gaps of every record, and result.json where they
     CHECK(index.get("bytes").get<double>() == static_cast<double>(bytes.size()));
 
     const auto& offsets = index.get("offsets").get<picojson::array>();
-    const std::string every_line = content_of("records.jsonl");
-    CHECK(offsets.size() == static_cast<std::size_t>(count_of(every_line, "\n")));
+    const std::string every_line = content_of(report_file("records.jsonl"));
+    CHECK(offsets.size() == static_cast<std::size_t>(count(every_line, "\n")));
     std::istringstream in(every_line);
     std::string line;
     std::size_t expected = 0;
@@ -584,7 +532,7 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
     const result r = run(s);
     REQUIRE(r.verdicts().size() == 4);  // the guard on errors is the last one
 
-    const picojson::value g = gate_named("verdicts <on> disk");
+    const picojson::value g = reported_gate("verdicts <on> disk");
     REQUIRE(g.is<picojson::object>());
     CHECK(g.get("refusal").to_str() == "");
     CHECK(g.get("target").get("kind").to_str() == "simulated");
@@ -601,14 +549,14 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
     const auto& slos = g.get("slos").get<picojson::array>();
     REQUIRE(slos.size() == 4);
 
-    const std::string junit = content_of("junit.xml");
+    const std::string junit = content_of(report_file("junit.xml"));
     const std::size_t from = junit.find("<testsuite name=\"verdicts &lt;on&gt; disk\"");
     REQUIRE(from != std::string::npos);
     const std::string suite = junit.substr(from, junit.find("</testsuite>", from) - from);
     CHECK(suite.find("tests=\"4\"") != std::string::npos);
-    CHECK(count_of(suite, "<testcase ") == 4);
-    CHECK(count_of(junit, "<testsuite ") == count_of(junit, "</testsuite>"));
-    CHECK(count_of(junit, "<testcase ") == count_of(junit, "</testcase>"));
+    CHECK(count(suite, "<testcase ") == 4);
+    CHECK(count(junit, "<testsuite ") == count(junit, "</testsuite>"));
+    CHECK(count(junit, "<testcase ") == count(junit, "</testcase>"));
 
     for (std::size_t i = 0; i < 4; ++i) {
         const slo_verdict& v = r.verdicts()[i];
@@ -621,7 +569,7 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
     }
     for (const char* name : {"summary.md", "report.html"}) {
         CAPTURE(name);
-        CHECK(content_of(name).find("verdicts ") != std::string::npos);
+        CHECK(content_of(report_file(name)).find("verdicts ") != std::string::npos);
     }
     for (const auto& file : std::filesystem::directory_iterator(report_file("")))
         CHECK(file.path().extension() != ".tmp");
@@ -629,7 +577,7 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
 
 TEST_CASE("the report of a run is that of all runs of the program so far") {
     const auto gates = [] {
-        return parsed(content_of("result.json")).get("gates").get<picojson::array>().size();
+        return parsed(content_of(report_file("result.json"))).get("gates").get<picojson::array>().size();
     };
     scenario s = short_requests(closed_loop(4));
     s.requests = 4;

@@ -85,10 +85,7 @@ scenario short_load(const any_target& target) {
 result passing_load(const any_target& target) {
     const result r = run(short_load(target));
     CHECK(outcome_of(r, "mean(ttft) <= 5 s") == verdict::pass);
-    for (const record& x : r.requests()) {
-        CHECK(x.status == request_status::ok);
-        CHECK(x.output_tokens == 24);
-    }
+    for (const record& x : all_ok(r)) CHECK(x.output_tokens == 24);
     return r;
 }
 
@@ -177,11 +174,8 @@ TEST_CASE("nginx in front of a server") {
                                           .headers = {{"Accept-Encoding", "gzip"}}});
     zipped.slos = {};
     zipped.repeats = 1;
-    const result refused = run(zipped);
-    for (const record& r : refused.requests()) {
-        CHECK(r.status == request_status::protocol);
+    for (const record& r : all_are(request_status::protocol, run(zipped)))
         CHECK(holds(r.error, "gzip"));
-    }
 
     const result closing = passing_load(endpoint{.url = proxy.closing()});
     CHECK(closing.self_check().connections_opened >= 60);  // one a request
@@ -189,11 +183,7 @@ TEST_CASE("nginx in front of a server") {
     scenario dead = short_load(endpoint{.url = proxy.at("dead"), .model = "m"});
     dead.slos = {};
     dead.repeats = 1;
-    const result gone = run(dead);
-    for (const record& r : gone.requests()) {
-        CHECK(r.status == request_status::http);
-        CHECK(r.http_status == 502);
-    }
+    for (const record& r : all_are(request_status::http, run(dead))) CHECK(r.http_status == 502);
 
     if (certificates.pem.empty()) {
         MESSAGE("skipped: TLS to nginx, for this program was built without OpenSSL");

@@ -2,50 +2,23 @@
 // back from. What the gate's author writes cannot become a line of its own in a request.
 #include "support/effects.hpp"
 #include "support/environment.hpp"
+#include "support/live.hpp"
 #include "support/relay.hpp"
 #include "support/scripted_server.hpp"
 
-#include <filesystem>
-
 using namespace llmbench;
-using live::holds;
+using namespace live;
 
 namespace {
-scenario asking(const endpoint& target, int requests = 1) {
-    return {.target = target,
-            .workload = prompts({"hi"}),
-            .arrivals = closed_loop(1),
-            .warmup = 0,
-            .requests = requests,
-            .repeats = 1,
-            .limits = {.connect = 10_s,
-                       .first_event = 10_s,
-                       .between_events = 10_s,
-                       .total = 20_s,
-                       .drain = 10_s}};
-}
 std::string message(const std::string& words) {
     return R"({"error":{"message":")" + words + R"("}})";
-}
-/// The name of each file of the report directory that holds this.
-std::string files_with(const std::string& words) {
-    std::string names;
-    int files = 0;
-    const std::string directory = live::report_file("");
-    for (const auto& f : std::filesystem::recursive_directory_iterator(directory)) {
-        ++files;
-        if (f.is_regular_file() && holds(live::content_of(f.path()), words))
-            names += f.path().filename().string() + " ";
-    }
-    CHECK(files >= 5);
-    return names;
 }
 }  // namespace
 
 TEST_CASE("a server that repeats every header brings none into a file or on the console") {
     const std::string key = "sk-7c21-of-the-environment", token = "t0ken-of-a-gateway";
     const std::string cookie = "session=\xC3\xA9-5511-cookie", quoted = "a\\\"quoted-4410\\\"one";
-    const live::variable variable("SECRETS_KEY", key);
+    const variable set("SECRETS_KEY", key);
     const std::string all = key + " " + token + " " + cookie + " " + quoted;
     const std::string cut = std::string(170, 'x') + token;
     const scripted::server server(
@@ -71,7 +44,7 @@ TEST_CASE("a server that repeats every header brings none into a file or on the 
     const scenario s = asking(e, 10);
     std::string console, errors;
     {
-        const live::heard heard;
+        const heard heard;
         const result r = run(s);
         CHECK(r.requests().size() == 10);
         for (const record& x : r.requests()) errors += std::string(x.error) + "\n";
@@ -86,7 +59,7 @@ TEST_CASE("a server that repeats every header brings none into a file or on the 
         CAPTURE(secret);
         CHECK(!holds(errors, secret));
         CHECK(!holds(console, secret));
-        CHECK(files_with(secret) == "");
+        CHECK(report_files_with(secret) == "");
     }
 }
 
@@ -102,18 +75,18 @@ TEST_CASE("what goes wrong before the load repeats no secret either") {
     });
     const endpoint e{.url = "http://127.0.0.1:" + std::to_string(relay::port_of(listener)),
                      .headers = {{"Authorization", "Bearer " + token}}};
-    const std::string listed = live::refusal_to_bring_up(e);
+    const std::string listed = refusal_to_bring_up(e);
     CHECK(holds(listed, "lists 2 (a, ***)"));
     process p;
     p.command = "echo the key is s3cret-of-a-process; exit 7";
     p.env = {{"A_KEY", "s3cret-of-a-process"}};
-    const std::string ended = live::refusal_to_bring_up(p);
+    const std::string ended = refusal_to_bring_up(p);
     CHECK(holds(ended, "ends:\nthe key is ***"));
 }
 
 TEST_CASE("a password in the URL is refused without being repeated") {
     for (const std::string url : {"http://me:p4ss@h", "http://h/?key=p4ss", "https://p4ss@h:1/"}) {
-        const std::string why = live::refusal_of(asking({.url = url}));
+        const std::string why = refusal_of(asking(endpoint{.url = url}));
         CHECK(holds(why, "endpoint.url is \"http"));
         CHECK(!holds(why, "p4ss"));
     }
@@ -121,13 +94,13 @@ TEST_CASE("a password in the URL is refused without being repeated") {
 
 TEST_CASE("a key where the name of its variable belongs is not repeated") {
     const std::string why =
-        live::refusal_of(asking({.url = "http://127.0.0.1:1", .api_key_env = "sk-5e3a-a-key"}));
+        refusal_of(asking(endpoint{.url = "http://127.0.0.1:1", .api_key_env = "sk-5e3a-a-key"}));
     CHECK(holds(why, "endpoint.api_key_env names a variable that is not set"));
     CHECK(!holds(why, "5e3a"));
 }
 
 TEST_CASE("a gate's own header of the key's kind is sent in place of LLMBENCH_API_KEY") {
-    const live::variable key("LLMBENCH_API_KEY", "sk-for-others");
+    const variable key("LLMBENCH_API_KEY", "sk-for-others");
     const scripted::server server;
     endpoint e{.url = server.url(), .headers = {{"authorization", "Basic abcd"}}};
     run(asking(e));
@@ -136,12 +109,13 @@ TEST_CASE("a gate's own header of the key's kind is sent in place of LLMBENCH_AP
     const auto log = server.log();
     for (const auto& [name, value] : log[0].headers) CHECK(!holds(value, "sk-for-others"));
     e.api_key_env = "LLMBENCH_API_KEY";
-    CHECK(holds(live::refusal_of(asking(e)), "give one of them"));
+    CHECK(holds(refusal_of(asking(e)), "give one of them"));
 }
 
 TEST_CASE("no model and no prompt becomes a line of a request") {
     const scripted::server server;
-    scenario s = asking({.url = server.url(), .model = "m\r\nX-Admin: yes\r\n\r\nGET / HTTP/1.1"});
+    scenario s = asking(
+        endpoint{.url = server.url(), .model = "m\r\nX-Admin: yes\r\n\r\nGET / HTTP/1.1"});
     s.workload = prompts({"hi\r\nX-Admin: yes\r\n\r\nPOST / HTTP/1.1"});
     s.options.system_prompt = "be\r\nX-Admin: yes";
     run(s);
@@ -150,11 +124,11 @@ TEST_CASE("no model and no prompt becomes a line of a request") {
     CHECK(server.log()[0].body.find('\n') == std::string::npos);
     for (const std::string name : {"X A", "X:A", "X\tA", "", "X\r\nY", "X(A)", "\xC3\xA9"}) {
         CAPTURE(name);
-        CHECK(holds(live::refusal_of(asking({.url = server.url(), .headers = {{name, "v"}}})),
+        CHECK(holds(refusal_of(asking(endpoint{.url = server.url(), .headers = {{name, "v"}}})),
                     "one word"));
     }
     for (const std::string value : {"a\rb", "a\nb", "a\x1B[31mb", "a\x7F"})
-        CHECK(holds(live::refusal_of(asking({.url = server.url(), .headers = {{"X-A", value}}})),
+        CHECK(holds(refusal_of(asking(endpoint{.url = server.url(), .headers = {{"X-A", value}}})),
                     "line break or another control character"));
     CHECK(server.log().size() == 1);
 }

@@ -1,15 +1,16 @@
 // https://: whom the client trusts, what it does with handshakes and records, and what it counts.
 #include "support/effects.hpp"
 #include "support/environment.hpp"
+#include "support/live.hpp"
 #include "support/scripted_server.hpp"
 
 using namespace llmbench;
-using live::holds;
+using namespace live;
 using namespace std::chrono_literals;
 
 #ifndef LLMBENCH_WITH_TLS
 TEST_CASE("without OpenSSL https is refused with a sentence that says how to get it") {
-    const std::string why = live::refusal_to_bring_up(endpoint{.url = "https://127.0.0.1:1"});
+    const std::string why = refusal_to_bring_up(endpoint{.url = "https://127.0.0.1:1"});
     CHECK(holds(why, "https://127.0.0.1:1: this program was built without TLS"));
     CHECK(holds(why, "LLMBENCH_WITH_TLS"));
     CHECK(holds(why, "-lssl -lcrypto"));
@@ -30,7 +31,7 @@ struct certificates {
     tls::identity self_signed = tls::made("self-signed");
     tls::identity other_authority = tls::authority("another authority");
     tls::identity unknown = tls::made("unknown", {}, &other_authority);
-    live::scratch directory{};
+    scratch directory{};
     std::string ca_file = directory.file("ca.pem");
     certificates() { tls::write_pem(authority, ca_file); }
     static const certificates& of_the_tests() {
@@ -43,31 +44,6 @@ const certificates& known() { return certificates::of_the_tests(); }
 endpoint trusted(const std::string& url) {
     return {.url = url, .tls = {.ca_file = known().ca_file}};
 }
-scenario asking(const any_target& target, int requests = 1) {
-    return {.target = target,
-            .workload = prompts({"hi"}),
-            .arrivals = closed_loop(1),
-            .warmup = 0,
-            .requests = requests,
-            .repeats = 1,
-            .limits = {.connect = 10_s,
-                       .first_event = 10_s,
-                       .between_events = 10_s,
-                       .total = 20_s,
-                       .drain = 10_s}};
-}
-std::vector<record> records_of(const scenario& s) {
-    const result r = run(s);
-    return {r.requests().begin(), r.requests().end()};
-}
-record only_record(const scenario& s) {
-    const std::vector<record> records = records_of(s);
-    REQUIRE(records.size() == 1);
-    return records[0];
-}
-std::string status(const record& r) { return to_string(r.status); }
-std::string error(const record& r) { return r.error; }
-
 /// The record of a request whose connection is handled in this manner, and that of the model list
 /// in the good one.
 record asked_of(tls::manner m, const scripted::answer& a = scripted::healthy()) {
@@ -92,8 +68,7 @@ TEST_CASE("a server behind TLS 1.2 or 1.3 is measured like any other") {
         const scripted::server server({scripted::healthy(4, scripted::framing::chunked)});
         const tls::front front(server.port(), {{.who = &known().good, .version = version}});
         const result r = run(asking(trusted(front.url()), 5));
-        for (const record& x : r.requests()) {
-            CHECK(status(x) == "ok");
+        for (const record& x : all_ok(r)) {
             CHECK(x.events == 4);
             CHECK(x.sent_ns >= x.connected_ns);
         }
@@ -110,7 +85,7 @@ TEST_CASE("a server behind TLS 1.2 or 1.3 is measured like any other") {
 TEST_CASE("older versions of TLS are not spoken") {
     const scripted::server server;
     const tls::front front(server.port(), {{.who = &known().good, .version = TLS1_1_VERSION}});
-    CHECK(holds(live::refusal_to_bring_up(trusted(front.url())), "TLS failed: "));
+    CHECK(holds(refusal_to_bring_up(trusted(front.url())), "TLS failed: "));
 }
 
 TEST_CASE("an address is held against the addresses of the certificate") {
@@ -119,7 +94,7 @@ TEST_CASE("an address is held against the addresses of the certificate") {
     CHECK(status(only_record(asking(trusted(front.url("127.0.0.1"))))) == "ok");
     CHECK(front.server_name() == "");
     const tls::front other(server.port(), {{.who = &known().elsewhere}});
-    CHECK(holds(live::refusal_to_bring_up(trusted(other.url("127.0.0.1"))),
+    CHECK(holds(refusal_to_bring_up(trusted(other.url("127.0.0.1"))),
                 "the server's certificate is not for \"127.0.0.1\""));
 }
 
@@ -134,7 +109,7 @@ TEST_CASE("a certificate that proves nothing is refused before the load, and fai
         CAPTURE(text);
         const scripted::server server;
         const tls::front front(server.port(), {{.who = who}});
-        const std::string why = live::refusal_of(asking(trusted(front.url())));
+        const std::string why = refusal_of(asking(trusted(front.url())));
         CHECK(holds(why, front.url() + ": "));
         CHECK(holds(why, text));
         const record r = asked_of({.who = who});
@@ -148,8 +123,8 @@ TEST_CASE("a certificate that proves nothing is refused before the load, and fai
 TEST_CASE("the authorities of the system are trusted where no file is named") {
     const scripted::server server;
     const tls::front front(server.port(), {{.who = &known().good}});
-    CHECK(holds(live::refusal_to_bring_up(endpoint{.url = front.url()}), "not trusted here"));
-    const live::variable system("SSL_CERT_FILE", known().ca_file);
+    CHECK(holds(refusal_to_bring_up(endpoint{.url = front.url()}), "not trusted here"));
+    const variable system("SSL_CERT_FILE", known().ca_file);
     CHECK(status(only_record(asking(endpoint{.url = front.url()}))) == "ok");
 }
 
@@ -161,26 +136,26 @@ TEST_CASE("an unverified server is measured where that is asked for, and every r
     s.repeats = 2;
     std::string console;
     {
-        const live::heard heard;
+        const heard heard;
         CHECK(run(s).verdicts().size() == 2);
         console = heard.text();
     }
     CHECK(holds(console, "NOT VERIFIED"));
     for (const char* file : {"summary.md", "junit.xml", "report.html"}) {
         CAPTURE(file);
-        const std::string content = live::content_of(live::report_file(file));
+        const std::string content = content_of(report_file(file));
         CHECK(holds(content, std::to_string(front.port())));
         CHECK(holds(content, "NOT VERIFIED"));
     }
-    CHECK(holds(live::content_of(live::report_file("result.json")), "\"tls\": \"not verified\""));
+    CHECK(holds(content_of(report_file("result.json")), "\"tls\": \"not verified\""));
 }
 
 TEST_CASE("a file of authorities that cannot be used is refused") {
     const auto refusal = [&](const tls_options& o) {
-        return live::refusal_of(asking(endpoint{.url = "https://localhost:1", .tls = o}));
+        return refusal_of(asking(endpoint{.url = "https://localhost:1", .tls = o}));
     };
     const std::string garbage = known().directory.file("garbage.pem");
-    live::write(garbage, "not a certificate");
+    write(garbage, "not a certificate");
     CHECK(holds(refusal({.ca_file = "/none/ca.pem"}), "endpoint.tls.ca_file: /none/ca.pem cannot"));
     CHECK(holds(refusal({.ca_file = garbage}), "it holds no certificate in PEM format"));
     CHECK(holds(refusal({.verify = false, .ca_file = known().ca_file}),
@@ -196,7 +171,7 @@ TEST_CASE("a handshake that breaks off is a failure of TLS wherever it does") {
     }
     const scripted::server server;
     const tls::front front(server.port(), {{.who = &known().good, .cut_after = 100}});
-    CHECK(holds(live::refusal_to_bring_up(trusted(front.url())),
+    CHECK(holds(refusal_to_bring_up(trusted(front.url())),
                 "no server answers at " + front.url() +
                     ": the connection was closed during the TLS handshake"));
 }
@@ -219,7 +194,7 @@ TEST_CASE("a server that does not speak TLS is told from one that does") {
         const std::string bad = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
         ::send(fd, bad.data(), bad.size(), MSG_NOSIGNAL);
     });
-    CHECK(holds(live::refusal_to_bring_up(
+    CHECK(holds(refusal_to_bring_up(
                     trusted("https://127.0.0.1:" + std::to_string(relay::port_of(listener)))),
                 "the server does not answer in TLS"));
 }
@@ -251,7 +226,7 @@ TEST_CASE("connections after the first go on with its session, counted and timed
         scenario s = asking(trusted(front.url()), 5);
         s.repeats = 2;
         const result r = run(s);
-        for (const record& x : r.requests()) CHECK(status(x) == "ok");
+        all_ok(r);
         const self_check_t& c = r.self_check();
         // Each repeat starts afresh, or the first would differ from the others.
         CHECK(c.handshakes_full.count >= 2);
@@ -263,7 +238,7 @@ TEST_CASE("connections after the first go on with its session, counted and timed
             CHECK(h.mean > 0);
             CHECK(h.max >= h.mean);
         }
-        const std::string json = live::content_of(live::report_file("result.json"));
+        const std::string json = content_of(report_file("result.json"));
         CHECK(holds(json, "\"handshakes_resumed\""));
     }
 }
@@ -274,8 +249,7 @@ TEST_CASE("a server that closes after every answer costs no request behind TLS e
     for (const bool goodbye : {true, false}) {
         CAPTURE(goodbye);
         const tls::front front(server.port(), {{.who = &known().good, .says_goodbye = goodbye}});
-        for (const record& r : records_of(asking(trusted(front.url()), 5)))
-            CHECK(status(r) == "ok");
+        all_ok(run(asking(trusted(front.url()), 5)));
     }
 }
 
@@ -310,10 +284,7 @@ TEST_CASE("long requests and long answers pass through TLS whole") {
     scenario s = asking(trusted(front.url()), 2);
     const std::string prompt(150000, 'a');
     s.workload = prompts({prompt});
-    for (const record& r : records_of(s)) {
-        CHECK(status(r) == "ok");
-        CHECK(r.events == 2000);
-    }
+    for (const record& r : all_ok(run(s))) CHECK(r.events == 2000);
     REQUIRE(server.log().size() == 2);
     CHECK(holds(server.log()[1].body, prompt));
 }

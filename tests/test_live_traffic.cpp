@@ -1,10 +1,9 @@
 // Datasets, recorded traces and conversations, from the file to the verdict, against the simulated
 // server. Numbers of tokens are words there.
-#include "llmbench.hpp"
-
 #include "support/effects.hpp"
 #include "support/live.hpp"
 #include "support/scripted_server.hpp"
+#include "support/texts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -43,20 +42,13 @@ std::vector<record> of_repeat(const result& r, int repeat) {
         if (x.repeat == repeat) out.push_back(x);
     return out;
 }
-/// All is answered, and with as many tokens as asked for.
+/// All is answered, and every objective shown to be met.
 result passes(const scenario& s) {
     result r = run(s);
-    for (const slo_verdict& v : r.verdicts()) {
-        CAPTURE(std::string(v.line()));
-        CHECK(v.outcome == verdict::pass);
-    }
-    for (const record& x : r.requests()) {
-        CAPTURE(std::string(x.error));
-        REQUIRE(x.status == request_status::ok);
-    }
+    check_passes(r);
+    all_ok(r);
     return r;
 }
-std::string refusal(const scenario& s) { return refusal_to_plan(s); }
 
 }  // namespace
 
@@ -282,17 +274,9 @@ TEST_CASE("max_in_flight holds for later turns, too, and nobody waits forever") 
     s.arrivals = constant(400_rps).max_in_flight(3);
     s.repeats = 1;
     s.slos = {};
-    const result r = run(s);
-    std::vector<std::pair<long long, int>> changes;
-    for (const record& x : r.requests()) {
-        CHECK(x.status == request_status::ok);
-        changes.emplace_back(x.dispatched_ns, 1);
-        changes.emplace_back(x.end_ns, -1);
-    }
-    CHECK(changes.size() >= 120);
-    std::sort(changes.begin(), changes.end());
-    int now = 0, most = 0;
-    for (const auto& [at, change] : changes) most = std::max(most, now += change);
+    const std::vector<record> all = all_ok(run(s));
+    CHECK(all.size() >= 60);
+    const int most = most_in_flight(all);
     CHECK(most <= 3);
     CHECK(most >= 2);
 }
@@ -308,8 +292,7 @@ TEST_CASE("all at once and conversations until a time go together with everythin
     s.requests = 0;
     s.duration = 400_ms;
     const result r = run(s);
-    CHECK(r.requests().size() > 10);
-    for (const record& x : r.requests()) CHECK(x.status == request_status::ok);
+    CHECK(all_ok(r).size() > 10);
 }
 
 // ---- groups of prompts --------------------------------------------------------------------------
@@ -337,27 +320,22 @@ TEST_CASE("prefixes are shared within their groups, by the share that is asked f
 // ---- files that cannot be used ------------------------------------------------------------------
 
 TEST_CASE("a file that is not there or wrong is refused before the load, with its name") {
-    const auto has = [](const std::string& s, const char* part) {
-        CAPTURE(s);
-        CAPTURE(part);
-        CHECK(s.find(part) != std::string::npos);
-    };
-    has(refusal(short_gate(dataset{.path = "data/none.json"})), "data/none.json");
-    has(refusal(short_gate(dataset{.path = "data"})), "cannot be read");
-    has(refusal(short_gate(dataset{})), "workload.path is empty");
-    has(refusal(short_gate(dataset{.path = "data/dolly.jsonl"})), "data/dolly.jsonl:1: ");
-    has(refusal(short_gate(dataset{.path = "data/captions.json", .format = coco_captions})),
-        ".png cannot be read");
-    has(refusal(short_gate(dataset{.path = "data/sharegpt.json", .max_items = 0})), "max_items is 0");
-    has(refusal(short_gate(dataset{
-            .path = "x", .min_prompt_tokens = 9, .max_prompt_tokens = 8})),
-        "min_prompt_tokens is 9 and max_prompt_tokens is 8");
-    has(refusal(short_gate(dataset{.path = "x", .max_turns = 0})), "max_turns is 0");
+    const auto refusal = [](const dataset& d) { return refusal_to_plan(short_gate(d)); };
+    CHECK_REFUSED(refusal({.path = "data/none.json"}), "data/none.json");
+    CHECK_REFUSED(refusal({.path = "data"}), "cannot be read");
+    CHECK_REFUSED(refusal({}), "workload.path is empty");
+    CHECK_REFUSED(refusal({.path = "data/dolly.jsonl"}), "data/dolly.jsonl:1: ");
+    CHECK_REFUSED(refusal({.path = "data/captions.json", .format = coco_captions}),
+                  ".png cannot be read");
+    CHECK_REFUSED(refusal({.path = "data/sharegpt.json", .max_items = 0}), "max_items is 0");
+    CHECK_REFUSED(refusal({.path = "x", .min_prompt_tokens = 9, .max_prompt_tokens = 8}),
+                  "min_prompt_tokens is 9 and max_prompt_tokens is 8");
+    CHECK_REFUSED(refusal({.path = "x", .max_turns = 0}), "max_turns is 0");
     scenario s = short_gate({});
     s.arrivals = replay("data/none.csv");
-    has(refusal(s), "data/none.csv");
+    CHECK_REFUSED(refusal_to_plan(s), "data/none.csv");
     s.arrivals = replay("data/dolly.jsonl");
-    has(refusal(s), "data/dolly.jsonl:1: ");
+    CHECK_REFUSED(refusal_to_plan(s), "data/dolly.jsonl:1: ");
 }
 
 namespace {
@@ -429,6 +407,5 @@ TEST_CASE("prompts are as many tokens as asked for, as the server counts them") 
 
 TEST_CASE("a server that is silent about tokens holds up a gate for seconds, no longer") {
     const result r = lengths_on(tells::silence, 2);
-    CHECK(r.requests().size() == 4);
-    for (const record& x : r.requests()) CHECK(x.status == request_status::ok);
+    CHECK(all_ok(r).size() == 4);
 }

@@ -13,6 +13,7 @@
 
 using namespace llmbench;
 using namespace live;
+using texts::replaced;
 
 namespace {
 
@@ -46,12 +47,6 @@ scenario brief(const any_target& target, const char* name) {
     return s;
 }
 
-slo_verdict verdict_of(const result& r, const std::string& slo) {
-    for (const slo_verdict& v : r.verdicts())
-        if (std::string(v.what.text()) == slo) return v;
-    FAIL("no verdict on ", slo);
-    return {};
-}
 std::set<int> repeats_of(const result& r) {
     std::set<int> repeats;
     for (const record& x : r.requests()) repeats.insert(x.repeat);
@@ -65,10 +60,6 @@ std::vector<record> measured_of(const result& r, int repeat) {
 }
 
 std::string quoted(const std::string& s) { return "\"" + s + "\""; }
-/// With the first `from` changed to `to`.
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-    return text.replace(text.find(from), from.size(), to);
-}
 
 // ---- the same verdict, bit for bit
 
@@ -124,7 +115,7 @@ TEST_CASE(
     s.slos = {p50(tpot) <= 33_ms, goodput(ttft_from_send <= 5_s && tpot <= 1_s) >= 80_pct,
               p90(itl) <= 1_s};
     const result healthy = run(s);
-    for (const slo_verdict& v : healthy.verdicts()) CHECK(v.outcome == verdict::pass);
+    check_passes(healthy);
     CHECK(verdict_of(healthy, "p50(tpot) <= 33 ms").repeats == 2);
     CHECK(repeats_of(healthy).size() == 2);
     check_rejudged(healthy, s.slos);
@@ -467,8 +458,7 @@ TEST_CASE("a repeat that the time budget cuts in the middle is no evidence") {
     const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(2));
     const result r = run(s);
     CHECK(host.log().size() == 6);
-    CHECK(r.requests().size() == 5);
-    for (const record& x : r.requests()) CHECK(x.status == request_status::ok);
+    CHECK(all_ok(r).size() == 5);
     for (const slo_verdict& v : r.verdicts()) {
         CHECK(v.outcome == verdict::inconclusive);
         CHECK(holds(v.reason, "after 1 of 5 repeats"));

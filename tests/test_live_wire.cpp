@@ -1,6 +1,5 @@
 // [E3] load generator: the answers of test_wire_cases over sockets, and those that take time.
-#include "llmbench.hpp"
-
+#include "support/live.hpp"
 #include "support/wire_cases.hpp"
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 using namespace llmbench;
 using namespace std::chrono_literals;
+using live::seconds;
 using scripted::chunk;
 using wire::one;
 
@@ -60,15 +60,12 @@ void check(const record& r, const wire::expectation& e) {
     CHECK(r.sent_ns >= r.scheduled_ns);
 }
 
-double seconds(long long ns) { return static_cast<double>(ns) * 1e-9; }
-
 /// Answers that run into a limit, all asked for at once.
 std::vector<record> timed_out(const cases_server& server, const limits& l) {
     scenario s = server.asking();
     s.arrivals = all_at_once();
     s.limits = l;
-    const result r = run(s);
-    const std::vector<record> records(r.requests().begin(), r.requests().end());
+    const std::vector<record> records = live::records_of(s);
     REQUIRE(records.size() == server.cases().size());
     for (std::size_t i = 0; i < records.size(); ++i) {
         CAPTURE(server.cases()[i].name);

@@ -154,7 +154,7 @@ TEST_CASE("every field of a result is described in ci/result.schema.json") {
         REQUIRE(picojson::parse(v, json).empty());
         return v;
     };
-    const picojson::value schema = read(golden::content(golden::root() + "ci/result.schema.json"));
+    const picojson::value schema = read(texts::content_of(golden::root() + "ci/result.schema.json"));
     std::vector<gate_report> gates = many_gates();
     gates[0].what.has_baseline = true;
     gates[0].measured.baseline = gates[0].measured.candidate;

@@ -52,8 +52,8 @@ std::string refusal_to_run(const llmbench::scenario& s);
 /// Why a target cannot be brought up, or "".
 std::string refusal_to_bring_up(const llmbench::any_target& t);
 
-/// The records of one repeat, of which the program remembers nothing else.
-std::vector<llmbench::record> records_of(const llmbench::scenario& s);
+/// The records of one repeat, of which no report is written.
+std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s);
 
 /// The records of one repeat against a target that is said to have these addresses, host and port.
 std::vector<llmbench::record>

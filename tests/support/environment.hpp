@@ -4,11 +4,12 @@
 
 #include "llmbench.hpp"
 
+#include "texts.hpp"
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -17,9 +18,8 @@
 
 namespace live {
 
-inline bool holds(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using texts::content_of;
+using texts::holds;
 
 /// Sets a variable of the environment for as long as it lives.
 class variable {
@@ -63,10 +63,6 @@ private:
     std::string path_{};
 };
 
-inline std::string content_of(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 inline void write(const std::string& file, const std::string& content) {
     std::ofstream(file, std::ios::binary) << content;
 }
@@ -75,6 +71,25 @@ inline void write(const std::string& file, const std::string& content) {
 inline std::string report_file(const std::string& name) {
     const char* directory = std::getenv("LLMBENCH_REPORT_DIR");
     return std::string(directory && *directory ? directory : "llmbench-report") + "/" + name;
+}
+/// What result.json tells of the gate of this name, null where it tells nothing.
+inline picojson::value reported_gate(const std::string& name) {
+    const picojson::value all = texts::parsed(content_of(report_file("result.json")));
+    for (const picojson::value& g : all.get("gates").get<picojson::array>())
+        if (g.get("name").to_str() == name) return g;
+    return {};
+}
+/// The name of each file of the report directory that holds this.
+inline std::string report_files_with(const std::string& words) {
+    std::string names;
+    int files = 0;
+    for (const auto& f : std::filesystem::recursive_directory_iterator(report_file(""))) {
+        ++files;
+        if (f.is_regular_file() && holds(content_of(f.path()), words))
+            names += f.path().filename().string() + " ";
+    }
+    CHECK(files >= 5);
+    return names;
 }
 
 /// What is said on standard output while it lives.

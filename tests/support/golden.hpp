@@ -3,11 +3,12 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include "texts.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 namespace golden {
@@ -18,10 +19,6 @@ inline std::string root() {
     return here.substr(0, here.rfind("tests/support/"));
 }
 
-inline std::string content(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 /// Numbers with nine digits, for texts that hold them in full: the last ones are the C library's.
 inline std::string rounded(const std::string& text) {
@@ -59,7 +56,7 @@ inline std::string difference(const std::string& want, const std::string& got) {
 inline void check(const std::string& name, const std::string& got) {
     const std::string path = root() + "tests/golden/" + name;
     if (std::getenv("LLMBENCH_APPROVE")) std::ofstream(path, std::ios::binary) << got;
-    const std::string want = content(path);
+    const std::string want = texts::content_of(path);
     const std::string how = "tests/golden/" + name + " differs in " + difference(want, got) +
                             "\nLLMBENCH_APPROVE=1 writes it anew";
     const bool same = want == got;

@@ -73,7 +73,7 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
 gaps_kept::gaps_kept(unsigned long long most) : before_(most_gaps_kept) { most_gaps_kept = most; }
 gaps_kept::~gaps_kept() { most_gaps_kept = before_; }
 
-std::vector<llmbench::record> records_of(const llmbench::scenario& s) {
+std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_arm::candidate);
     t.bring_up();
     return run_repeat(planned(s, 1), t, llmbench::run_arm::candidate, 0, 1).records;

@@ -1,0 +1,54 @@
+// What tests ask of texts: what they hold, and where they come from.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "llmbench.hpp"
+
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <string>
+
+namespace texts {
+
+inline bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+/// How often the part stands in the text.
+inline std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos;
+         at = text.find(part, at + part.size()))
+        ++n;
+    return n;
+}
+/// With the first `from`, which must be there, changed to `to`.
+inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    REQUIRE_MESSAGE(at != std::string::npos, "there is no ", from);
+    return text.replace(at, from.size(), to);
+}
+inline picojson::value parsed(const std::string& json) {
+    picojson::value v;
+    REQUIRE(picojson::parse(v, json) == "");
+    return v;
+}
+/// All that is in a file, "" where there is none.
+inline std::string content_of(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Refused, in a sentence that has all the parts.
+#define CHECK_REFUSED(sentence, ...)                                                               \
+    do {                                                                                           \
+        const std::string said = (sentence);                                                       \
+        CAPTURE(said);                                                                             \
+        for (const std::string& part : std::initializer_list<std::string>{__VA_ARGS__}) {          \
+            CAPTURE(part);                                                                         \
+            CHECK(texts::holds(said, part));                                                       \
+        }                                                                                          \
+    } while (false)
+
+}  // namespace texts
