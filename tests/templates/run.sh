@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# The CI templates do what they say: each runs here with real gates and real servers. What builds,
+# apt-get and gh are stand-ins; everything else is the template's own.
+#   tests/templates/run.sh GATES SERVER        outcomes_gates, outcomes_no_doctest
+set -euo pipefail
+export GATES SERVER_PROGRAM
+GATES=$(realpath "${1:?usage: run.sh GATES SERVER}")
+SERVER_PROGRAM=$(realpath "${2:?usage: run.sh GATES SERVER}")
+here=$(cd "$(dirname "$0")" && pwd)
+ci=$(cd "$here/../../ci" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset "${!LLMBENCH_@}" "${!GITHUB_@}"
+export LC_ALL=C LLMBENCH_PROGRESS=off
+failed=0
+log=$work/log
+
+# expect WHAT COMMAND...: it succeeds
+expect() {
+    if "${@:2}"; then echo "ok: $1"; return; fi
+    failed=1
+    echo "WRONG: $1"
+    sed 's/^/    | /' "$log"
+}
+# shellcheck disable=SC2317  # called through expect
+says() { grep -qF -- "$1" "${2:-$log}"; }
+free_ports() {
+    python3 -c 'import socket
+s = [socket.socket() for _ in range(2)]
+for one in s: one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in s))'
+}
+# shellcheck disable=SC2317  # called through expect
+nothing_listens() {
+    local port
+    for port; do
+        if (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then return 1; fi
+    done
+}
+
+# ---- stand-ins -----------------------------------------------------------------------------------
+mkdir "$work/bin"
+cat > "$work/bin/sudo" << 'STUB'
+#!/bin/sh
+exec "$@"
+STUB
+printf '#!/bin/sh\n' > "$work/bin/apt-get"
+printf '#!/bin/sh\n' > "$work/bin/make"  # the servers of these commits are scripts
+# It "compiles" only what git knows by the name it is given.
+cat > "$work/bin/g++" << 'STUB'
+#!/usr/bin/env bash
+set -e
+source= out=
+while (($#)); do
+    case $1 in
+        -o) out=$2; shift ;;
+        -*) ;;
+        *) source=$1 ;;
+    esac
+    shift
+done
+git ls-files --error-unmatch "$source" > /dev/null
+[[ -e .git ]]
+printf '#!/bin/sh\nexec "%s" --test-case="%s"\n' "$GATES" "$(cat "$source")" > "$out"
+chmod +x "$out"
+STUB
+cp "$here/gh.py" "$work/bin/gh"
+chmod +x "$work"/bin/*
+export PATH=$work/bin:$PATH
+
+# ---- a repository with two commits ---------------------------------------------------------------
+repository=$work/repository
+mkdir -p "$repository/perf" "$repository/.github/actions"
+cd "$repository"
+cp -r "$ci/github" .github/actions/llmbench
+echo "head against base" > perf/gates.cpp
+# commit WHAT COMMAND: one whose server is COMMAND
+commit() {
+    printf '#!/bin/sh\n# %s\n%s\n' "$1" "$2" > server
+    chmod +x server
+    git add -A
+    git -c user.name=a -c user.email=a@a.test commit -qm "$1"
+    git rev-parse HEAD
+}
+git init -q .
+# shellcheck disable=SC2016  # for the script that it becomes
+serve='exec "$SERVER_PROGRAM" serve "$2"'
+base=$(commit base "$serve 2")
+same=$(commit same "$serve 2")
+slower=$(commit slower "$serve 6")
+broken=$(commit broken "echo no such model; exit 4")
+
+# ---- GitHub --------------------------------------------------------------------------------------
+read -r port other < <(free_ports)
+sed "s/8001/$port/g; s/8000/$other/g" "$ci/github/pull-request.yml" > "$work/pull-request.yml"
+export GH_COMMENTS=$work/comments.json
+mark='<!-- llmbench llmbench-report -->'
+printf '[{"id": 1, "body": "first!"}, {"id": 2, "body": "it said %s, see"}]' "$mark" > "$GH_COMMENTS"
+# pull_request HEAD STATUS: the workflow, on a fresh runner
+pull_request() {
+    local status=0
+    rm -rf "$work/job"
+    mkdir -p "$work/job/workspace"
+    python3 "$here/workflow.py" "$work/pull-request.yml" "$work/job/workspace" "$repository" "$1" \
+        "$base" > "$log" 2>&1 || status=$?
+    expect "exit code $2" [ "$status" = "$2" ]
+    expect "the servers are gone" nothing_listens "$port" "$other"
+}
+# shellcheck disable=SC2317  # called through expect
+comments() {
+    python3 - "$1" << 'PY'
+import json, os, sys
+comments = json.load(open(os.environ["GH_COMMENTS"]))
+assert [c["id"] for c in comments][:2] == [1, 2] and len(comments) == 3, comments
+body = comments[2]["body"]
+assert body.startswith("<!-- llmbench llmbench-report -->\n") and sys.argv[1] in body, body
+assert "(https://github.test/me/it/actions/runs/1234)" in body, body
+PY
+}
+
+echo "== a pull request that changes nothing"
+pull_request "$same" 0
+expect "the comment is made" comments ": passed"
+expect "the step summary" says "head against base" "$work/job/step_summary.md"
+expect "the output" says "status=0" "$work/job/output"
+for file in report.html junit.xml server.log baseline-server.log; do
+    expect "the artifact has $file" [ -s "$work/job/artifacts/llmbench-report/$file" ]
+done
+
+echo "== it gets slower"
+pull_request "$slower" 1
+expect "the same comment is written anew" comments ": failed"
+expect "an annotation" says "::error file="
+expect "the artifact is kept" [ -s "$work/job/artifacts/llmbench-report/report.html" ]
+
+echo "== its server does not start"
+pull_request "$broken" 1
+expect "the reason" says "::error::the server was not ready"
+expect "its log" says "no such model"
+
+echo "== from a fork, whose token may not write"
+mv "$GH_COMMENTS" "$GH_COMMENTS.away"
+pull_request "$same" 0
+expect "that is no failure" says "HTTP 403"
+
+echo "== something answers already"
+mv "$GH_COMMENTS.away" "$GH_COMMENTS"
+"$SERVER_PROGRAM" serve "$port" > /dev/null &
+squatter=$!
+until ! nothing_listens "$port"; do sleep 0.05; done
+status=0
+rm -rf "$work/job"
+mkdir -p "$work/job/workspace"
+python3 "$here/workflow.py" "$work/pull-request.yml" "$work/job/workspace" "$repository" "$same" \
+    "$base" > "$log" 2>&1 || status=$?
+expect "that is not measured" [ "$status" = 1 ]
+expect "the reason" says "answers already"
+
+# ---- GitLab and Jenkins --------------------------------------------------------------------------
+mkdir "$work/blocks"
+python3 "$here/../formats/check.py" shell "$work/blocks" "$ci/gitlab.yml" "$ci/Jenkinsfile" > /dev/null
+cd "$work"
+cat > server << 'STUB'
+#!/bin/sh
+exec "$SERVER_PROGRAM" serve "$2" 2
+STUB
+chmod +x server
+# Its server has been told to end, which takes a moment; but not the one that was here first.
+ended() {
+    local i
+    for ((i = 0; i < 100; i++)); do
+        if [[ $squatter ]] || nothing_listens "$port"; then return; fi
+        sleep 0.05
+    done
+    return 1
+}
+# job BLOCK STATUS CASE: the shell of a template, with its variables
+job() {
+    local status=0
+    rm -rf llmbench-report
+    printf '#!/bin/sh\nexec "%s" --test-case="%s"\n' "$GATES" "$3" > gates
+    chmod +x gates
+    ended
+    SERVER="${server:-./server --port $port}" LLMBENCH_URL=http://127.0.0.1:$port READY_SECONDS=60 \
+        LLMBENCH_REPORT_DIR=llmbench-report sh "$1" > "$log" 2>&1 || status=$?
+    expect "$3: exit code $2" [ "$status" = "$2" ]
+}
+gitlab=$(grep -l answers blocks/gitlab*)
+jenkins=$(grep -l answers blocks/Jenkinsfile*)
+echo "== GitLab"
+job "$gitlab" 3 "default target"
+expect "the reason" says "answers at"
+kill "$squatter"
+wait "$squatter" || true
+squatter=
+job "$gitlab" 0 "default target"
+for file in junit.xml metrics.txt server.log; do
+    expect "the report has $file" [ -s "llmbench-report/$file" ]
+done
+server="echo no such model; exit 4" job "$gitlab" 3 "default target"
+expect "the server's log" says "no such model"
+echo "== Jenkins"
+job "$jenkins" 1 "default target,miss"
+expect "the report" [ -s llmbench-report/junit.xml ]
+expect "the server is gone" ended
+exit "$failed"

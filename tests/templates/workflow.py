@@ -1,0 +1,119 @@
+"""Runs the one job of a GitHub workflow here, step by step as GitHub's runner does.
+
+  workflow.py WORKFLOW WORKSPACE REPOSITORY HEAD BASE
+
+WORKSPACE is an empty folder, REPOSITORY a git repository with the commits HEAD and BASE of pull
+request 7. Composite actions of the repository run as they stand; of the others, checkout is a clone
+and upload-artifact a copy to WORKSPACE/../artifacts. Exits with 1 where the job fails.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import yaml
+
+
+class Job:
+    def __init__(self, workspace, repository, head, base):
+        self.workspace = os.path.realpath(workspace)
+        self.beside = os.path.dirname(self.workspace)
+        self.repository, self.head = repository, head
+        self.failed = False
+        self.github = {
+            "workspace": self.workspace, "repository": "me/it", "server_url": "https://github.test",
+            "run_id": "1234", "ref": "refs/pull/7/merge", "token": "secret",
+            "event": {"pull_request": {"number": 7, "base": {"sha": base}, "head": {"sha": head}}},
+        }
+
+    def value(self, expression, inputs):
+        """What stands between ${{ and }}: names, strings, cancelled(), !, && and ==."""
+        known = {"github": self.github, "inputs": inputs}
+
+        def word(match):
+            text = match.group(0)
+            if text == "not":
+                return text
+            if text[0] == "'":
+                return repr(text[1:-1])
+            if text == "cancelled()":
+                return "False"
+            at = known
+            for part in text.split("."):
+                at = at.get(part, "") if isinstance(at, dict) else ""
+            return repr(at)
+
+        python = re.sub(r"'[^']*'|[a-z_][\w.-]*(\(\))?", word, expression.replace("!", " not "))
+        return eval(python.replace("&&", " and "))
+
+    def text(self, template, inputs):
+        return re.sub(r"\$\{\{(.*?)\}\}",
+                      lambda m: str(self.value(m.group(1).strip(), inputs)), str(template))
+
+    def wanted(self, step, inputs):
+        """Without a function of the job's state in it, a condition means: and nothing failed."""
+        condition = step.get("if", "").strip()
+        condition = re.sub(r"^\$\{\{(.*)\}\}$", r"\1", condition).strip()
+        if "cancelled()" not in condition and self.failed:
+            return False
+        return not condition or bool(self.value(condition, inputs))
+
+    def run(self, steps, inputs):
+        for step in steps:
+            if not self.wanted(step, inputs):
+                continue
+            print(f"## {step.get('name', step.get('uses'))}", flush=True)
+            given = {k: self.text(v, inputs) for k, v in step.get("with", {}).items()}
+            if "run" in step:
+                ok = self.shell(step, inputs)
+            else:
+                ok = self.action(step["uses"], given)
+            if not ok and not step.get("continue-on-error"):
+                self.failed = True
+
+    def shell(self, step, inputs):
+        script = os.path.join(self.beside, "step.sh")
+        with open(script, "w", encoding="utf-8") as f:
+            f.write(self.text(step["run"], inputs))
+        environment = dict(os.environ, GITHUB_ACTIONS="true", CI="true",
+                           GITHUB_WORKSPACE=self.workspace, GITHUB_SHA=self.head,
+                           GITHUB_STEP_SUMMARY=os.path.join(self.beside, "step_summary.md"),
+                           GITHUB_OUTPUT=os.path.join(self.beside, "output"))
+        environment |= {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
+        # A workflow's own steps have no pipefail unless they name bash, a composite action's do.
+        options = ["-eo", "pipefail"] if "shell" in step else ["-e"]
+        return subprocess.run(["bash", "--noprofile", "--norc", *options, script],
+                              cwd=self.workspace, env=environment, check=False).returncode == 0
+
+    def action(self, name, given):
+        if name.startswith("./"):
+            with open(os.path.join(self.workspace, name, "action.yml"), encoding="utf-8") as f:
+                action = yaml.safe_load(f)
+            unknown = set(given) - set(action["inputs"])
+            assert not unknown, f"no input of {name}: {unknown}"
+            inputs = {k: given.get(k, self.text(v.get("default", ""), {}))
+                      for k, v in action["inputs"].items()}
+            self.run(action["runs"]["steps"], inputs)
+            return True  # what failed in it has been noted
+        if name.startswith("actions/checkout@"):
+            path = os.path.join(self.workspace, given.get("path", "."))
+            subprocess.run(["git", "clone", "-q", self.repository, path], check=True)
+            subprocess.run(["git", "-C", path, "checkout", "-q", given.get("ref", self.head)],
+                           check=True)
+            return True
+        assert name.startswith("actions/upload-artifact@"), name
+        shutil.copytree(given["path"], os.path.join(self.beside, "artifacts", given["name"]))
+        return True
+
+
+def main(workflow, *arguments):
+    with open(workflow, encoding="utf-8") as f:
+        (steps,) = [job["steps"] for job in yaml.safe_load(f)["jobs"].values()]
+    job = Job(*arguments)
+    job.run(steps, {})
+    return 1 if job.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
