@@ -1,4 +1,4 @@
-"""llmbench as a Conan 2 package: conan create ci/packaging
+"""llmbench as a Conan 2 package: conan create ci/packaging [-o "llmbench/*:with_tls=True"]
 
 The recipe exports the tree it stands in and installs it with its own CMake. Versions of the three
 libraries are lower bounds that this project is tested with, asio's apart: Conan Center has no 1.22.
@@ -18,6 +18,8 @@ class LlmbenchConan(ConanFile):
     license = "MIT"
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
+    options = {"with_tls": [True, False]}
+    default_options = {"with_tls": False}
     no_copy_source = True
 
     @property
@@ -30,13 +32,15 @@ class LlmbenchConan(ConanFile):
         self.version = ".".join(parts)
 
     def export_sources(self):
-        for pattern in ("llmbench.hpp", "CMakeLists.txt", "ci/packaging/*.cmake"):
+        for pattern in ("llmbench.hpp", "CMakeLists.txt", "ci/packaging/llmbench-*"):
             copy(self, pattern, self._root, self.export_sources_folder)
 
     def requirements(self):
         self.requires("asio/[>=1.28]")
         self.requires("doctest/[>=2.4.9]")
         self.requires("picojson/[>=1.3.0]")
+        if self.options.with_tls:
+            self.requires("openssl/[>=1.1.1 <4]")
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -45,16 +49,19 @@ class LlmbenchConan(ConanFile):
         toolchain = CMakeToolchain(self)
         for option in ("TESTS", "EXAMPLES", "BENCH"):
             toolchain.cache_variables[f"LLMBENCH_BUILD_{option}"] = "OFF"
+        toolchain.cache_variables["LLMBENCH_WITH_TLS"] = "ON" if self.options.with_tls else "OFF"
         toolchain.generate()
         CMakeDeps(self).generate()
 
+    def build(self):
+        CMake(self).configure()
+
     def package(self):
-        cmake = CMake(self)
-        cmake.configure()
-        cmake.install()
+        CMake(self).install()
 
     def package_id(self):
-        self.info.clear()
+        self.info.settings.clear()  # nothing is compiled; the options make another package
+        self.info.requires.clear()
 
     def package_info(self):
         # The CMake files that were installed are the package; Conan writes none beside them.

@@ -29,7 +29,11 @@ libasio-dev picojson-dev doctest-dev) or set ${llmbench_variable} to the directo
 endforeach()
 
 # https:// where OpenSSL is there. Not through its own targets, which are not GLOBAL.
-set(LLMBENCH_WITH_TLS AUTO CACHE STRING "https:// through OpenSSL: AUTO (where it is found), ON, OFF")
+if(NOT DEFINED llmbench_with_tls_default)
+    set(llmbench_with_tls_default AUTO)
+endif()
+set(LLMBENCH_WITH_TLS "${llmbench_with_tls_default}" CACHE STRING
+    "https:// through OpenSSL: AUTO (where it is found), ON, OFF")
 set_property(CACHE LLMBENCH_WITH_TLS PROPERTY STRINGS AUTO ON OFF)
 if(NOT TARGET llmbench::tls)
     add_library(llmbench::tls INTERFACE IMPORTED GLOBAL)

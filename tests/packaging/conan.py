@@ -1,0 +1,93 @@
+"""Runs the Conan recipe with stand-ins for what Conan offers to one, from its exported sources alone.
+
+  conan.py PACKAGE_FOLDER yes|no          with TLS or without
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import types
+
+here = os.path.dirname(os.path.abspath(__file__))
+recipe = os.path.join(here, "..", "..", "ci", "packaging", "conanfile.py")
+package, tls = os.path.abspath(sys.argv[1]), sys.argv[2] == "yes"
+
+
+class ConanFile:
+    recipe_folder = os.path.dirname(recipe)
+    source_folder = export_sources_folder = package + "-source"
+    build_folder = package + "-build"
+    package_folder = package
+
+    def __init__(self):
+        chosen = dict(self.default_options, with_tls=tls)
+        assert all(value in self.options[name] for name, value in chosen.items())
+        self.options = types.SimpleNamespace(**chosen)
+        self.required = []
+        self.requires = self.required.append
+        self.cpp_info = types.SimpleNamespace(set_property=lambda *_: None, builddirs=[])
+
+
+class CMakeToolchain:
+    def __init__(self, conanfile):
+        self.conanfile, self.cache_variables = conanfile, {}
+
+    def generate(self):
+        self.conanfile.cache_variables = self.cache_variables
+
+
+class CMakeDeps(CMakeToolchain):
+    def generate(self):
+        pass
+
+
+class CMake:
+    def __init__(self, conanfile):
+        self.of = conanfile
+
+    def run(self, *arguments):
+        subprocess.run([os.environ.get("CMAKE", "cmake"), *arguments], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def configure(self):
+        self.run("-S", self.of.source_folder, "-B", self.of.build_folder,
+                 f"-DCMAKE_INSTALL_PREFIX={self.of.package_folder}", "-DCMAKE_INSTALL_LIBDIR=lib",
+                 "-DCMAKE_CXX_COMPILER_WORKS=ON",
+                 *(f"-D{k}={v}" for k, v in self.of.cache_variables.items()))
+
+    def install(self):
+        self.run("--install", self.of.build_folder)
+
+
+def copy(_, pattern, source, destination):
+    found = glob.glob(pattern, root_dir=source)
+    assert found, f"nothing matches {pattern}"
+    for name in found:
+        os.makedirs(os.path.dirname(os.path.join(destination, name)), exist_ok=True)
+        shutil.copy2(os.path.join(source, name), os.path.join(destination, name))
+
+
+def load(_, file):
+    with open(file, encoding="utf-8") as f:
+        return f.read()
+
+
+for name, members in {
+        "conan": {"ConanFile": ConanFile}, "conan.tools": {},
+        "conan.tools.build": {"check_min_cppstd": lambda _, least: None},
+        "conan.tools.cmake": {"CMake": CMake, "CMakeDeps": CMakeDeps,
+                              "CMakeToolchain": CMakeToolchain},
+        "conan.tools.files": {"copy": copy, "load": load}}.items():
+    sys.modules[name] = types.ModuleType(name)
+    vars(sys.modules[name]).update(members)
+namespace = {"__name__": "recipe"}
+exec(compile(load(None, recipe), recipe, "exec"), namespace)
+it = namespace["LlmbenchConan"]()
+for step in ("set_version", "export_sources", "requirements", "generate", "build", "package",
+             "package_info"):
+    getattr(it, step)()
+assert it.version.count(".") == 2, it.version
+names = sorted(r.partition("/")[0] for r in it.required)
+assert names == ["asio", "doctest"] + ["openssl"] * tls + ["picojson"], names
+assert all(os.path.isdir(os.path.join(package, d)) for d in it.cpp_info.builddirs)
