@@ -1086,10 +1086,10 @@ private:
 ///
 /// A prompt's length is what the server counts, chat template and system prompt included; where
 /// these alone are as long, the prompt is one word. Before the load the server's `/tokenize` (vLLM,
-/// SGLang, llama.cpp) tells which words are one token, so that every length is exact, or else the
-/// usage of two requests of one output token tells how many tokens a word has: then lengths are
-/// exact where that is one, and right on the average otherwise. A server that tells neither within
-/// 5 s gets a word for a token. Which of these holds is announced.
+/// SGLang, llama.cpp), or else the usage of requests of one output token, tells which words are one
+/// token, so that every length is exact. Where few are, `/v1/completions` gets lists of token ids,
+/// if it takes them, and elsewhere lengths are right on the average. A server that tells nothing
+/// within 5 s gets a word for a token. Which of these holds is announced.
 struct synthetic {
     length_distribution prompt_tokens = lognormal(512, 0.6);
     length_distribution output_tokens = fixed(128);
@@ -3053,7 +3053,7 @@ struct extra_object {
 /// What a request asks for.
 struct request_spec {
     std::string prompt{};
-    std::string parts{};  // the prompt as a JSON array of content parts, where it holds an image
+    std::string prompt_json{};  // where it is no text: parts, one an image, or a list of token ids
     std::string system_prompt{};
     std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
@@ -3105,7 +3105,8 @@ public:
             turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
                      json_quoted(m.content) + "},";
         turns += "{\"role\":\"user\",\"content\":" +
-                 (asked_.parts.empty() ? json_quoted(asked_.prompt) : asked_.parts) + "}]";
+                 (asked_.prompt_json.empty() ? json_quoted(asked_.prompt) : asked_.prompt_json) +
+                 "}]";
         return raw("messages", turns);
     }
     body_writer& system(const char* name) {
@@ -3156,7 +3157,8 @@ inline void write_openai_chat(body_writer& b, const std::string& model, const re
 }
 inline void write_openai_completions(body_writer& b, const std::string& model,
                                      const request_spec& r) {
-    b.string("model", model).string("prompt", joined_prompt(r));
+    b.string("model", model);
+    b.raw("prompt", r.prompt_json.empty() ? json_quoted(joined_prompt(r)) : r.prompt_json);
     write_openai(b, r);
 }
 
@@ -3372,6 +3374,7 @@ struct api_traits {
     bool forces_lengths = false;    // else an answer ends where the model ends it
     bool tells_usage = true;        // else each event counts as one token
     bool takes_images = false;      // as content parts of a message
+    bool takes_token_ids = false;   // as a prompt
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
     void (*read_whole)(const picojson::value&, stream_event&, stream_memory&) = read;
@@ -3390,6 +3393,7 @@ inline constexpr api_traits apis[] = {
      .takes_images = true,
      .write = write_openai_chat, .read = read_openai, .read_whole = read_openai_whole},
     {.name = "openai_completions", .path = "/v1/completions", .forces_lengths = true,
+     .takes_token_ids = true,
      .write = write_openai_completions, .read = read_openai, .read_whole = read_openai_whole},
     {.name = "tgi", .path = "/generate_stream", .whole_path = "/generate",
      .write = write_tgi, .read = read_tgi, .read_whole = read_tgi_whole,
@@ -6889,15 +6893,22 @@ inline constexpr const char* prompt_words[] = {
     "do",    "no",   "time", "they", "site",  "he",     "up",   "may",  "what", "which", "their",
     "news",  "out",  "use",  "any",  "there", "see",    "only", "so",   "his"};
 
+/// From here on a vocabulary has plain pieces of text: special tokens and single bytes come first.
+inline constexpr std::size_t first_token_id = 2000;
+
 /// How a server counts made-up prompts, as far as it told before the load. This chooses their words
 /// and how many; the lengths asked for, and so the trace, do not depend on the server.
 struct token_fit {
     enum class quality : unsigned char { unknown, average, exact };
     quality lengths = quality::unknown;
+    bool as_ids = false;               // prompts are lists of token ids, their "words" such ids
     std::vector<std::size_t> words{};  // of prompt_words; empty: all of them
     double per_word = 1;               // tokens of a word behind a space
     double overhead = 0;               // tokens around the prompt
 
+    std::string word(std::size_t i) const {
+        return as_ids ? std::to_string(first_token_id + i) : prompt_words[i];
+    }
     int words_in(double tokens) const {
         return static_cast<int>(std::llround(tokens / per_word));
     }
@@ -6905,18 +6916,21 @@ struct token_fit {
     int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
     /// The first word has no space before it and may count otherwise: to be exact it is always the
     /// same one.
-    const char* drawn_word(generator& random, bool is_first) const {
+    std::string drawn_word(generator& random, bool is_first) const {
         if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
         const std::size_t at = random.below(words.size());
-        return prompt_words[words[is_first && lengths == quality::exact ? 0 : at]];
+        return word(words[is_first && lengths == quality::exact && !as_ids ? 0 : at]);
+    }
+    std::string all_words() const {
+        std::string all;
+        for (const std::size_t i : words) all += (all.empty() ? "" : " ") + word(i);
+        return all;
     }
 };
-
-inline std::string joined_words(const std::vector<std::size_t>& words) {
-    std::string all;
-    for (const std::size_t i : words)
-        all += (all.empty() ? "" : " ") + std::string(prompt_words[i]);
-    return all;
+/// The ids of such a prompt as JSON.
+inline std::string id_list(std::string words) {
+    std::replace(words.begin(), words.end(), ' ', ',');
+    return "[" + words + "]";
 }
 
 /// Those of prompt_words that are one token behind a space; none where `count(text)`, the tokens of
@@ -6929,7 +6943,8 @@ std::vector<std::size_t> one_token_words(Count&& count) {
     const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
         std::vector<std::size_t> some;
         for (std::size_t i = from; i < to; ++i) some.push_back(i);
-        const int n = told ? count(prompt_words[0] + (" " + joined_words(some))) : -1;
+        const token_fit these{.words = some};
+        const int n = told ? count(prompt_words[0] + (" " + these.all_words())) : -1;
         told = n >= start;
         if (!told) return;
         if (n - start == static_cast<int>(to - from)) {
@@ -6943,26 +6958,50 @@ std::vector<std::size_t> one_token_words(Count&& count) {
     return told ? found : std::vector<std::size_t>();
 }
 
-/// `count_prompt(text)`: what the server counts for a request with this prompt; -1 as above. Counts
-/// that no tokenizer has (less than a token a word: cached ones were left out) are not believed.
-template <class CountText, class CountPrompt>
-token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
-    constexpr std::size_t fewest_words = 16;
-    token_fit fit;
-    fit.words = one_token_words(count_text);
-    if (fit.words.size() < fewest_words) {
-        fit.words.clear();
-        for (std::size_t i = 0; i < std::size(prompt_words); ++i) fit.words.push_back(i);
-    }
-    const std::string text = joined_words(fit.words);
-    const int once = count_prompt(text);
-    const int twice = once > 0 ? count_prompt(text + " " + text) : -1;
+inline std::vector<std::size_t> all_prompt_words() {
+    std::vector<std::size_t> all(std::size(prompt_words));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    return all;
+}
+
+/// Fits the words of `fit` to `count(prompt)`: what the server counts for a request with this
+/// prompt; -1 as above. Counts that no tokenizer has (less than a token a word: cached ones were
+/// left out) are not believed.
+template <class Count>
+token_fit fitted_words(token_fit fit, Count&& count) {
+    const std::string text = fit.all_words();
+    const int once = count(text);
+    const int twice = once > 0 ? count(text + " " + text) : -1;
     const int n = static_cast<int>(fit.words.size());
     fit.per_word = static_cast<double>(twice - once) / n;
     fit.overhead = once - n * fit.per_word;
     if (twice < 0 || fit.per_word < 1 || fit.per_word > 20 || fit.overhead <= -2) return {};
     fit.lengths = twice - once == n ? token_fit::quality::exact : token_fit::quality::average;
     return fit;
+}
+
+/// Words of one token each where there are enough, as `count_text` tells of a text or else
+/// `count_prompt` of a request; all words where not.
+template <class CountText, class CountPrompt>
+token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
+    constexpr std::size_t fewest_words = 16;
+    token_fit some{.words = one_token_words(count_text)};
+    if (some.words.size() >= fewest_words) return fitted_words(some, count_prompt);
+    const token_fit all = fitted_words({.words = all_prompt_words()}, count_prompt);
+    if (all.lengths != token_fit::quality::average) return all;
+    some.words = one_token_words(count_prompt);
+    if (some.words.size() < fewest_words) return all;
+    some = fitted_words(some, count_prompt);
+    return some.lengths == token_fit::quality::exact ? some : all;
+}
+
+/// Token ids instead of words, where `count_ids(ids)`, the tokens of a request with a list of them
+/// as its prompt, tells that each is one; nothing where not.
+template <class CountIds>
+token_fit fitted_ids(CountIds&& count_ids) {
+    const token_fit fit =
+        fitted_words({.as_ids = true, .words = all_prompt_words()}, count_ids);
+    return fit.lengths == token_fit::quality::exact ? fit : token_fit{};
 }
 
 inline const char* to_string(token_fit::quality q) {
@@ -6977,6 +7016,7 @@ inline std::string fit_text(const token_fit& f) {
     const std::string around = printed(", %.0f around a prompt", f.overhead);
     switch (f.lengths) {
     case token_fit::quality::exact:
+        if (f.as_ids) return "prompt lengths exact in tokens: lists of token ids" + around;
         return printed("prompt lengths exact in tokens: %zu words of one token", f.words.size()) +
                around;
     case token_fit::quality::average:
@@ -7127,12 +7167,13 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
             r.history.erase(r.history.begin());
         }
         const std::string& image = d.turns[at.turn].image;
-        if (!image.empty()) r.parts = image_parts(r.prompt, image);
+        if (!image.empty()) r.prompt_json = image_parts(r.prompt, image);
         return r;
     }
     if (p.stride == 1) {
         const int count = fit.words_of_prompt(item.prompt_tokens);
         r.prompt = made_up_prompt(p, salt, index, count, fit);
+        if (fit.as_ids) r.prompt_json = id_list(r.prompt);
         return r;
     }
     generator length(p.seed, 3);
@@ -7859,6 +7900,7 @@ inline void write_prompt_lengths(json_writer& j, const prompt_lengths& lengths,
                                  const token_fit& fit) {
     if (lengths.asked.empty()) return;
     j.key("prompt_lengths").open('{').field("calibration", to_string(fit.lengths));
+    j.field("token_ids", fit.as_ids);
     for (const auto& [name, v] :
          {std::pair{"asked", &lengths.asked}, std::pair{"counted", &lengths.counted}})
         j.key(name)
@@ -12040,6 +12082,9 @@ private:
         std::string prompt;
         for (const char* name : {"prompt", "inputs", "text", "text_input", "system"})
             if (has_text(body, name)) prompt += string_member(body, name) + " ";
+        if (const picojson::value* ids = member(body, "prompt"); ids && ids->is<picojson::array>())
+            for (const picojson::value& id : ids->get<picojson::array>())
+                prompt += id.serialize() + " ";
         if (const picojson::value* messages = member(body, "messages");
             messages && messages->is<picojson::array>())
             for (const picojson::value& m : messages->get<picojson::array>()) {
@@ -12549,15 +12594,31 @@ public:
                                  .string("content", text)
                                  .finished());
         };
+        const auto body_of = [&](request_spec r) {
+            r.max_tokens = 1;
+            return request_body(*api_, load_.model, r);
+        };
+        const auto used_by = [&](const std::string& body) {
+            const bool stream = p.common.stream;
+            return used_tokens(post(stream ? load_.path : load_.whole_path, body), stream);
+        };
         const auto of_prompt = [&](const std::string& prompt) {
             request_spec r = p.common;
             r.prompt = prompt;
-            r.max_tokens = 1;
-            const std::string body = request_body(*api_, load_.model, r);
-            if (const int n = tokenized(body); n > 0) return n;
-            return used_tokens(post(r.stream ? load_.path : load_.whole_path, body), r.stream);
+            const std::string body = body_of(r);
+            const int n = tokenized(body);
+            return n > 0 ? n : used_by(body);
+        };
+        const auto of_ids = [&](const std::string& ids) {
+            request_spec r = p.common;
+            r.prompt_json = id_list(ids);
+            return used_by(body_of(r));
         };
         load_.tokens = fitted_tokens(of_text, of_prompt);
+        const bool may_be_ids =
+            api_->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
+        if (may_be_ids && load_.tokens.lengths != token_fit::quality::exact)
+            if (const token_fit ids = fitted_ids(of_ids); ids.as_ids) load_.tokens = ids;
         facts_.tokens = load_.tokens;
     }
     double take_startup_s() { return std::exchange(startup_s_, not_a_number); }

@@ -510,9 +510,9 @@ TEST_CASE("earlier messages stand between the system prompt and the prompt") {
 TEST_CASE("a prompt of several parts is sent as they are") {
     request_spec r;
     r.prompt = "What is this?";
-    r.parts = R"([{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}])";
+    r.prompt_json = R"([{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}])";
     const picojson::value chat = parsed(openai_body(openai_chat, "m", r));
-    CHECK(chat.get("messages").get(0).get("content").serialize() == parsed(r.parts).serialize());
+    CHECK(chat.get("messages").get(0).get("content").serialize() == parsed(r.prompt_json).serialize());
 }
 
 TEST_CASE("the words of an answer are its first choice's content, without the reasoning") {

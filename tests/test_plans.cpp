@@ -1,5 +1,7 @@
 // [P12] plans.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -1012,19 +1014,56 @@ TEST_CASE("one question tells that every word is one token") {
 }
 
 TEST_CASE("usage alone makes prompt lengths right on the average, or exact") {
-    const token_fit exact = fitted_tokens(untold, counting(100, 12));
-    CHECK(exact.lengths == quality::exact);
-    CHECK(exact.overhead == 12);
-    const auto count = counting(2, 12);
+    for (const std::size_t longest : {100, 2}) {
+        const auto count = counting(longest, 12);
+        int asked = 0;
+        const token_fit exact =
+            fitted_tokens(untold, [&](const std::string& t) { ++asked; return count(t); });
+        CHECK(exact.lengths == quality::exact);
+        CHECK(exact.overhead == 12);
+        CHECK(asked <= (longest == 100 ? 2 : 130));
+        for (const std::size_t i : exact.words) CHECK(std::strlen(prompt_words[i]) <= longest);
+    }
+    const auto count = [](const std::string& text) { return static_cast<int>(text.size()) + 12; };
     const token_fit fit = fitted_tokens(untold, count);
     CHECK(fit.lengths == quality::average);
-    CHECK(fit.per_word > 1.5);
-    CHECK(fit.overhead == doctest::Approx(12));
+    CHECK(fit.per_word > 3);
+    CHECK(fit.overhead == doctest::Approx(12).epsilon(0.1));
     const plan p = traffic(1, {.prompt_tokens = fixed(200)});
     double sum = 0;
     for (std::size_t i = 0; i < 200; ++i)
         sum += count(request_of(p, run_arm::candidate, 0, i, {}, fit).prompt);
     CHECK(sum / 200 == doctest::Approx(200).epsilon(0.01));
+}
+
+TEST_CASE("lists of token ids are prompts where each is one token, and only there") {
+    const auto count = [](const std::string& ids) {
+        return 2 + static_cast<int>(std::count(ids.begin(), ids.end(), ' '));
+    };
+    const token_fit fit = fitted_ids(count);
+    CHECK(fit.lengths == quality::exact);
+    CHECK(fit.overhead == 1);
+    const plan p = traffic(1, {.prompt_tokens = uniform(20, 60), .shared_prefix = fixed(16)});
+    std::set<std::string> prompts;
+    for (std::size_t i = 0; i < 50; ++i) {
+        const request_spec r = request_of(p, run_arm::candidate, 0, i, {}, fit);
+        picojson::value ids;
+        REQUIRE(parse_json(r.prompt_json, ids));
+        REQUIRE(ids.is<picojson::array>());
+        CHECK(ids.get<picojson::array>().size() + 1 ==
+              static_cast<std::size_t>(item_of(p, i).prompt_tokens));
+        for (const picojson::value& id : ids.get<picojson::array>()) {
+            CHECK(id.get<double>() >= first_token_id);
+            CHECK(id.get<double>() < first_token_id + std::size(prompt_words));
+        }
+        prompts.insert(r.prompt_json);
+        prompts.insert(request_of(p, run_arm::candidate, 1, i, {}, fit).prompt_json);
+    }
+    CHECK(prompts.size() == 100);
+    CHECK_FALSE(fitted_ids(untold).as_ids);
+    CHECK_FALSE(fitted_ids(counting(100, 1)).words.empty());
+    // A server that reads the list as text.
+    CHECK_FALSE(fitted_ids([](const std::string& ids) { return static_cast<int>(ids.size()); }).as_ids);
 }
 
 TEST_CASE("too few words of one token are not enough for prompts") {
