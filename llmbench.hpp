@@ -7573,16 +7573,17 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
     for (auto* v : {&found.asked, &found.counted}) std::sort(v->begin(), v->end());
     return found;
 }
-/// Where the server's count is over 2 % off what was asked.
-inline std::string prompt_lengths_text(const plan& p, const std::vector<repeat_data>& arm) {
-    const auto [asked, counted] = prompt_lengths_of(p, arm);
-    if (asked.empty() || std::fabs(mean_of(counted) / mean_of(asked) - 1) <= 0.02) return {};
+/// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
+inline std::string prompt_lengths_text(const prompt_lengths& l) {
+    if (l.asked.empty()) return {};
     const auto told = [](const std::vector<double>& v) {
         return printed("%.4g (p50 %.0f, p90 %.0f)", mean_of(v), nearest_rank(v, 0.5),
                        nearest_rank(v, 0.9));
     };
-    return "prompt tokens: asked for " + told(asked) + " on the average, the server counted " +
-           told(counted);
+    return "asked for " + told(l.asked) + " on the average, the server counted " + told(l.counted);
+}
+inline bool are_as_asked(const prompt_lengths& l) {
+    return l.asked.empty() || std::fabs(mean_of(l.counted) / mean_of(l.asked) - 1) <= 0.02;
 }
 /// Prompt tokens of the requests for which the server says what its prefix cache had of them.
 struct prefix_hits {
@@ -7610,8 +7611,10 @@ inline std::string prefix_cache_text(const measurement& m) {
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
-    for (std::string t : {prompt_lengths_text(g.what, g.measured.candidate),
-                          prefix_cache_text(g.measured), counted_gaps_text(g.measured)})
+    if (const auto lengths = prompt_lengths_of(g.what, g.measured.candidate);
+        !are_as_asked(lengths))
+        notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
+    for (std::string t : {prefix_cache_text(g.measured), counted_gaps_text(g.measured)})
         if (!t.empty()) notes.push_back(std::move(t));
     return notes;
 }
@@ -9785,6 +9788,7 @@ inline std::string scenario_html(const gate_report& g) {
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
     h += row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p));
+    h += row_of("prompt tokens", prompt_lengths_text(prompt_lengths_of(p, g.measured.candidate)));
     h += row_of("options", options_text(p));
     const auto limit = [](time_span t) { return time_text(t.seconds()); };
     h += row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
@@ -9827,6 +9831,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     if (g.target.kind == "endpoint") {
         t += "LLMBENCH_URL=" + shell_quoted(g.target.url) + " ";
         if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
+        if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
     }
     t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
     t += shell_quoted(env.program);

@@ -621,7 +621,12 @@ TEST_CASE("prompts that the server counts otherwise are told beside what was ask
                 factor * item_of(p, static_cast<std::size_t>(i)).prompt_tokens);
             d.records.push_back(r);
         }
-        return prompt_lengths_text(p, {d});
+        gate_report g;
+        g.what = p;
+        g.measured.candidate = {d};
+        CHECK(prompt_lengths_text(prompt_lengths_of(p, {d})).find("asked for 1") == 0);
+        const std::vector<std::string> notes = notes_on(g);
+        return notes.empty() ? std::string() : notes[0];
     };
     CHECK(told(1.0) == "");
     CHECK(told(1.015) == "");
