@@ -3,21 +3,31 @@
 #                   [SERVER_COMMAND program argument... [PORT number] [READY_URL http://...]
 #                                   [READY_WITHIN seconds]])
 #
-# Builds one gate program and registers it with CTest under the label `perf`:
-#   ctest -L perf     only the gates        ctest -LE perf     everything but the gates
+# Builds one gate program and registers it with CTest under the label `perf`. The whole of it:
+#   find_package(llmbench REQUIRED)      # or add_subdirectory, or FetchContent
+#   enable_testing()                     # in the top CMakeLists.txt, as ctest asks for it
+#   llmbench_add_gate(NAME chat SOURCES gates.cpp URL http://127.0.0.1:8000)
+# and then, in the build directory:
+#   ctest -L perf --output-on-failure    only the gates; what a red one says
+#   ctest -LE perf                       everything but the gates
 # Gates never run beside another test, because the neighbour's load would be measured too. A run
 # that was skipped (exit 77) counts as skipped, not as passed. Each gate program writes its report
 # to llmbench-report/NAME in the build directory; ENVIRONMENT LLMBENCH_REPORT_DIR=... moves it.
+# A gate program is a client that must not be late: without a build type it is compiled with -O2.
 #
+# NAME            of the target and of the test
+# SOURCES         one of them defines LLMBENCH_MAIN
 # URL             the server, as LLMBENCH_URL; without it the one in the environment of ctest
-# TIMEOUT         of the whole test, default 3600
+# TIMEOUT         of the whole test in seconds, default 3600; a run takes two to five times as long
+#                 as one repeat, and says so when it starts
+# ENVIRONMENT     for the gates and the server: LLMBENCH_MODEL=..., LLMBENCH_INCONCLUSIVE=fail
 # SERVER_COMMAND  a server for this suite: started before it, ended after it with all its children.
 #                 The program is a target of yours or a path; {port} in an argument becomes PORT.
 #                 Its log is server.log in the report. (A gate can also start its own server, with
 #                 process{...}; then every gate has a fresh one, and its start is measured.)
-# PORT            default 8000
+# PORT            default 8000; nothing may answer there yet, for it would be measured instead
 # READY_URL       answers 200 as soon as the server is ready, default http://127.0.0.1:PORT/health
-# READY_WITHIN    how long that may take, default 600; after that the test fails with the log
+# READY_WITHIN    seconds that may take, default 600; after that the test fails with the log's end
 set(LLMBENCH_PACKAGING_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "Where llmbench's scripts are")
 
 function(llmbench_add_gate)
@@ -91,6 +101,7 @@ function(llmbench_add_gate)
     endif()
     add_executable(${arg_NAME} ${arg_SOURCES})
     target_link_libraries(${arg_NAME} PRIVATE llmbench::llmbench)
+    target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:>:-O2>)
     add_test(NAME ${arg_NAME} COMMAND ${command})
     set_tests_properties(${arg_NAME} PROPERTIES
         LABELS perf
@@ -98,4 +109,14 @@ function(llmbench_add_gate)
         SKIP_RETURN_CODE 77
         TIMEOUT "${arg_TIMEOUT}"
         ENVIRONMENT "${environment};${arg_ENVIRONMENT}")
+    cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]]
+        CALL llmbench_check_testing [[${me}]])")
+endfunction()
+
+# Without enable_testing() add_test() does nothing, and ctest finds no test and exits with 0: green.
+function(llmbench_check_testing me)
+    if(NOT CMAKE_TESTING_ENABLED AND (BUILD_TESTING OR NOT DEFINED BUILD_TESTING))
+        message(FATAL_ERROR "${me}: ctest would not know it: the top CMakeLists.txt needs a line "
+            "enable_testing()")
+    endif()
 endfunction()

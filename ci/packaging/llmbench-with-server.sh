@@ -7,6 +7,13 @@ cmake=$1 ready=$2 seconds=$3 log=$4 gates=$5
 shift 5
 mkdir -p "$(dirname "$log")"
 
+# CMake is there and speaks HTTP; curl need not be.
+answers() { "$cmake" -DURL="$ready" -P "$(dirname "$0")/llmbench-probe.cmake" > /dev/null 2>&1; }
+if answers; then
+    echo "llmbench_add_gate: something answers at $ready already: it would be measured instead"
+    exit 3
+fi
+
 setsid "$@" > "$log" 2>&1 &
 server=$!
 stop() {
@@ -26,8 +33,7 @@ fail() {
     exit 3
 }
 end=$(($(date +%s) + seconds))
-# CMake is there and speaks HTTP; curl need not be.
-until "$cmake" -DURL="$ready" -P "$(dirname "$0")/llmbench-probe.cmake" > /dev/null 2>&1; do
+until answers; do
     kill -0 "$server" 2> /dev/null || fail "ended before it was ready"
     [ "$(date +%s)" -lt "$end" ] || fail "did not answer 200 at $ready within $seconds s"
     sleep 0.1

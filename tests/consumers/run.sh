@@ -50,10 +50,20 @@ if [[ $kind == package ]]; then
     fi
     grep -q "did not answer 200 at http://127.0.0.1:$port/health within 1 s" unready.log
     grep -q "the model file is broken on port $port" unready.log
+    # One that is there already is not measured in its place.
+    ./served --serve "$port" > squatter.log &
+    squatter=$!
+    until grep -q listening squatter.log; do sleep 0.05; done
+    if "${cmake%cmake}ctest" --output-on-failure -R served > squatted.log; then
+        echo "a gate measured another server than its own"
+        exit 1
+    fi
+    grep -q "something answers at http://127.0.0.1:$port/health already" squatted.log
+    kill "$squatter"
     # What is written wrong is told by name when it is configured.
     refused() {
         printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(wrong LANGUAGES CXX)' \
-            'enable_testing()' 'find_package(llmbench REQUIRED)' "llmbench_add_gate($1)" \
+            "${3-enable_testing()}" 'find_package(llmbench REQUIRED)' "llmbench_add_gate($1)" \
             > "$work/wrong/CMakeLists.txt"
         if "$cmake" -S "$work/wrong" -B "$work/wrong/build" "${options[@]}" > "$work/wrong/log" 2>&1 ||
             ! tr -s ' \n' ' ' < "$work/wrong/log" | grep -qF -- "$2"; then
@@ -70,6 +80,7 @@ if [[ $kind == package ]]; then
     refused "NAME chat SOURCES a.cpp PORT 80" "PORT is of use only with SERVER_COMMAND"
     refused "NAME chat SOURCES a.cpp ENVIRONMENT x" "ENVIRONMENT holds 'x': it must be NAME=value"
     refused "NAME chat SOURCES a.cpp URL" "URL has no value"
+    refused "NAME chat SOURCES CMakeLists.txt" "needs a line enable_testing()" ""
 fi
 
 # A subproject or a package must neither build our tests nor leave its own targets lying about.
