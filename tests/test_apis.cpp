@@ -1,5 +1,5 @@
 // [P7] APIs: the shapes in which servers answer, and the requests they are asked with.
-#include "llmbench.hpp"
+#include "support/texts.hpp"
 
 #include <algorithm>
 #include <random>
@@ -10,6 +10,7 @@
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using texts::parsed;
 
 namespace {
 
@@ -24,11 +25,6 @@ stream_event delta(const std::string& d) {
         d + R"(,"logprobs":null,"finish_reason":null}]})");
 }
 
-picojson::value parsed(const std::string& s) {
-    picojson::value v;
-    CHECK(picojson::parse(v, s).empty());
-    return v;
-}
 std::string openai_body(api_format api, const std::string& model, const request_spec& r) {
     return request_body(traits_of(api), model, r);
 }

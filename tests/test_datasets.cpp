@@ -1,21 +1,20 @@
 // [P11] datasets and traces.
+#include "support/texts.hpp"
+
 #include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "llmbench.hpp"
-
 using namespace llmbench;
 using namespace llmbench::detail;
 using doctest::Approx;
+using texts::content_of;
 
 namespace {
 
@@ -32,11 +31,6 @@ byte_stream stream_of(std::string text, const std::string& name = "file.json",
             },
             name};
 }
-std::string content_of(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    REQUIRE(static_cast<bool>(in));
-    return {std::istreambuf_iterator<char>(in), {}};
-}
 /// All conversations, in the file's order.
 std::vector<dialogue> all_of(const std::string& text, const dataset& d,
                              const std::string& name = "file.json") {
@@ -48,35 +42,13 @@ std::vector<dialogue> all_of(const std::string& text, const dataset& d,
 /// The sentence that a file is refused with, "" where it is not.
 std::string refusal(const std::string& text, const dataset& d,
                     const std::string& name = "file.json") {
-    try {
-        byte_stream in = stream_of(text, name);
-        sampled_dialogues(in, d, 100, 1);
-        return "";
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
+    byte_stream in = stream_of(text, name);
+    return texts::refusal_of([&] { sampled_dialogues(in, d, 100, 1); });
 }
 std::string refusal_of_trace(const std::string& text) {
-    try {
-        byte_stream in = stream_of(text, "trace");
-        read_trace(in);
-        return "";
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
+    byte_stream in = stream_of(text, "trace");
+    return texts::refusal_of([&] { read_trace(in); });
 }
-bool has(const std::string& sentence, const std::string& part) {
-    return sentence.find(part) != std::string::npos;
-}
-#define CHECK_SAYS(sentence, ...)                                                                  \
-    do {                                                                                           \
-        const std::string said = sentence;                                                         \
-        CAPTURE(said);                                                                             \
-        for (const char* part : {__VA_ARGS__}) {                                                   \
-            CAPTURE(part);                                                                         \
-            CHECK(has(said, part));                                                                \
-        }                                                                                          \
-    } while (false)
 
 }  // namespace
 
@@ -251,49 +223,51 @@ TEST_CASE("a file that is wrong is refused by its line and field") {
     const dataset share = {.format = sharegpt}, lines = {.format = dolly},
                   open = {.format = openai_jsonl}, images = {.format = coco_captions},
                   rows = {.format = csv};
-    CHECK_SAYS(refusal("[\n{\"conversations\":[]},\n{\"id\":1}]", share), "file.json:3: ",
-               "conversations is missing", "an array of messages");
-    CHECK_SAYS(refusal("[{\"conversations\":7}]", share), "file.json:1: ",
-               "conversations is not an array");
-    CHECK_SAYS(refusal("[{\"conversations\":[{\"from\":\"human\"}]}]", share), "value is missing",
-               "must be a string");
-    CHECK_SAYS(refusal("[{\"conversations\":[{\"from\":\"human\",\"value\":3}]}]", share),
-               "value is not a string");
-    CHECK_SAYS(refusal("[{\"conversations\":[3]}]", share), "a message is not an object");
-    CHECK_SAYS(refusal("[\n\n3]", share), "file.json:3: ", "an object is expected");
-    CHECK_SAYS(refusal("[\n{\"a\":}]", share), "file.json:2: ", "not JSON");
-    CHECK_SAYS(refusal("[{\"a\":1}\n{\"a\":2}]", share), "conversations is missing");
-    CHECK_SAYS(refusal("[{\"conversations\":[]}\n{\"a\":2}]", share), "file.json:2: ",
-               "']' is expected");
-    CHECK_SAYS(refusal("[{\"conversations\":[]}", share), "']' is expected");
-    CHECK_SAYS(refusal("[\n{\"conversations\":[", share), "file.json:2: ", "the file ends inside");
-    CHECK_SAYS(refusal("[] []", share), "behind the end");
-    CHECK_SAYS(refusal("", share), "file.json:1: ", "'{' is expected");
-    CHECK_SAYS(refusal("[]", share), "it holds no prompts");
-    CHECK_SAYS(refusal("{\"instruction\":\"a\",\"response\":\"b\"}\n{\"instruction\":\"a\"}", lines),
-               "file.json:2: ", "response is missing");
-    CHECK_SAYS(refusal("{}\nnothing", lines), "file.json:1: ", "instruction is missing");
-    CHECK_SAYS(refusal("\nnothing", lines), "file.json:2: ", "not JSON: nothing");
-    CHECK_SAYS(refusal("{\"text\":\"a\"}", open), "neither messages nor prompt");
-    CHECK_SAYS(refusal("{\"prompt\":\"a\",\"max_tokens\":0}", open), "max_tokens is 0",
-               "from 1 to 10000000");
-    CHECK_SAYS(refusal("{\"annotations\":[{\"image_id\":1,\"caption\":\"a\"}]}", images),
-               "image_id is not the id");
-    CHECK_SAYS(refusal("{\"images\":[{\"id\":1}]}", images), "file_name is missing");
-    CHECK_SAYS(refusal("[{\"image\":\"a.png\"}]", images), "question is missing");
-    CHECK_SAYS(refusal("a,b\n1,2\n", rows), "file.json:1: ", "no column is named prompt");
-    CHECK_SAYS(refusal("prompt,b\n1,2\n\n1\n", rows), "file.json:4: ", "1 fields", "2 columns");
-    CHECK_SAYS(refusal("prompt,output_tokens\na,many\n", rows), "file.json:2: ",
-               "output_tokens is \"many\"", "from 1 to 10000000");
-    CHECK_SAYS(refusal("prompt\na\n\"b\n", rows), "file.json:3: ", "does not end");
+    CHECK_REFUSED(refusal("[\n{\"conversations\":[]},\n{\"id\":1}]", share), "file.json:3: ",
+                  "conversations is missing", "an array of messages");
+    CHECK_REFUSED(refusal("[{\"conversations\":7}]", share), "file.json:1: ",
+                  "conversations is not an array");
+    CHECK_REFUSED(refusal("[{\"conversations\":[{\"from\":\"human\"}]}]", share),
+                  "value is missing", "must be a string");
+    CHECK_REFUSED(refusal("[{\"conversations\":[{\"from\":\"human\",\"value\":3}]}]", share),
+                  "value is not a string");
+    CHECK_REFUSED(refusal("[{\"conversations\":[3]}]", share), "a message is not an object");
+    CHECK_REFUSED(refusal("[\n\n3]", share), "file.json:3: ", "an object is expected");
+    CHECK_REFUSED(refusal("[\n{\"a\":}]", share), "file.json:2: ", "not JSON");
+    CHECK_REFUSED(refusal("[{\"a\":1}\n{\"a\":2}]", share), "conversations is missing");
+    CHECK_REFUSED(refusal("[{\"conversations\":[]}\n{\"a\":2}]", share), "file.json:2: ",
+                  "']' is expected");
+    CHECK_REFUSED(refusal("[{\"conversations\":[]}", share), "']' is expected");
+    CHECK_REFUSED(refusal("[\n{\"conversations\":[", share), "file.json:2: ",
+                  "the file ends inside");
+    CHECK_REFUSED(refusal("[] []", share), "behind the end");
+    CHECK_REFUSED(refusal("", share), "file.json:1: ", "'{' is expected");
+    CHECK_REFUSED(refusal("[]", share), "it holds no prompts");
+    CHECK_REFUSED(refusal("{\"instruction\":\"a\",\"response\":\"b\"}\n{\"instruction\":\"a\"}",
+                          lines),
+                  "file.json:2: ", "response is missing");
+    CHECK_REFUSED(refusal("{}\nnothing", lines), "file.json:1: ", "instruction is missing");
+    CHECK_REFUSED(refusal("\nnothing", lines), "file.json:2: ", "not JSON: nothing");
+    CHECK_REFUSED(refusal("{\"text\":\"a\"}", open), "neither messages nor prompt");
+    CHECK_REFUSED(refusal("{\"prompt\":\"a\",\"max_tokens\":0}", open), "max_tokens is 0",
+                  "from 1 to 10000000");
+    CHECK_REFUSED(refusal("{\"annotations\":[{\"image_id\":1,\"caption\":\"a\"}]}", images),
+                  "image_id is not the id");
+    CHECK_REFUSED(refusal("{\"images\":[{\"id\":1}]}", images), "file_name is missing");
+    CHECK_REFUSED(refusal("[{\"image\":\"a.png\"}]", images), "question is missing");
+    CHECK_REFUSED(refusal("a,b\n1,2\n", rows), "file.json:1: ", "no column is named prompt");
+    CHECK_REFUSED(refusal("prompt,b\n1,2\n\n1\n", rows), "file.json:4: ", "1 fields", "2 columns");
+    CHECK_REFUSED(refusal("prompt,output_tokens\na,many\n", rows), "file.json:2: ",
+                  "output_tokens is \"many\"", "from 1 to 10000000");
+    CHECK_REFUSED(refusal("prompt\na\n\"b\n", rows), "file.json:3: ", "does not end");
     // Deep brackets must not exhaust the stack.
-    CHECK_SAYS(refusal("[" + std::string(100000, '[') + std::string(100000, ']') + "]", share),
-               "not JSON");
+    CHECK_REFUSED(refusal("[" + std::string(100000, '[') + std::string(100000, ']') + "]", share),
+                  "not JSON");
 }
 
 TEST_CASE("what no length fits is refused with their number") {
-    CHECK_SAYS(refusal("one\ntwo\n", {.format = text_lines, .min_prompt_tokens = 5}),
-               "none of its 2 prompts", "min_prompt_tokens");
+    CHECK_REFUSED(refusal("one\ntwo\n", {.format = text_lines, .min_prompt_tokens = 5}),
+                  "none of its 2 prompts", "min_prompt_tokens");
     CHECK(refusal("one\ntwo\n", {.format = text_lines, .min_prompt_tokens = 1}) == "");
 }
 
@@ -434,23 +408,23 @@ TEST_CASE("a trace is sorted by its time stamps") {
 }
 
 TEST_CASE("a trace that is wrong is refused by its line") {
-    CHECK_SAYS(refusal_of_trace("a,b\n1,2\n"), "trace:1: ", "no known trace begins so", "Azure",
-               "BurstGPT", "Mooncake");
-    CHECK_SAYS(refusal_of_trace(""), "the trace holds no requests");
+    CHECK_REFUSED(refusal_of_trace("a,b\n1,2\n"), "trace:1: ", "no known trace begins so", "Azure",
+                  "BurstGPT", "Mooncake");
+    CHECK_REFUSED(refusal_of_trace(""), "the trace holds no requests");
     const std::string azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
-    CHECK_SAYS(refusal_of_trace(azure), "the trace holds no requests");
-    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,5,5\nyesterday,5,5\n"), "trace:3: ",
-               "not a time");
-    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,5\n"), "trace:2: ", "2 fields",
-               "3 columns");
-    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,-5,5\n"), "trace:2: ",
-               "the prompt length");
-    CHECK_SAYS(refusal_of_trace(azure + "2023-11-16 18:15:46,5,many\n"), "trace:2: ",
-               "the output length");
-    CHECK_SAYS(refusal_of_trace("{\"timestamp\":1,\"input_length\":5}"), "trace:1: ",
-               "output_length is not there");
-    CHECK_SAYS(refusal_of_trace("{\"timestamp\":1,\"input_length\":5,\"output_length\":5,"
-                                "\"hash_ids\":7}"),
-               "hash_ids is not an array");
-    CHECK_SAYS(refusal_of_trace("{\"timestamp\":1}\nx"), "trace:1: ", "input_length");
+    CHECK_REFUSED(refusal_of_trace(azure), "the trace holds no requests");
+    CHECK_REFUSED(refusal_of_trace(azure + "2023-11-16 18:15:46,5,5\nyesterday,5,5\n"), "trace:3: ",
+                  "not a time");
+    CHECK_REFUSED(refusal_of_trace(azure + "2023-11-16 18:15:46,5\n"), "trace:2: ", "2 fields",
+                  "3 columns");
+    CHECK_REFUSED(refusal_of_trace(azure + "2023-11-16 18:15:46,-5,5\n"), "trace:2: ",
+                  "the prompt length");
+    CHECK_REFUSED(refusal_of_trace(azure + "2023-11-16 18:15:46,5,many\n"), "trace:2: ",
+                  "the output length");
+    CHECK_REFUSED(refusal_of_trace("{\"timestamp\":1,\"input_length\":5}"), "trace:1: ",
+                  "output_length is not there");
+    CHECK_REFUSED(refusal_of_trace("{\"timestamp\":1,\"input_length\":5,\"output_length\":5,"
+                                   "\"hash_ids\":7}"),
+                  "hash_ids is not an array");
+    CHECK_REFUSED(refusal_of_trace("{\"timestamp\":1}\nx"), "trace:1: ", "input_length");
 }

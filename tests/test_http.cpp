@@ -1,6 +1,6 @@
 // [P5] HTTP/1.1: URLs, the response parser of the client, the request parser of the simulated
 // server.
-#include "llmbench.hpp"
+#include "support/texts.hpp"
 
 #include <tuple>
 
@@ -67,10 +67,7 @@ std::string chunk_error(const std::string& body) {
 }
 
 std::string refusal(const std::string& url) {
-    try {
-        parsed_url(url, "target.url");
-    } catch (const std::invalid_argument& e) { return e.what(); }
-    return "";
+    return texts::refusal_of([&] { parsed_url(url, "target.url"); });
 }
 
 }  // namespace

@@ -577,7 +577,8 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
 
 TEST_CASE("the report of a run is that of all runs of the program so far") {
     const auto gates = [] {
-        return parsed(content_of(report_file("result.json"))).get("gates").get<picojson::array>().size();
+        const picojson::value all = parsed(content_of(report_file("result.json")));
+        return all.get("gates").get<picojson::array>().size();
     };
     scenario s = short_requests(closed_loop(4));
     s.requests = 4;

@@ -1,65 +1,40 @@
 // [P13] reports, whole: what is written to the console and into files, held against tests/golden/.
 #include "support/golden.hpp"
-#include "support/timelines.hpp"
+#include "support/sample_gates.hpp"
+#include "support/texts.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;
-using namespace timelines;
+using namespace sample_gates;
+using namespace texts;
 
 namespace {
 
-gate_report judged_gate(const std::string& name, const slo_list& slos) {
-    gate_report g;
-    g.what = planned(
-        scenario{.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
-                 .arrivals = closed_loop(4),
-                 .requests = 20,
-                 .slos = slos,
-                 .seed = 7},
-        1);
-    g.what.name = name;
-    g.what.file = "gates.cpp";
-    g.what.line = 12;
-    g.target = {"endpoint", "http://127.0.0.1:8000", "tiny", "openai_chat"};
+/// The gate whose objectives stand in lines of their own, wherever they stand here.
+gate_report placed_gate(const std::string& name, const slo_list& slos) {
+    gate_report g = measured_gate(name, slos);
     int line = 20;
     for (slo& s : g.what.slos)
         if (s.at.line > 0) s.at = {"gates.cpp", line++};
-    for (int i = 0; i < 2; ++i) {
-        repeat_data d = steady_repeat(80);
-        d.index = i;
-        d.window_from_ns = at_ms(0);
-        d.window_to_ns = at_ms(2200);
-        g.measured.candidate.push_back(d);
-    }
     g.measured.slos = g.what.slos;
-    g.measured.rule.most = 2;
     g.took_s = 4.5;
     return g;
-}
-void judge_it(gate_report& g) {
-    g.verdicts = judge_all(g.measured);
-    g.self_check = self_check_of(g.measured);
-    for (const slo_verdict& v : g.verdicts) {
-        if (v.what.is_advisory) continue;
-        if (v.outcome == verdict::fail) g.exit_class = 1;
-        if (v.outcome == verdict::invalid) g.exit_class = 3;
-    }
 }
 
 /// Every verdict there is, odd names, a miss that is only noted, a refusal, a gate that was skipped.
 std::vector<gate_report> many_gates() {
     std::vector<gate_report> gates;
-    gates.push_back(judged_gate("chat stays interactive", {mean(ttft) <= 100_ms}));
-    gates.push_back(judged_gate("100 %, <fast> & \"cheap\": |all|",
+    gates.push_back(placed_gate("chat stays interactive", {mean(ttft) <= 100_ms}));
+    gates.push_back(placed_gate("100 %, <fast> & \"cheap\": |all|",
                                 {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms, mean(e2e) <= 190_ms,
                                  advisory(p50(e2e) <= 50_ms)}));
-    gates.push_back(judged_gate("nothing answered", {p50(ttft) <= 1_s}));
+    gates.push_back(placed_gate("nothing answered", {p50(ttft) <= 1_s}));
     for (repeat_data& d : gates.back().measured.candidate)
         for (record& r : d.records) {
             r.status = request_status::connect;
             r.error = "cannot connect: Connection refused";
         }
-    gates.push_back(judged_gate("conversations over a prefix cache", {p50(ttft) <= 1_s}));
+    gates.push_back(placed_gate("conversations over a prefix cache", {p50(ttft) <= 1_s}));
     gates.back().what.stride = 2;
     for (repeat_data& d : gates.back().measured.candidate)
         for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -67,28 +42,12 @@ std::vector<gate_report> many_gates() {
             d.records[i].prompt_tokens = 100;
             d.records[i].cached_tokens = d.records[i].turn * 50;
         }
-    for (gate_report& g : gates) judge_it(g);
-    for (const int c : {2, 77}) {
-        gate_report g;
-        g.what.name = c == 2 ? "unsound" : "without a server";
-        g.what.file = "gates.cpp";
-        g.what.line = 40;
-        g.refusal = c == 2 ? "the rate must be above 0" : "no server at LLMBENCH_URL";
-        g.exit_class = c;
-        gates.push_back(g);
-    }
+    for (gate_report& g : gates) judge(g);
+    gates.push_back(refused_gate());
+    gates.back().what.name = "unsound";
+    gates.push_back(refused_gate("no server at LLMBENCH_URL", 77));
+    gates.back().what.name = "without a server";
     return gates;
-}
-
-environment_facts known_environment() {
-    environment_facts e;
-    e.os = "Linux";
-    e.cpu = "a fast one";
-    e.compiler = "g++ 12";
-    e.cores = 2;
-    e.started_at = "2026-01-02T03:04:05Z";
-    e.commit = "0123456789abcdef0123456789abcdef01234567";
-    return e;
 }
 
 progress_facts middle_of_a_gate() {
@@ -123,8 +82,8 @@ TEST_CASE("what reports look like") {
     golden::check("junit.xml", golden::rounded(junit_xml(gates)));
     golden::check("annotations.txt", github_annotations(gates, ""));
     golden::check("metrics.txt", golden::rounded(open_metrics(gates)));
-    golden::check("result.json", golden::rounded(result_json(gates, known_environment(),
-                                                             {{0, 10, 30}, "00ff"}, 1)));
+    golden::check("result.json",
+                  golden::rounded(result_json(gates, quiet_machine(), {{0, 10, 30}, "00ff"}, 1)));
 }
 
 namespace {
@@ -149,28 +108,22 @@ void undescribed(const picojson::value& v, const picojson::value& schema, const 
 }  // namespace
 
 TEST_CASE("every field of a result is described in ci/result.schema.json") {
-    const auto read = [](const std::string& json) {
-        picojson::value v;
-        REQUIRE(picojson::parse(v, json).empty());
-        return v;
-    };
-    const picojson::value schema = read(texts::content_of(golden::root() + "ci/result.schema.json"));
+    const picojson::value schema = parsed(content_of(golden::root() + "ci/result.schema.json"));
     std::vector<gate_report> gates = many_gates();
     gates[0].what.has_baseline = true;
     gates[0].measured.baseline = gates[0].measured.candidate;
     std::string found;
-    const std::string json = result_json(gates, known_environment(), {{0, 10, 30}, "00ff"}, 1);
-    undescribed(read(json), schema, schema, "", found);
+    const std::string json = result_json(gates, quiet_machine(), {{0, 10, 30}, "00ff"}, 1);
+    undescribed(parsed(json), schema, schema, "", found);
     CHECK(found == "");
-    undescribed(read("{\"gates\": [{\"slos\": [{\"new\": 1}]}]}"), schema, schema, "", found);
+    undescribed(parsed("{\"gates\": [{\"slos\": [{\"new\": 1}]}]}"), schema, schema, "", found);
     CHECK(found == "/gates[]/slos[]/new\n");
 }
 
 TEST_CASE("a result is read back as it was written") {
-    const std::string json =
-        result_json(many_gates(), known_environment(), {{0, 10, 30}, "00ff"}, 1);
+    const std::string json = result_json(many_gates(), quiet_machine(), {{0, 10, 30}, "00ff"}, 1);
     const past_result run = read_past_result(json, "x");
-    CHECK(str(run.commit) == known_environment().commit);
+    CHECK(str(run.commit) == quiet_machine().commit);
     CHECK(str(run.started_at) == "2026-01-02T03:04:05Z");
     REQUIRE(run.gates.size() == 6);
     const past_gate& g = run.gates[1];
@@ -240,7 +193,7 @@ TEST_CASE("a line's width counts characters and not bytes") {
 }
 
 TEST_CASE("the stage of a gate names its repeat, pair or stage") {
-    plan p = judged_gate("x", {mean(ttft) <= 100_ms}).what;
+    plan p = placed_gate("x", {mean(ttft) <= 100_ms}).what;
     CHECK(stage_text(p, 0, run_arm::candidate) == "repeat 1 of 2-5");
     p.has_baseline = true;
     CHECK(stage_text(p, 1, run_arm::baseline) == "pair 2 of 2-5, baseline");

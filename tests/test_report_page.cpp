@@ -1,5 +1,7 @@
 // [P15] the report page: what is on it, and that it stays whole whatever it is told.
+#include "support/sample_gates.hpp"
 #include "support/synthetic_gates.hpp"
+#include "support/texts.hpp"
 #include "support/timelines.hpp"
 
 #include <chrono>
@@ -12,6 +14,8 @@
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using namespace sample_gates;
+using namespace texts;
 using namespace timelines;
 
 namespace {
@@ -53,22 +57,12 @@ gate_report load_gate(double rate) {
     return synthetic_gates::gate_of(printed("%g requests per second", rate), s,
                                     {.ttft_s = 0.05 + 0.0005 * rate * rate}, 2);
 }
-gate_report refused_gate(const std::string& why = "the rate must be above 0") {
-    gate_report g;
-    g.what.name = "refused";
-    g.what.file = "gates.cpp";
-    g.what.line = 40;
-    g.refusal = why;
-    g.exit_class = 2;
-    return g;
-}
 /// The passing gate with other records.
 gate_report gate_with(std::vector<repeat_data> repeats, const std::string& name) {
     gate_report g = passing_gate();
     g.what.name = name;
     g.measured.candidate = std::move(repeats);
-    g.verdicts = judge_all(g.measured);
-    g.self_check = self_check_of(g.measured);
+    judge(g);
     g.exit_class = 3;
     return g;
 }
@@ -85,16 +79,6 @@ gate_report interrupted_gate() {
     return g;
 }
 
-environment_facts sample_environment() {
-    environment_facts e;
-    e.os = "Linux";
-    e.cpu = "a <fast> one";
-    e.compiler = "g++ 12";
-    e.cores = 2;
-    e.started_at = "2026-01-02T03:04:05Z";
-    e.program = "./gates";
-    return e;
-}
 /// One of each kind.
 std::vector<gate_report> gallery() {
     return {passing_gate(),     failing_gate(),    shedding_gate(),    paired_gate(),
@@ -120,28 +104,12 @@ std::vector<gate_report> hostile_gates() {
     return {g, heavier, refused_gate(hostile)};
 }
 environment_facts hostile_environment() {
-    environment_facts e = sample_environment();
+    environment_facts e = quiet_machine();
     e.cpu = e.os = e.started_at = e.program = hostile;
     return e;
 }
 std::string page(const std::vector<gate_report>& gates) {
-    return report_html(gates, sample_environment());
-}
-
-picojson::value parsed(const std::string& s) {
-    picojson::value v;
-    CHECK(picojson::parse(v, s).empty());
-    return v;
-}
-std::size_t count(const std::string& text, const std::string& part) {
-    std::size_t n = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos;
-         at = text.find(part, at + part.size()))
-        ++n;
-    return n;
-}
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
+    return report_html(gates, quiet_machine());
 }
 
 bool one_of(std::string_view all, char c) { return all.find(c) != std::string_view::npos; }
@@ -192,7 +160,7 @@ std::string page_flaw(std::string_view s) {
                  {"points", "d", "x", "y", "cx", "cy", "r", "rx", "width", "height"})
                 if (attribute == place && !is_geometry(value) && name != "meta")
                     return name + " " + attribute + "=" + value;
-            if (has(value, "<")) return "a raw < in " + attribute;
+            if (holds(value, "<")) return "a raw < in " + attribute;
             at = tag.find("=\"", close);
         }
         if (name == "script" || name == "style") {
@@ -260,9 +228,9 @@ TEST_CASE("a line leaves out what has no value") {
     const std::string h = p.figure("caption", "what is seen", false);
     CHECK(count(h, "<polyline") == 1);
     CHECK(count(h, "<circle") == 1);  // a point alone
-    CHECK(has(h, "points=\"192.8,8 288,8\""));
-    CHECK(has(h, "role=\"img\""));
-    CHECK(has(h, "aria-label=\"what is seen\""));
+    CHECK(holds(h, "points=\"192.8,8 288,8\""));
+    CHECK(holds(h, "role=\"img\""));
+    CHECK(holds(h, "aria-label=\"what is seen\""));
 }
 
 TEST_CASE("a metric's line goes through its percentiles and keeps its extremes") {
@@ -333,7 +301,7 @@ TEST_CASE("windows are five seconds, finer in a short run and coarser in a long 
 TEST_CASE("the numbers on the page are those of result.json") {
     const std::vector<gate_report> gates = gallery();
     const std::string h = page(gates);
-    const picojson::value json = parsed(result_json(gates, sample_environment(), {}, 1));
+    const picojson::value json = parsed(result_json(gates, quiet_machine(), {}, 1));
     const auto real = [](const picojson::value& v) {
         return v.is<double>() ? v.get<double>() : not_a_number;
     };
@@ -347,19 +315,19 @@ TEST_CASE("the numbers on the page are those of result.json") {
         if (!g.contains("slos")) continue;
         for (std::size_t k = 0; k < g.get("slos").get<picojson::array>().size(); ++k) {
             const picojson::value& v = g.get("slos").get(k);
-            CHECK(has(gate, "<code>" + xml_escaped(v.get("slo").to_str()) + "</code>"));
+            CHECK(holds(gate, "<code>" + xml_escaped(v.get("slo").to_str()) + "</code>"));
             if (!v.get("estimate").is<double>()) continue;
             const metric_id id = gates[i].verdicts[k].what.what.metric;
             const auto shown = [&](double x) {
                 return v.get("relative_to_baseline").get<bool>() ? printed("%.3f x", x)
                                                                  : value_text(id, x);
             };
-            CHECK(has(gate, "<b>" + shown(real(v.get("estimate"))) + "</b>"));
-            CHECK(has(gate, "limit " +
-                                (gates[i].verdicts[k].what.factor > 0
-                                     ? printed("%.6g x", real(v.get("limit")))
-                                     : limit_text(id, real(v.get("limit")))) +
-                                "</text>"));
+            CHECK(holds(gate, "<b>" + shown(real(v.get("estimate"))) + "</b>"));
+            CHECK(holds(gate, "limit " +
+                                  (gates[i].verdicts[k].what.factor > 0
+                                       ? printed("%.6g x", real(v.get("limit")))
+                                       : limit_text(id, real(v.get("limit")))) +
+                                  "</text>"));
         }
         for (const char* arm : {"candidate", "baseline"}) {
             if (!g.contains(arm) || g.get(arm).get("repeats").get<picojson::array>().empty())
@@ -374,7 +342,7 @@ TEST_CASE("the numbers on the page are those of result.json") {
                     ++cells;
                 }
                 CAPTURE(row);
-                if (finite) CHECK(has(gate, row + "</tr>"));
+                if (finite) CHECK(holds(gate, row + "</tr>"));
             }
         }
     }
@@ -395,17 +363,17 @@ TEST_CASE("a page of every outcome is well-formed and its drawings hold numbers 
 
 TEST_CASE("the page says first why it is red, worst gate first") {
     const std::string h = page(gallery());
-    CHECK(has(h, "<title>3 of 12 gates failed - llmbench</title>"));
+    CHECK(holds(h, "<title>3 of 12 gates failed - llmbench</title>"));
     const std::size_t failed = h.find("href=\"#gate-2\""), refused = h.find("href=\"#gate-5\""),
                       invalid = h.find("href=\"#gate-6\""), passed = h.find("href=\"#gate-1\"");
     CHECK(failed < refused);
     CHECK(refused < invalid);
     CHECK(invalid < passed);
     CHECK(passed < h.find("<section"));
-    CHECK(has(h,
-              "mean(tpot) &lt;= 20 ms is missed: measured 30.8 ms, 53.9 % outside the limit; 1 "
-              "more objective missed."));
-    CHECK(has(h, "inconclusive: green does not mean shown."));
+    CHECK(holds(h,
+                "mean(tpot) &lt;= 20 ms is missed: measured 30.8 ms, 53.9 % outside the limit; 1 "
+                "more objective missed."));
+    CHECK(holds(h, "inconclusive: green does not mean shown."));
 }
 
 TEST_CASE("each outcome has its sentence") {
@@ -429,8 +397,8 @@ TEST_CASE("each outcome has its sentence") {
     CHECK(title({1, 2, 3}) == "1 of 3 gates failed");
     CHECK(gate_sentence(refused_gate("no rate")) == "no rate");
     CHECK(gate_sentence(passing_gate()) == "All 4 objectives are met.");
-    CHECK(has(gate_sentence(all_failed_gate()), "none of 4 requests succeeded"));
-    CHECK(has(gate_sentence(interrupted_gate()), "interrupted"));
+    CHECK(holds(gate_sentence(all_failed_gate()), "none of 4 requests succeeded"));
+    CHECK(holds(gate_sentence(interrupted_gate()), "interrupted"));
     gate_report measured = passing_gate();
     measured.verdicts.clear();
     CHECK(gate_sentence(measured) == "Measured only: no objective was set.");
@@ -444,14 +412,14 @@ TEST_CASE("each outcome has its sentence") {
 }
 
 TEST_CASE("a gate with nothing to show says so") {
-    CHECK(has(page({unmeasured_gate()}), "<p>Nothing was measured.</p>"));
+    CHECK(holds(page({unmeasured_gate()}), "<p>Nothing was measured.</p>"));
     CHECK(count(page({unmeasured_gate()}), "<figure>") == 0);
-    CHECK(has(page({refused_gate()}), "the rate must be above 0"));
+    CHECK(holds(page({refused_gate()}), "the rate must be above 0"));
     CHECK(count(page({refused_gate()}), "<details") == 0);
-    CHECK(has(page({all_failed_gate()}), "0 of 4 requests ok"));
-    CHECK(has(page({all_failed_gate()}), "not measured"));
-    CHECK(has(page({one_request_gate()}), "1 of 1 requests ok"));
-    CHECK(has(page({interrupted_gate()}), "the run was interrupted"));
+    CHECK(holds(page({all_failed_gate()}), "0 of 4 requests ok"));
+    CHECK(holds(page({all_failed_gate()}), "not measured"));
+    CHECK(holds(page({one_request_gate()}), "1 of 1 requests ok"));
+    CHECK(holds(page({interrupted_gate()}), "the run was interrupted"));
 }
 
 TEST_CASE("each metric has a drawing with one line a repeat and its limit") {
@@ -461,34 +429,34 @@ TEST_CASE("each metric has a drawing with one line a repeat and its limit") {
     const std::string tpot = h.substr(at, h.find("</svg>", at) - at);
     CHECK(count(tpot, "<polyline") == 3);
     CHECK(count(tpot, "class=\"limit\"") == 1);
-    CHECK(has(tpot, "mean &lt;= 20 ms"));
-    CHECK(has(tpot, "3 repeats: p50"));
-    CHECK(has(h, "p90 &lt;= 400 ms"));
+    CHECK(holds(tpot, "mean &lt;= 20 ms"));
+    CHECK(holds(tpot, "3 repeats: p50"));
+    CHECK(holds(h, "p90 &lt;= 400 ms"));
     for (const char* what : {"ttft", "tpot", "itl", "e2e"})
-        CHECK(has(h, std::string("aria-label=\"") + what + " by percentile"));
+        CHECK(holds(h, std::string("aria-label=\"") + what + " by percentile"));
     for (const char* what : {"requests sent per second", "requests in flight", "ttft over",
                              "output tokens per second", "goodput over"})
-        CHECK(has(h, std::string("aria-label=\"") + what));
+        CHECK(holds(h, std::string("aria-label=\"") + what));
     CHECK(count(h, "<svg class=\"plot") == count(h, "role=\"img\""));
 }
 
 TEST_CASE("errors stand with their kinds and their words") {
     const std::string h = page({shedding_gate()});
-    CHECK(has(h, "<h3>Errors</h3>"));
-    CHECK(has(h, "http (HTTP 503)"));
-    CHECK(has(h, "<p>44 x HTTP 503: overloaded</p>"));
-    CHECK(has(h, "failed requests per second"));
-    CHECK_FALSE(has(page({passing_gate()}), "<h3>Errors</h3>"));
-    CHECK_FALSE(has(page({passing_gate()}), "failed requests per second"));
+    CHECK(holds(h, "<h3>Errors</h3>"));
+    CHECK(holds(h, "http (HTTP 503)"));
+    CHECK(holds(h, "<p>44 x HTTP 503: overloaded</p>"));
+    CHECK(holds(h, "failed requests per second"));
+    CHECK_FALSE(holds(page({passing_gate()}), "<h3>Errors</h3>"));
+    CHECK_FALSE(holds(page({passing_gate()}), "failed requests per second"));
 }
 
 TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
     const gate_report g = paired_gate();
     const std::string h = page({g});
-    CHECK(has(h, "<td class=\"arm c\">candidate</td>"));
-    CHECK(has(h, "<td class=\"arm b\">baseline</td>"));
-    CHECK(has(h, "limit 1.1 x</text>"));
-    CHECK(has(h, "<b>" + printed("%.3f x", g.verdicts[0].estimate.value) + "</b>"));
+    CHECK(holds(h, "<td class=\"arm c\">candidate</td>"));
+    CHECK(holds(h, "<td class=\"arm b\">baseline</td>"));
+    CHECK(holds(h, "limit 1.1 x</text>"));
+    CHECK(holds(h, "<b>" + printed("%.3f x", g.verdicts[0].estimate.value) + "</b>"));
     CHECK(count(h.substr(0, h.find("</li>")), "class=\"rug\"") == 4);  // one a pair
     const std::size_t at = h.find("aria-label=\"e2e by percentile");
     const std::string e2e = h.substr(at, h.find("</svg>", at) - at);
@@ -508,14 +476,14 @@ TEST_CASE("gates that differ in their load alone are a curve") {
     CHECK(loads({load_gate(8), load_gate(8)}).empty());
     CHECK(loads({load_gate(8), passing_gate(), refused_gate()}).empty());  // another workload
     const std::string h = page({load_gate(16), load_gate(4)});
-    CHECK(has(h, "<h2>By offered load</h2>"));
-    CHECK(has(h, "<a href=\"#gate-2\">4</a>"));
-    CHECK_FALSE(has(page({load_gate(16)}), "By offered load"));
+    CHECK(holds(h, "<h2>By offered load</h2>"));
+    CHECK(holds(h, "<a href=\"#gate-2\">4</a>"));
+    CHECK_FALSE(holds(page({load_gate(16)}), "By offered load"));
 }
 
 TEST_CASE("the command to run a gate again survives a shell and doctest's filter") {
     gate_report g = passing_gate();
-    const environment_facts env = sample_environment();
+    const environment_facts env = quiet_machine();
     CHECK(rerun_command(g, env) ==
           "LLMBENCH_URL=http://127.0.0.1:8000 LLMBENCH_MODEL=tiny LLMBENCH_SEED=1 ./gates "
           "'--test-case=chat stays interactive'");
@@ -532,8 +500,8 @@ TEST_CASE("the command to run a gate again survives a shell and doctest's filter
 TEST_CASE("no text of a gate, a server or a machine becomes markup") {
     const std::string h = report_html(hostile_gates(), hostile_environment());
     CHECK(page_flaw(h) == "");
-    CHECK_FALSE(has(h, "<img"));
-    CHECK_FALSE(has(h, "<svg onload"));
+    CHECK_FALSE(holds(h, "<img"));
+    CHECK_FALSE(holds(h, "<svg onload"));
     CHECK(count(h, "</script>") == 1);
     CHECK(count(h, "&lt;/script&gt;") > 30);
     CHECK(count(h, "&quot;&#39;&amp;") > 20);
@@ -546,7 +514,7 @@ TEST_CASE("the page needs nothing from elsewhere") {
     for (const char* part :
          {"<link", "src=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("}) {
         CAPTURE(part);
-        CHECK_FALSE(has(h, part));
+        CHECK_FALSE(holds(h, part));
     }
     CHECK(count(h, "href=\"") == count(h, "href=\"#"));
 }
@@ -595,6 +563,6 @@ TEST_CASE("pages are written for the browser") {
         std::ofstream(to / "result.json", std::ios::binary) << result_json(gates, env, {}, 1);
         CHECK(std::filesystem::file_size(to / "report.html") > 10000);
     };
-    write("gallery", gallery(), sample_environment());
+    write("gallery", gallery(), quiet_machine());
     write("hostile", hostile_gates(), hostile_environment());
 }

@@ -1,82 +1,32 @@
 // [P13] reports: what people and programs read.
+#include "support/sample_gates.hpp"
+#include "support/texts.hpp"
 #include "support/timelines.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using namespace sample_gates;
 using namespace timelines;
+using namespace texts;
 
 namespace {
 
 const std::string hostile = "<b>&\"'|`*_[x](http://evil)]]> \\ \n\x01\xFF</b>";
 
-/// A gate of two repeats of 20 requests each: ttft 80 ms, one token every 10 ms, 11 of them. Its
-/// objectives are met, missed, undecided and missed but only noted; the guard on errors comes last.
+/// Its objectives are met, missed, undecided and missed but only noted; the guard on errors comes
+/// last.
 gate_report sample_gate(const std::string& name = "chat stays interactive") {
-    gate_report g;
-    g.what = planned(
-        scenario{.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
-                 .arrivals = closed_loop(4),
-                 .requests = 20,
-                 .slos = {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms, mean(e2e) <= 190_ms,
-                          advisory(p50(e2e) <= 50_ms)},
-                 .seed = 7},
-        1);
-    g.what.name = name;
-    g.what.file = "gates.cpp";
-    g.what.line = 12;
-    g.target = {"endpoint", "http://127.0.0.1:8000", "tiny", "openai_chat"};
-    for (int i = 0; i < 2; ++i) {
-        repeat_data d = steady_repeat(80);
-        d.index = i;
-        d.window_from_ns = at_ms(0);
-        d.window_to_ns = at_ms(2200);
-        g.measured.candidate.push_back(d);
-    }
-    g.measured.slos = g.what.slos;
-    g.measured.rule.most = 2;
-    g.verdicts = judge_all(g.measured);
-    g.self_check = self_check_of(g.measured);
-    g.exit_class = 1;
+    gate_report g = measured_gate(name, {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms,
+                                         mean(e2e) <= 190_ms, advisory(p50(e2e) <= 50_ms)});
+    judge(g);
     return g;
-}
-gate_report refused_gate(const std::string& why = "the rate must be above 0") {
-    gate_report g;
-    g.what.name = "refused";
-    g.what.file = "gates.cpp";
-    g.what.line = 40;
-    g.refusal = why;
-    g.exit_class = 2;
-    return g;
-}
-environment_facts sample_environment() {
-    environment_facts e;
-    e.os = "Linux";
-    e.cpu = "a <fast> one";
-    e.compiler = "g++ 12";
-    e.cores = 2;
-    e.started_at = "2026-01-02T03:04:05Z";
-    return e;
-}
-
-picojson::value parsed(const std::string& s) {
-    picojson::value v;
-    CHECK(picojson::parse(v, s).empty());
-    return v;
 }
 std::string serialized(const std::vector<gate_report>& gates) {
-    return result_json(gates, sample_environment(), {{0, 10, 30}, "00ff"}, 1);
+    return result_json(gates, quiet_machine(), {{0, 10, 30}, "00ff"}, 1);
 }
 double number(const picojson::value& v, const char* field) { return v.get(field).get<double>(); }
 std::string words(const picojson::value& v, const char* field) {
     return v.get(field).get<std::string>();
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-    std::size_t n = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos;
-         at = text.find(part, at + part.size()))
-        ++n;
-    return n;
 }
 
 /// Why this is not a well-formed XML document, "" where it is. Knows the XML that we write:
@@ -395,8 +345,7 @@ TEST_CASE("junit.xml tells a miss, an invalid measurement and a skipped gate apa
                                 verdict::pass};
     for (std::size_t i = 0; i < 5; ++i)
         g.verdicts[i].outcome = outcomes[i];  // the fourth is only noted
-    gate_report skipped = refused_gate("no server at LLMBENCH_URL");
-    skipped.exit_class = 77;
+    const gate_report skipped = refused_gate("no server at LLMBENCH_URL", 77);
     const std::string xml = junit_xml({g, skipped});
     CHECK(xml_flaw(xml) == "");
     CHECK(xml.find("tests=\"6\" failures=\"1\" errors=\"1\"") != std::string::npos);
@@ -591,9 +540,7 @@ TEST_CASE("annotations beyond nine are counted") {
 TEST_CASE("a refused gate is annotated where it stands and a skipped one is not") {
     CHECK(github_annotations({refused_gate()}, "") ==
           "::error file=gates.cpp,line=40,title=refused::the rate must be above 0\n");
-    gate_report skipped = refused_gate();
-    skipped.exit_class = 77;
-    CHECK(github_annotations({skipped}, "") == "");
+    CHECK(github_annotations({refused_gate("no server", 77)}, "") == "");
 }
 
 TEST_CASE("metrics are told in OpenMetrics text") {

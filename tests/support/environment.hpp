@@ -113,10 +113,7 @@ template <class F> std::string refusal_by(F&& f) {
         outside_of_tests() { doctest::is_running_in_test = false; }
         ~outside_of_tests() { doctest::is_running_in_test = true; }
     } const guard;
-    try {
-        f();
-    } catch (const std::invalid_argument& e) { return e.what(); }
-    return "";
+    return texts::refusal_of(f);
 }
 inline std::string refusal_of(const llmbench::scenario& s) {
     return refusal_by([&] { llmbench::run(s); });

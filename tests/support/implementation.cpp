@@ -7,6 +7,7 @@
 #include "llmbench.hpp"
 
 #include "effects.hpp"
+#include "texts.hpp"
 
 namespace live {
 using namespace llmbench::detail;
@@ -20,7 +21,8 @@ std::string logging_server::url() const { return host_->url(); }
 std::vector<server_log_entry> logging_server::log() const {
     std::vector<server_log_entry> out;
     for (const auto& e : host_->log())
-        out.push_back({e.request_id, e.received_ns, e.first_write_ns, e.last_write_ns, e.prompt_tokens, e.output_tokens});
+        out.push_back({e.request_id, e.received_ns, e.first_write_ns, e.last_write_ns,
+                       e.prompt_tokens, e.output_tokens});
     return out;
 }
 
@@ -34,12 +36,7 @@ std::string refusal_to_bring_up(const llmbench::any_target& target) {
     return {};
 }
 std::string refusal_to_plan(const llmbench::scenario& s) {
-    try {
-        planned(s, 1, read_workload_files(s, 1));
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
-    return {};
+    return texts::refusal_of([&] { planned(s, 1, read_workload_files(s, 1)); });
 }
 std::string bring_up_and_end(const llmbench::process& p) { return refusal_to_bring_up(p); }
 
@@ -82,10 +79,9 @@ std::vector<llmbench::record> unreported_records_of(const llmbench::scenario& s)
 std::string refusal_to_run(const llmbench::scenario& s) {
     live_target t(s.target, llmbench::run_arm::candidate);
     t.bring_up();
-    try {
+    return texts::refusal_of([&] {
         run_repeat(planned(s, 1, read_workload_files(s, 1)), t, llmbench::run_arm::candidate, 0, 1);
-    } catch (const std::invalid_argument& e) { return e.what(); }
-    return {};
+    });
 }
 }  // namespace live
 

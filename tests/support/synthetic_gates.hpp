@@ -4,6 +4,8 @@
 
 #include "llmbench.hpp"
 
+#include "sample_gates.hpp"
+
 #include <cmath>
 #include <string>
 #include <vector>
@@ -96,7 +98,7 @@ inline lb::gate_report gate_of(const std::string& name, const llmbench::scenario
     g.what.name = g.what.test_case = name;
     g.what.file = "gates.cpp";
     g.what.line = 12;
-    g.target = {"endpoint", "http://127.0.0.1:8000", "tiny", "openai_chat"};
+    g.target = sample_gates::tiny_model();
     if (baseline) g.baseline = {"endpoint", "http://127.0.0.1:8001", "tiny", "openai_chat"};
     for (int i = 0; i < repeats; ++i) {
         g.measured.candidate.push_back(
@@ -107,13 +109,7 @@ inline lb::gate_report gate_of(const std::string& name, const llmbench::scenario
     }
     g.measured.slos = g.what.slos;
     g.measured.rule = g.what.rule;
-    g.verdicts = lb::judge_all(g.measured);
-    g.self_check = lb::self_check_of(g.measured);
-    for (const llmbench::slo_verdict& v : g.verdicts) {
-        if (v.what.is_advisory) continue;
-        if (v.outcome == llmbench::verdict::fail) g.exit_class = 1;
-        if (v.outcome == llmbench::verdict::invalid && g.exit_class == 0) g.exit_class = 3;
-    }
+    sample_gates::judge(g);
     return g;
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 namespace texts {
@@ -40,6 +41,13 @@ inline std::string content_of(const std::string& file) {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+/// The sentence with which a call is refused, "" where it is not.
+template <class F> std::string refusal_of(F&& f) {
+    try {
+        f();
+    } catch (const std::invalid_argument& e) { return e.what(); }
+    return "";
+}
 /// Refused, in a sentence that has all the parts.
 #define CHECK_REFUSED(sentence, ...)                                                               \
     do {                                                                                           \
