@@ -5,8 +5,9 @@
 // --commits  what a commit's hash is appended to for a link, "https://github.com/me/it/commit/"
 // --smaller  the newest run as github-action-benchmark's customSmallerIsBetter (upper limits)
 // --bigger   the same for what has a lower limit: customBiggerIsBetter
-// Each of the last two takes a step of its own with a `name` of its own. What was invalid is in
-// neither: it supports no number.
+// Each of the last two takes a step of its own with a `name` of its own. The action fails on an
+// empty list: leave out the step of a side that has no limits. What was invalid is in neither,
+// because it supports no number.
 #define LLMBENCH_IMPLEMENT
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
