@@ -3053,7 +3053,8 @@ struct extra_object {
 /// What a request asks for.
 struct request_spec {
     std::string prompt{};
-    std::string prompt_json{};  // where it is no text: parts, one an image, or a list of token ids
+    std::string token_ids{};  // instead of the prompt, as a JSON array
+    std::string image{};      // that the prompt is about, as a data: URL
     std::string system_prompt{};
     std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
@@ -3069,6 +3070,35 @@ inline std::string joined_prompt(const request_spec& r, bool with_system = true)
     std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
     for (const chat_message& m : r.history) all += m.content + "\n";
     return all + r.prompt;
+}
+
+/// "image/png" and "AA==" of "data:image/png;base64,AA==".
+inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
+    const std::size_t type = std::min(url.find(':') + 1, url.size());
+    const std::size_t end = std::min(url.find(';', type), url.size());
+    return {url.substr(type, end - type), url.substr(std::min(url.find(',') + 1, url.size()))};
+}
+
+// The user's turn as the APIs that know images write it, as the value of a message's "content".
+
+inline std::string openai_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    return "[{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) +
+           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(r.image) + "}}]";
+}
+inline std::string anthropic_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    const auto [type, data] = parts_of_data_url(r.image);
+    return "[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":" +
+           json_quoted(type) + ",\"data\":" + json_quoted(data) +
+           "}},{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) + "}]";
+}
+inline std::string ollama_images(const request_spec& r) {
+    return "[" + json_quoted(parts_of_data_url(r.image).second) + "]";
+}
+/// With images in a field of their own beside it.
+inline std::string ollama_content(const request_spec& r) {
+    return json_quoted(r.prompt) + (r.image.empty() ? "" : ",\"images\":" + ollama_images(r));
 }
 
 /// The body of a request. A field that was not asked for is not written.
@@ -3097,17 +3127,14 @@ public:
     /// over the whole vocabulary in every step), and the tpot measured would be another one.
     body_writer& ignore_eos() { return asked_.force_length ? raw("ignore_eos", "true") : *this; }
     /// The system prompt, where there is one, what was said before, and the user's turn.
-    body_writer& messages(bool with_system) {
+    body_writer& messages(std::string content(const request_spec&), bool with_system = true) {
         std::string turns = "[";
         if (with_system && !asked_.system_prompt.empty())
             turns += "{\"role\":\"system\",\"content\":" + json_quoted(asked_.system_prompt) + "},";
         for (const chat_message& m : asked_.history)
             turns += "{\"role\":" + json_quoted(m.role) + ",\"content\":" +
                      json_quoted(m.content) + "},";
-        turns += "{\"role\":\"user\",\"content\":" +
-                 (asked_.prompt_json.empty() ? json_quoted(asked_.prompt) : asked_.prompt_json) +
-                 "}]";
-        return raw("messages", turns);
+        return raw("messages", turns + "{\"role\":\"user\",\"content\":" + content(asked_) + "}]");
     }
     body_writer& system(const char* name) {
         return asked_.system_prompt.empty() ? *this : string(name, asked_.system_prompt);
@@ -3152,13 +3179,13 @@ inline void write_openai(body_writer& b, const request_spec& r) {
     b.max_tokens("max_tokens").ignore_eos().temperature();
 }
 inline void write_openai_chat(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(true);
+    b.string("model", model).messages(openai_content);
     write_openai(b, r);
 }
 inline void write_openai_completions(body_writer& b, const std::string& model,
                                      const request_spec& r) {
     b.string("model", model);
-    b.raw("prompt", r.prompt_json.empty() ? json_quoted(joined_prompt(r)) : r.prompt_json);
+    b.raw("prompt", r.token_ids.empty() ? json_quoted(joined_prompt(r)) : r.token_ids);
     write_openai(b, r);
 }
 
@@ -3231,12 +3258,13 @@ inline void write_ollama_options(body_writer& b, const request_spec& r) {
     });
 }
 inline void write_ollama(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(true);
+    b.string("model", model).messages(ollama_content);
     write_ollama_options(b, r);
 }
 inline void write_ollama_generate(body_writer& b, const std::string& model,
                                   const request_spec& r) {
     b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
+    if (!r.image.empty()) b.raw("images", ollama_images(r));
     write_ollama_options(b, r);
 }
 inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -3311,7 +3339,8 @@ inline void write_plain_text(body_writer& b, const std::string&, const request_s
 
 /// The only one that must be told how many tokens at most.
 inline void write_anthropic(body_writer& b, const std::string& model, const request_spec& r) {
-    b.string("model", model).messages(false).system("system").flag("stream", r.stream);
+    b.string("model", model).messages(anthropic_content, false).system("system");
+    b.flag("stream", r.stream);
     if (r.max_tokens > 0) b.max_tokens("max_tokens");
     else b.raw("max_tokens", "1024");
     b.temperature();
@@ -3373,7 +3402,7 @@ struct api_traits {
     bool ends_with_body = false;    // a stream has no event that ends it
     bool forces_lengths = false;    // else an answer ends where the model ends it
     bool tells_usage = true;        // else each event counts as one token
-    bool takes_images = false;      // as content parts of a message
+    bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
     void (*write)(body_writer&, const std::string& model, const request_spec&) = nullptr;
     void (*read)(const picojson::value&, stream_event&, stream_memory&) = nullptr;
@@ -3402,10 +3431,11 @@ inline constexpr api_traits apis[] = {
      .whole_path = "/v2/models/{model}/generate",
      .ends_with_body = true, .forces_lengths = true, .tells_usage = false,
      .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready"},
-    {.name = "ollama", .path = "/api/chat", .framed = framing::lines,
+    {.name = "ollama", .path = "/api/chat", .framed = framing::lines, .takes_images = true,
      .write = write_ollama, .read = read_ollama,
      .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
     {.name = "ollama_generate", .path = "/api/generate", .framed = framing::lines,
+     .takes_images = true,
      .write = write_ollama_generate, .read = read_ollama,
      .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
     {.name = "llama_cpp", .path = "/completion", .forces_lengths = true,
@@ -3415,7 +3445,7 @@ inline constexpr api_traits apis[] = {
     {.name = "plain_text", .path = "/generate", .framed = framing::pieces,
      .ends_with_body = true, .tells_usage = false,
      .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
-    {.name = "anthropic", .path = "/v1/messages",
+    {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
 };
@@ -5988,11 +6018,6 @@ inline const char* image_type(std::string_view file) {
         if (same_ignoring_case(end, known)) return type;
     return "";
 }
-/// A question about an image, as the content parts of a message.
-inline std::string image_parts(const std::string& question, const std::string& url) {
-    return "[{\"type\":\"text\",\"text\":" + json_quoted(question) +
-           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(url) + "}}]";
-}
 
 // ---- traces
 
@@ -7166,14 +7191,13 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
             r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
             r.history.erase(r.history.begin());
         }
-        const std::string& image = d.turns[at.turn].image;
-        if (!image.empty()) r.prompt_json = image_parts(r.prompt, image);
+        r.image = d.turns[at.turn].image;
         return r;
     }
     if (p.stride == 1) {
         const int count = fit.words_of_prompt(item.prompt_tokens);
         r.prompt = made_up_prompt(p, salt, index, count, fit);
-        if (fit.as_ids) r.prompt_json = id_list(r.prompt);
+        if (fit.as_ids) r.token_ids = id_list(r.prompt);
         return r;
     }
     generator length(p.seed, 3);
@@ -12616,7 +12640,7 @@ public:
         };
         const auto of_ids = [&](const std::string& ids) {
             request_spec r = p.common;
-            r.prompt_json = id_list(ids);
+            r.token_ids = id_list(ids);
             return used_by(body_of(r));
         };
         load_.tokens = fitted_tokens(of_text, of_prompt);

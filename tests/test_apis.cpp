@@ -503,12 +503,36 @@ TEST_CASE("earlier messages stand between the system prompt and the prompt") {
           "Be brief\nHello \"you\"\nHi\nthere\nAnd now?");
 }
 
-TEST_CASE("a prompt of several parts is sent as they are") {
+TEST_CASE("an image stands beside the question where each API looks for it") {
     request_spec r;
-    r.prompt = "What is this?";
-    r.prompt_json = R"([{"type":"text","text":"What is this?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}])";
-    const picojson::value chat = parsed(openai_body(openai_chat, "m", r));
-    CHECK(chat.get("messages").get(0).get("content").serialize() == parsed(r.prompt_json).serialize());
+    r.prompt = "What \"is\" this?";
+    r.image = "data:image/png;base64,AA==";
+    const auto sent = [&](api_format api, const char* field) {
+        return parsed(request_body(traits_of(api), "m", r)).get(field);
+    };
+    CHECK(sent(openai_chat, "messages").get(0).get("content").serialize() ==
+          R"([{"text":"What \"is\" this?","type":"text"},)"
+          R"({"image_url":{"url":"data:image\/png;base64,AA=="},"type":"image_url"}])");
+    CHECK(sent(anthropic, "messages").get(0).get("content").serialize() ==
+          R"([{"source":{"data":"AA==","media_type":"image\/png","type":"base64"},"type":"image"},)"
+          R"({"text":"What \"is\" this?","type":"text"}])");
+    CHECK(sent(ollama, "messages").get(0).serialize() ==
+          R"({"content":"What \"is\" this?","images":["AA=="],"role":"user"})");
+    CHECK(sent(ollama_generate, "images").serialize() == R"(["AA=="])");
+    CHECK(sent(ollama_generate, "prompt").get<std::string>() == r.prompt);
+    r.image.clear();
+    for (const api_format api : {openai_chat, anthropic, ollama})
+        CHECK(sent(api, "messages").get(0).serialize() ==
+              R"({"content":"What \"is\" this?","role":"user"})");
+    CHECK(sent(ollama_generate, "images").is<picojson::null>());
+}
+
+TEST_CASE("token ids stand for a completion's prompt") {
+    request_spec r;
+    r.prompt = "2000 2001";
+    r.token_ids = "[2000,2001]";
+    CHECK(parsed(openai_body(openai_completions, "m", r)).get("prompt").serialize() ==
+          "[2000,2001]");
 }
 
 TEST_CASE("the words of an answer are its first choice's content, without the reasoning") {

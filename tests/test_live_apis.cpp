@@ -6,6 +6,7 @@
 #include "support/scripted_server.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -281,16 +282,23 @@ TEST_CASE("a stored run of answers in one piece is not judged by its first token
     CHECK(holds(said, "options.stream is false"));
 }
 
-TEST_CASE("images are refused where the API has no form for them") {
+TEST_CASE("images are sent where the API has a form for them, and refused elsewhere") {
     const logging_server server(short_steps());
-    for (const api_format api : {ollama, openai_completions}) {
-        const std::string said = refusal_of(
-            {.target = at(server.url(), api),
-             .workload = dataset{.path = "data/captions.json", .format = coco_captions,
-                                 .images = "data/images"},
-             .warmup = 0,
-             .requests = 4});
-        CHECK(said == std::string("workload has images, and ") + detail::traits_of(api).name +
-                          " takes none: use openai_chat");
+    for (const spoken& x : all_apis) {
+        CAPTURE(x.name);
+        scenario s = few(at(server.url(), x.api));
+        s.workload = dataset{.path = "data/captions.json", .format = coco_captions,
+                             .images = "data/images"};
+        const bool knows_images = std::set<api_format>{openai_chat, ollama, ollama_generate,
+                                                       anthropic}.contains(x.api);
+        if (!knows_images) {
+            CHECK(refusal_of(s) == std::string("workload has images, and ") + x.name +
+                                       " takes none: use openai_chat");
+            continue;
+        }
+        for (const record& r : run(s).requests()) {
+            CHECK(r.status == request_status::ok);
+            CHECK(r.prompt_tokens > 8);  // the salt and the question
+        }
     }
 }

@@ -1028,7 +1028,7 @@ TEST_CASE("lists of token ids are prompts where each is one token, and only ther
     for (std::size_t i = 0; i < 50; ++i) {
         const request_spec r = request_of(p, run_arm::candidate, 0, i, {}, fit);
         picojson::value ids;
-        REQUIRE(parse_json(r.prompt_json, ids));
+        REQUIRE(parse_json(r.token_ids, ids));
         REQUIRE(ids.is<picojson::array>());
         CHECK(ids.get<picojson::array>().size() + 1 ==
               static_cast<std::size_t>(item_of(p, i).prompt_tokens));
@@ -1036,8 +1036,8 @@ TEST_CASE("lists of token ids are prompts where each is one token, and only ther
             CHECK(id.get<double>() >= first_token_id);
             CHECK(id.get<double>() < first_token_id + std::size(prompt_words));
         }
-        prompts.insert(r.prompt_json);
-        prompts.insert(request_of(p, run_arm::candidate, 1, i, {}, fit).prompt_json);
+        prompts.insert(r.token_ids);
+        prompts.insert(request_of(p, run_arm::candidate, 1, i, {}, fit).token_ids);
     }
     CHECK(prompts.size() == 100);
     CHECK_FALSE(fitted_ids(untold).as_ids);
