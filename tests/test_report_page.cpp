@@ -488,7 +488,7 @@ TEST_CASE("the command to run a gate again survives a shell and doctest's filter
           "LLMBENCH_URL=http://127.0.0.1:8000 LLMBENCH_MODEL=tiny LLMBENCH_SEED=1 ./gates "
           "'--test-case=chat stays interactive'");
     g.target.api = "ollama";
-    CHECK(has(rerun_command(g, env), " LLMBENCH_API=ollama LLMBENCH_SEED=1 "));
+    CHECK(holds(rerun_command(g, env), " LLMBENCH_API=ollama LLMBENCH_SEED=1 "));
     g.what.test_case = "it's fast, really";
     g.target.kind = "simulated";
     CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates '--test-case=it'\\''s fast\\, really'");
