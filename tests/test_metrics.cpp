@@ -559,7 +559,7 @@ std::vector<request> a_minute_of_answers() {
     }
     return all;
 }
-/// The same as a client keeps it that may list `most` gaps. They end in another order.
+/// The same as a client keeps it, every gap or counts of them. They end in another order.
 repeat_data kept(const std::vector<request>& requests, bool counted, double from_ms, double to_ms) {
     request_log logs[2];
     for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -169,9 +169,11 @@ TEST_CASE("what the last repeat leaves open is inconclusive and says what would 
     CHECK(v.outcome == verdict::inconclusive);
     CHECK(v.repeats == 5);
     CHECK(v.detectable == about(0.064170325).epsilon(1e-7));
-    // The upper bound is 102.52 ms; the limit it names really passes.
     CHECK(str(v.reason) == "too close to call");
-    CHECK(verdict_on({99, 99, 99, 99, 99}, mean(ttft) <= 105_ms).outcome == verdict::pass);
+    CHECK(mentions(v.advice, "<= 106 ms would seldom be"));
+    // The upper bound is 102.52 ms; the limit it names really passes, with room to spare.
+    for (const time_span limit : {105_ms, 106_ms})
+        CHECK(verdict_on({99, 99, 99, 99, 99}, mean(ttft) <= limit).outcome == verdict::pass);
 }
 
 TEST_CASE("a decision stands whatever comes after it") {
@@ -1949,41 +1951,6 @@ TEST_CASE("a uniformly slower copy never turns a fail into a pass") {
     CHECK(changed > 20);
 }
 
-TEST_CASE("the order of requests inside a repeat changes no verdict on times") {
-    // Shares are left out on purpose: their design effect is computed in arrival order, and must
-    // be.
-    generator random(7);
-    int decided = 0;
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        const measurement m = random_measurement(seed, 1);
-        measurement permuted;
-        for (const repeat_data& d : m.candidate) {
-            std::vector<std::size_t> order(d.records.size());
-            for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-            for (std::size_t i = order.size(); i > 1; --i)
-                std::swap(order[i - 1], order[random.below(i)]);
-            repeat_data p;
-            for (const std::size_t i : order) {
-                p.records.push_back(d.records[i]);
-                p.gap_offsets.push_back(p.gaps.size());
-                for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
-                    p.gaps.push_back(d.gaps[d.gap_offsets[i] + k]);
-            }
-            permuted.candidate.push_back(std::move(p));
-        }
-        for (const slo& s : time_slos) {
-            CAPTURE(str(s.text()));
-            const slo_verdict a = judged(m, s), b = judged(permuted, s);
-            CHECK(a.outcome == b.outcome);
-            CHECK(a.repeats == b.repeats);
-            if (s.what.kind == statistic_kind::percentile)
-                CHECK(verdict_line(a) == verdict_line(b));
-            decided += a.outcome == verdict::pass || a.outcome == verdict::fail;
-        }
-    }
-    CHECK(decided > 50);
-}
-
 TEST_CASE("a share without misses, or with nothing else, does not depend on the order") {
     // The design effect is 1 there; in between the order matters, as the burst above shows.
     for (const int failures : {0, 200}) {
@@ -2095,6 +2062,7 @@ const slo all_slos[] = {mean(ttft) <= 110_ms,
                         mean(tpot) <= 11_ms,
                         p90(itl) <= 12_ms,
                         mean(itl) <= 11_ms,
+                        p50(e2e) <= 220_ms,
                         max(e2e) <= 500_ms,
                         p50(decode_speed) >= 95_tps,
                         mean(decode_speed) >= 95_tps,
@@ -2107,7 +2075,9 @@ const slo fresh_slos[] = {mean(ttft) <= 110_ms, p50(ttft) <= 105_ms,          p9
 }  // namespace
 
 TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on replayed traffic") {
+    // Shares are left out on purpose: their design effect is computed in arrival order, and must be.
     generator random(17);
+    int decided = 0;
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
         const measurement m = random_measurement(seed, 1);
         const measurement other =
@@ -2115,7 +2085,9 @@ TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on 
         for (const slo& s : all_slos) {
             CAPTURE(seed);
             CAPTURE(str(s.text()));
-            CHECK(bytes_of(judged(m, s)) == bytes_of(judged(other, s)));
+            const slo_verdict v = judged(m, s);
+            CHECK(bytes_of(v) == bytes_of(judged(other, s)));
+            decided += v.outcome == verdict::pass || v.outcome == verdict::fail;
         }
         measurement pairs = m, other_pairs = other;
         pairs.baseline = changed(m, [](const repeat_data& d) { return slowed(d, 0.93); }).candidate;
@@ -2123,6 +2095,7 @@ TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on 
         CHECK(bytes_of(judged(pairs, mean(ttft) <= 1.1 * baseline)) ==
               bytes_of(judged(other_pairs, mean(ttft) <= 1.1 * baseline)));
     }
+    CHECK(decided > 100);
 }
 
 TEST_CASE("slower records never turn a fail into a pass, whatever the method") {
