@@ -167,7 +167,7 @@ TEST_CASE("an event says how many tokens it carries by running usage or by a lis
         read(R"({"choices":[{"delta":{"content":"a"},"logprobs":{"content":[]}}]})").first_tokens ==
         1);
     CHECK(read(R"({"choices":[{"delta":{"content":"a"},"logprobs":null}]})").first_tokens == 1);
-    // Tokens held back so far count with the first event that is seen.
+    // A role alone carries none.
     const stream_event role = read(
         R"({"choices":[{"delta":{"role":"assistant"}}],"usage":{"prompt_tokens":5,"completion_tokens":0}})");
     CHECK_FALSE(role.content);

@@ -175,10 +175,7 @@ TEST_CASE("LLMBENCH_API names any of them, and a wrong name is refused with all 
         CAPTURE(all_apis[i].name);
         const variable api("LLMBENCH_API", all_apis[i].name);
         scripted::server server({{scripted::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")}});
-        scenario s = few(endpoint{.url = server.url()});
-        s.requests = 1;
-        s.repeats = 1;
-        run(s);
+        run(asking(endpoint{.url = server.url()}));
         const detail::api_traits& a = detail::traits_of(all_apis[i].api);
         CHECK(a.name == all_apis[i].name);
         CHECK(server.log().back().path == detail::request_path(a, a.path, "", "m"));
@@ -196,35 +193,22 @@ TEST_CASE("an Anthropic request has its headers and its key where that API looks
     const variable key("LLMBENCH_API_KEY", "sk-secret-of-this-test");
     endpoint e = at(server.url(), anthropic);
     e.model = "m";
-    scenario s = few(e);
-    s.requests = 1;
-    s.repeats = 1;
-    s.arrivals = closed_loop(1);
-    run(s);
-    bool seen = false;
-    for (const auto& q : server.log()) {
-        if (q.path != "/v1/messages") continue;
-        seen = true;
-        CHECK(q.header("x-api-key") == "sk-secret-of-this-test");
-        CHECK(q.header("anthropic-version") == "2023-06-01");
-        CHECK(q.header("authorization") == "");
-    }
-    CHECK(seen);
+    run(asking(e));
+    REQUIRE(server.log().size() == 1);
+    const scripted::request q = server.log()[0];
+    CHECK(q.path == "/v1/messages");
+    CHECK(q.header("x-api-key") == "sk-secret-of-this-test");
+    CHECK(q.header("anthropic-version") == "2023-06-01");
+    CHECK(q.header("authorization") == "");
 }
 
 TEST_CASE("a plain text server is asked at the path of its URL") {
     scripted::server server({{scripted::send(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
         "3\r\nOne\r\n4\r\n two\r\n0\r\n\r\n")}});
-    endpoint e = at(server.url() + "/my/service", plain_text);
-    scenario s = few(e);
-    s.requests = 1;
-    s.repeats = 1;
-    s.arrivals = closed_loop(1);
-    const result r = run(s);
-    REQUIRE(r.requests().size() == 1);
-    CHECK(r.requests()[0].status == request_status::ok);
-    CHECK(r.requests()[0].events == 2);
+    const record r = only_record(asking(at(server.url() + "/my/service", plain_text)));
+    CHECK(status(r) == "ok");
+    CHECK(r.events == 2);
     CHECK(server.log().back().path == "/my/service");
 }
 
@@ -254,6 +238,7 @@ TEST_CASE("all at once: prefill and decode throughput are what the engine can, a
     CHECK(ratio >= 56 / 9.0);
     const slo_list slos = s.slos;
     const auto again = judge(report_file("records.jsonl"), slos, "offline");
+    REQUIRE(again.size() == r.verdicts().size());
     for (std::size_t i = 0; i < slos.size(); ++i) {
         CHECK(again[i].outcome == r.verdicts()[i].outcome);
         CHECK(again[i].estimate.value == r.verdicts()[i].estimate.value);

@@ -24,8 +24,11 @@ namespace {
 scenario asking(const scripted::server& s, int requests = 1) {
     return live::asking(endpoint{.url = s.url()}, requests);
 }
+/// As many records as that.
 std::vector<record> records_from(const scripted::server& s, int requests) {
-    return records_of(asking(s, requests));
+    const std::vector<record> records = records_of(asking(s, requests));
+    REQUIRE(records.size() == static_cast<std::size_t>(requests));
+    return records;
 }
 record answered_with(const scripted::answer& a) {
     const scripted::server server({a});
@@ -406,7 +409,6 @@ TEST_CASE("a failed request leaves no connection to the next one") {
     const scripted::server server(
         {{scripted::send("what?\r\n"), scripted::stall()}, scripted::healthy()});
     const std::vector<record> r = records_from(server, 2);
-    REQUIRE(r.size() == 2);
     CHECK(status(r[0]) == "protocol");
     CHECK(status(r[1]) == "ok");
     CHECK(server.log()[0].connection != server.log()[1].connection);
@@ -416,7 +418,6 @@ TEST_CASE("an HTTP error whose answer is whole keeps its connection") {
     const scripted::server server(
         {{scripted::send(scripted::json("503 Busy", "{}"))}, scripted::healthy()});
     const std::vector<record> r = records_from(server, 2);
-    REQUIRE(r.size() == 2);
     CHECK(status(r[0]) == "http");
     CHECK(status(r[1]) == "ok");
     CHECK(server.log()[0].connection == server.log()[1].connection);
@@ -444,7 +445,6 @@ TEST_CASE(
         CAPTURE(static_cast<int>(end.what));
         const scripted::server server({scripted::healthy(), {end}, scripted::healthy()});
         const std::vector<record> r = records_from(server, 2);
-        REQUIRE(r.size() == 2);
         CHECK(status(r[0]) == "ok");
         CHECK(status(r[1]) == "ok");
         const std::vector<scripted::request> log = server.log();
@@ -462,7 +462,6 @@ TEST_CASE(
 TEST_CASE("the second try is the last one") {
     const scripted::server server({scripted::healthy(), {scripted::close()}});
     const std::vector<record> r = records_from(server, 2);
-    REQUIRE(r.size() == 2);
     CHECK(status(r[1]) == "truncated");
     CHECK(server.log().size() == 3);
 }
@@ -479,7 +478,6 @@ TEST_CASE("nothing is tried again once a byte of the answer came") {
         const scripted::server server(
             {scripted::healthy(), {scripted::send(first), scripted::close()}});
         const std::vector<record> r = records_from(server, 2);
-        REQUIRE(r.size() == 2);
         CHECK(r[1].status != request_status::ok);
         CHECK(server.log().size() == 2);
     }
@@ -490,7 +488,6 @@ TEST_CASE("a server that closes after every answer costs no request") {
     once.push_back(scripted::close());
     const scripted::server server({once});
     const std::vector<record> r = records_from(server, 20);
-    REQUIRE(r.size() == 20);
     for (const record& x : r) CHECK(status(x) == "ok");
 }
 
@@ -520,7 +517,6 @@ TEST_CASE("an answer that announces the end of its connection is the last one th
         CAPTURE(bytes);
         const scripted::server server({{scripted::send(bytes)}});
         const std::vector<record> r = records_from(server, 3);
-        REQUIRE(r.size() == 3);
         std::set<int> connections;
         for (const scripted::request& q : server.log()) connections.insert(q.connection);
         for (const record& x : r) CHECK(status(x) == "ok");
@@ -533,7 +529,6 @@ TEST_CASE("a connection on which more came than was asked for is not used again"
         {{scripted::send(sized_stream(scripted::healthy_events(1)) + "HTTP/1.1 200 OK\r\n")},
          scripted::healthy()});
     const std::vector<record> r = records_from(server, 2);
-    REQUIRE(r.size() == 2);
     CHECK(status(r[0]) == "ok");
     CHECK(status(r[1]) == "ok");
     CHECK(server.log()[0].connection != server.log()[1].connection);
@@ -562,7 +557,6 @@ TEST_CASE("every request has an id of its own, which its record has too") {
     const scripted::server server;
     const std::vector<record> r = records_from(server, 4);
     const std::vector<scripted::request> log = server.log();
-    REQUIRE(r.size() == 4);
     REQUIRE(log.size() == 4);
     std::set<std::string> ids;
     for (std::size_t i = 0; i < r.size(); ++i) {
