@@ -7488,10 +7488,11 @@ inline std::string plan_text(const plan& p) {
 }
 inline std::string repeats_text(const plan& p) {
     const bool stages = p.rule.traffic == fresh;
-    const char* unit = stages ? "stages of fresh traffic" : p.has_baseline ? "pairs" : "repeats";
-    if (p.slos.empty() || p.first_repeats == p.most_repeats)
-        return printed("%d %s", p.most_repeats, unit);
-    return printed("%d to %d %s", p.first_repeats, p.most_repeats, unit);
+    const bool exactly = p.slos.empty() || p.first_repeats == p.most_repeats;
+    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
+           printed("%d %s%s%s", p.most_repeats,
+                   stages ? "stage" : p.has_baseline ? "pair" : "repeat",
+                   exactly && p.most_repeats == 1 ? "" : "s", stages ? " of fresh traffic" : "");
 }
 inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";

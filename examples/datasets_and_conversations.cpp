@@ -43,6 +43,22 @@ TEST_CASE("conversations answer later turns as fast as first ones") {
     });
 }
 
+TEST_CASE("a system prompt that all conversations share is read once") {
+    const auto time_to_first_answers = [](bool is_shared) {
+        return run({.target = server,
+                    .workload = conversations{.turns = fixed(3),
+                                              .output_tokens = fixed(32),
+                                              .system_tokens = fixed(4000),
+                                              .shared_system_prompt = is_shared},
+                    .arrivals = closed_loop(4),
+                    .requests = 24,
+                    .repeats = 1})
+            .estimate(mean(first_turn_ttft))
+            .value;
+    };
+    CHECK(time_to_first_answers(true) < 0.8 * time_to_first_answers(false));
+}
+
 TEST_CASE("a recorded conversation, played with the server's own answers") {
     const result r = run({.target = server,
                           .workload = dataset{.path = folder + "sharegpt.json", .max_turns = 10},

@@ -1,0 +1,43 @@
+// One gate on many APIs. Each server speaks its own; what is measured is the same everywhere.
+//   simulated_server --port 8000 &       speaks all of them
+//   LLMBENCH_URL=http://127.0.0.1:8000 ./apis
+#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+
+using namespace llmbench;
+
+static void answers_in_time(const endpoint& server) {
+    gate({
+        .target = server,
+        .workload = synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(16)},
+        .arrivals = closed_loop(8),
+        .requests = 24,
+        .slos = {p50(ttft) <= 2_s, mean(tpot) <= 200_ms},
+        .options = {.temperature = 0.0},
+    });
+}
+
+TEST_CASE("vLLM, SGLang, llama.cpp, LMDeploy and others: chat") {
+    answers_in_time({.api = openai_chat});
+}
+TEST_CASE("the same servers: completions") {
+    answers_in_time({.api = openai_completions});
+}
+TEST_CASE("Text Generation Inference") {
+    answers_in_time({.api = tgi});
+}
+TEST_CASE("Triton") {
+    answers_in_time({.model = "simulated", .api = triton});
+}
+TEST_CASE("Ollama") {
+    answers_in_time({.api = ollama});
+}
+TEST_CASE("llama-server's own") {
+    answers_in_time({.api = llama_cpp});
+}
+TEST_CASE("SGLang's own") {
+    answers_in_time({.api = sglang});
+}
+TEST_CASE("Anthropic-style messages") {
+    answers_in_time({.api = anthropic});
+}
