@@ -2075,7 +2075,8 @@ const slo fresh_slos[] = {mean(ttft) <= 110_ms, p50(ttft) <= 105_ms,          p9
 }  // namespace
 
 TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on replayed traffic") {
-    // Shares are left out on purpose: their design effect is computed in arrival order, and must be.
+    // Shares are left out on purpose: their design effect is computed in arrival order, and must
+    // be.
     generator random(17);
     int decided = 0;
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
