@@ -6770,6 +6770,19 @@ inline std::string options_text(const plan& p) {
     return t;
 }
 
+/// Whether two targets are what LLMBENCH_URL names, with nothing to tell them apart: as when a
+/// variable that was to name one of them is not set.
+inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
+    const endpoint nothing_named;
+    const auto named = [&](const any_target& t) {
+        const bool is_other = t.what().get<process>() || t.what().get<simulated_server>();
+        const auto* e = t.what().get<endpoint>();
+        return is_other ? nullptr : e ? e : &nothing_named;
+    };
+    const endpoint *x = named(a), *y = named(b);
+    return x && y && x->url.empty() && y->url.empty() && x->model == y->model && x->api == y->api;
+}
+
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
 /// `files` holds what was read for it.
 inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
@@ -6787,6 +6800,9 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     p.requests = s.requests;
     p.duration_s = s.duration.seconds();
     p.has_baseline = s.baseline.is_live();
+    require(!p.has_baseline || !is_the_same_from_outside(s.target, s.baseline.live()),
+            "target and baseline are endpoints without a URL: LLMBENCH_URL is one server, which "
+            "would be compared with itself");
     p.has_stored_baseline = s.baseline.is_stored();
     p.stored = s.baseline.stored();
     p.limits = s.limits;
@@ -7318,6 +7334,7 @@ struct gate_report {
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
     int exit_class = 0;                     // 0, 1, 2, 3 or 77
+    bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included
 };
 
@@ -8178,7 +8195,8 @@ inline std::string flat_line(const slo_verdict& v) {
 }
 
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
-/// error. Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
+/// error. Where inconclusive fails the build it is a failure: no red build without a red case.
+/// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
 /// properties belong to a suite, and a case names its place in its text.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
     struct counts { int tests = 0, failures = 0, errors = 0, skipped = 0; };
@@ -8224,7 +8242,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             property(name + ": interval_high", json_number(v.estimate.high));
             property(name + ": limit", json_number(v.limit));
             const bool blocks = !v.what.is_advisory;
-            const bool failed = v.outcome == verdict::fail && blocks;
+            const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
+            const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
             const bool invalid = v.outcome == verdict::invalid && blocks;
             const bool skip = !failed && !invalid && v.outcome != verdict::pass;
             of.failures += failed;
@@ -8310,7 +8329,9 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     for (const gate_report& g : gates)
         for (const slo_verdict& v : g.verdicts)
             if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
-                out = "**Some objectives are inconclusive: green does not mean shown.**\n\n";
+                out = g.undecided_fails
+                          ? "**Some objectives are inconclusive, which fails this build.**\n\n"
+                          : "**Some objectives are inconclusive: green does not mean shown.**\n\n";
     std::size_t left = 0;
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
     for (const int c : worst_first)
@@ -8359,7 +8380,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
             if (v.outcome == verdict::skipped) continue;
-            const bool red = v.outcome != verdict::inconclusive && !v.what.is_advisory;
+            const bool red = !v.what.is_advisory &&
+                             (v.outcome != verdict::inconclusive || g.undecided_fails);
             const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
             // The guard on errors was not written by anybody: it stands at its gate.
             const bool written = v.what.at.line > 0;
@@ -8378,12 +8400,14 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     return out;
 }
 
-/// OpenMetrics text (version 1.0), for GitLab's metrics report among others. SI units.
+/// OpenMetrics text (version 1.0), for GitLab's metrics report among others. SI units. No '#' in a
+/// label: GitLab takes it for the start of a comment and refuses the whole file.
 inline std::string open_metrics(const std::vector<gate_report>& gates) {
     const auto label = [](const std::string& s) {
         std::string out;
         for (const char c : printable(s, s.size() * 4 + 4))
-            out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+            out += c == '"' || c == '\\' ? std::string("\\") + c
+                 : c == '#' ? "No. " : std::string(1, c);
         return out;
     };
     const auto number = [](double v) {
@@ -10098,7 +10122,9 @@ inline std::string report_html(const std::vector<gate_report>& gates,
         icon(look_of(worst)) + title + "</span></h1>\n";
     if (undecided > 0)
         h += "<p class=\"why\">" + plural(undecided, "objective") +
-             (undecided == 1 ? " is" : " are") + " inconclusive: green does not mean shown.</p>\n";
+             (undecided == 1 ? " is" : " are") +
+             (gates.front().undecided_fails ? " inconclusive, which fails this build.</p>\n"
+                                            : " inconclusive: green does not mean shown.</p>\n");
     h += "<p class=\"dim\">" +
          xml_escaped(printed("llmbench %d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
                              LLMBENCH_VERSION_PATCH) +
@@ -13697,6 +13723,7 @@ inline void measure(gate_report& g, const scenario& s) {
                 if (v.what.factor > 0) v.reason = file + " was not written: " + *fault;
         }
     }
+    g.undecided_fails = inconclusive_policy() == inconclusive_means::fail;
     g.exit_class = exit_class_of(g.verdicts, inconclusive_policy());
     // Missing data is never green.
     if (m.candidate.empty() && g.exit_class == 0) g.exit_class = 77;

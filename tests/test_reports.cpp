@@ -356,6 +356,21 @@ TEST_CASE("junit.xml tells a miss, an invalid measurement and a skipped gate apa
           std::string::npos);
 }
 
+TEST_CASE("where inconclusive fails the build, every report has it red") {
+    gate_report g = sample_gate();
+    g.undecided_fails = true;
+    g.verdicts[3].outcome = verdict::inconclusive;  // advisory: never red
+    const std::string xml = junit_xml({g});
+    CHECK(count(xml, "<failure type=\"slo\" message=\"INCONCLUSIVE ") == 1);
+    CHECK(count(xml, "<failure ") == 2);
+    CHECK(count(xml, "<skipped>") == 1);
+    CHECK(xml.find("tests=\"5\" failures=\"2\" errors=\"0\" skipped=\"1\"") != std::string::npos);
+    const std::string notes = github_annotations({g}, "");
+    CHECK(count(notes, "::error ") == 2);
+    CHECK(count(notes, "::warning ") == 1);
+    CHECK(summary_md({g}).find("**Some objectives are inconclusive, which fails this build.**") == 0);
+}
+
 TEST_CASE("junit.xml is well-formed whatever the gates are called") {
     gate_report g = sample_gate(hostile);
     g.verdicts[0].reason = hostile;
@@ -551,6 +566,8 @@ TEST_CASE("metrics are told in OpenMetrics text") {
           std::string::npos);
     CHECK(out.substr(out.size() - 6) == "# EOF\n");
     CHECK(out.find("refused") == std::string::npos);
+    // GitLab cuts a line at the first '#', and an open quote there costs the whole file.
+    CHECK(open_metrics({sample_gate("issue #12")}).find("gate=\"issue No. 12\"") != std::string::npos);
 }
 
 // ---- what the server counted --------------------------------------------------------------------
