@@ -7386,7 +7386,8 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
     if (p.stride > 1)
-        rows.insert(rows.end(), {metric_id::first_turn_ttft, metric_id::later_turn_ttft});
+        for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
+            rows.push_back(id);
     return rows;
 }
 inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
