@@ -163,11 +163,14 @@ TEST_CASE("the side of an objective that was read back is that of its limit") {
 TEST_CASE("the progress line says all there is, and leaves out what does not fit") {
     std::string lines;
     progress_facts f = middle_of_a_gate();
-    for (const std::size_t width : {0u, 120u, 79u, 60u, 10u}) {
-        const std::string line = progress_line(f, width, false);
-        CAPTURE(width);
-        CHECK((width == 0 || line.size() <= width));
-        lines += line + "\n";
+    for (const int failed : {2, 0}) {
+        f.failed = failed;
+        for (const std::size_t width : {0u, 120u, 79u, 60u, 40u, 10u}) {
+            const std::string line = progress_line(f, width, false);
+            CAPTURE(width);
+            CHECK((width == 0 || line.size() <= width));
+            lines += line + "\n";
+        }
     }
     lines += progress_line(f, 0, true) + "\n";
     f.phase = "warming up";
