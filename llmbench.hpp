@@ -1393,9 +1393,9 @@ struct past_result {
 // ===== [D9] verbs and assertions =================================================================
 
 /// Measures. With `.slos` their verdicts are part of the result, but nothing fails: in a doctest
-/// case they are told as advisory, elsewhere exit_code() counts them. Throws std::invalid_argument
-/// for an unsound scenario, std::runtime_error where the target cannot be brought up; inside a
-/// doctest case both become a failed assertion at the caller's line.
+/// case reports tell them as advisory, elsewhere exit_code() counts them. Throws
+/// std::invalid_argument for an unsound scenario, std::runtime_error where the target cannot be
+/// brought up; inside a doctest case both become a failed assertion at the caller's line.
 result run(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// Measures and asserts every SLO: the test case fails where one is missed or cannot be judged.
@@ -7764,34 +7764,43 @@ inline std::size_t columns_of(std::string_view s) {
     return static_cast<std::size_t>(std::count_if(
         s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
-/// One line of at most `width` columns (0: any); parts that do not fit are left out.
+/// One line of at most `width` columns (0: any); parts that do not fit are left out, and counts are
+/// told in short where that makes room.
 inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
     const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
     std::string time = printed("%.0f", f.elapsed_s);
     if (f.most_s > 0)
         time += f.least_s < f.most_s ? printed(" of %.0f-%.0f", f.least_s, f.most_s)
                                      : printed(" of %.0f", f.most_s);
-    std::vector<std::string> parts = {stage, time + " s"};
+    const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
+    std::string counts, in_short, latency, decided, which;
     if (f.planned > 0 || f.sent > 0) {
-        const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
-        parts.push_back(printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent,
-                                of.c_str(), f.done, f.failed, std::max(f.sent - f.done, 0ll)));
+        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
+                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
+        in_short = printed("%lld%s done", f.done, of.c_str()) +
+                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
     }
-    if (!std::isnan(f.ttft))
-        parts.push_back("ttft " + time_text(f.ttft) +
-                        (std::isnan(f.tpot) ? "" : ", tpot " + time_text(f.tpot)));
-    if (f.slos > 0)
-        parts.push_back(printed("%zu of %zu decided", f.decided.size(), f.slos));
-    std::string which;
+    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
+    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
+    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided.size(), f.slos);
     for (const std::string& d : f.decided) which += (which.empty() ? "" : ", ") + d;
-    if (!which.empty()) parts.push_back(which);
 
-    std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-        const std::string more = (unicode ? " \u00B7 " : " | ") + parts[i];
-        if (width == 0 || columns_of(line) + columns_of(more) <= width) line += more;
-    }
-    return line;
+    const auto fitted = [&](const std::string& told) {
+        std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
+        int parts = 0;
+        for (const std::string& part : {time + " s", told, latency, decided, which}) {
+            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
+            const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
+            if (part.empty() || !fits) continue;
+            line += more;
+            ++parts;
+        }
+        return std::pair(parts, line);
+    };
+    const auto [parts, line] = fitted(counts);
+    const auto [parts_in_short, line_in_short] = fitted(in_short);
+    const bool is_told = line.find(counts) != std::string::npos;
+    return is_told && parts >= parts_in_short ? line : line_in_short;
 }
 
 /// Writes JSON with two-space indentation and keys in the order they come.
@@ -13730,8 +13739,8 @@ inline void measure(gate_report& g, const scenario& s) {
     if (m.candidate.empty() && g.exit_class == 0) g.exit_class = 77;
 }
 
-/// A run() in a test case fails nothing, whatever its own SLOs say: reports of a green build must
-/// not be red.
+/// In the reports. A run() in a test case fails nothing, whatever its own SLOs say, and reports of
+/// a green build must not be red.
 inline void only_note(gate_report& g) {
     for (slo_verdict& v : g.verdicts) v.what.is_advisory = true;
     if (g.exit_class != 77) g.exit_class = 0;
@@ -13771,8 +13780,10 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     const interrupt_guard signals;  // until the reports are written
     try {
         measure(*g, s);
+        const result measured = result_access::make(g);
         if (verb == std::string_view("run") && inside_test_case()) only_note(*g);
         finish();
+        return measured;
     } catch (const std::invalid_argument& e) {
         mark_unmeasured(*g, s, verdict::invalid, 2, e.what());
         finish();
