@@ -10550,6 +10550,12 @@ struct address {
     socklen_t size = 0;
 };
 
+/// A name that is always this machine's own (RFC 6761, 6.3), also where no /etc/hosts says so.
+inline bool is_localhost(std::string_view host) {
+    const std::size_t dot = host.rfind('.');
+    return same_ignoring_case(dot < host.size() ? host.substr(dot + 1) : host, "localhost");
+}
+
 /// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
 /// there is none.
 inline std::vector<address> resolved(const http_url& u) {
@@ -10564,7 +10570,9 @@ inline std::vector<address> resolved(const http_url& u) {
     }
     addrinfo hints{}, *found = nullptr;
     hints.ai_socktype = SOCK_STREAM;
-    const int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
+    int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
+    if (error != 0 && is_localhost(u.host))
+        error = ::getaddrinfo(nullptr, u.port.c_str(), &hints, &found);  // its own addresses
     if (error != 0)
         throw std::runtime_error("the host \"" + printable(u.host) +
                                  "\" cannot be resolved: " + ::gai_strerror(error));

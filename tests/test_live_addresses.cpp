@@ -77,6 +77,17 @@ TEST_CASE("a Unix-domain socket that is not there is told by name") {
                 "at most 107 bytes"));
 }
 
+TEST_CASE("localhost is this machine, and so is what lies below it, whatever its resolver knows") {
+    const scripted::server server;
+    for (const std::string host : {"localhost", "llmbench.localhost"}) {
+        CAPTURE(host);
+        all_ok(run(asking(
+            endpoint{.url = "http://" + host + ":" + std::to_string(server.port())}, 1)));
+    }
+    CHECK(holds(refusal_to_bring_up(endpoint{.url = "http://localhost.invalid:1"}),
+                "the host \"localhost.invalid\" cannot be resolved"));
+}
+
 TEST_CASE("a server with an IPv6 address is measured like any other") {
     const int listener = relay::ipv6_listener();
     if (listener < 0) {

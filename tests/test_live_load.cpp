@@ -529,7 +529,7 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
     s.repeats = 2;
     s.seed = 7;
     s.slos = {p50(ttft) <= 60_s, mean(tpot) <= 60_s, advisory(output_throughput >= 1_tps)};
-    const result r = run(s);
+    const result r = gate(s);
     REQUIRE(r.verdicts().size() == 4);  // the guard on errors is the last one
 
     const picojson::value g = reported_gate("verdicts <on> disk");
