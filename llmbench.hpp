@@ -11459,7 +11459,6 @@ private:
             used_ = waits_for_room_ = false;
             opened_ns_ = now_ns();
             if (fd_.get() < 0) return;  // check_limits tries again
-            ++worker_.connections_opened_;
             opened_in_turn_ = worker_.turn_;
             worker_.poller_.watch(EPOLL_CTL_ADD, fd_.get(), EPOLLOUT, this);
         }
@@ -11468,6 +11467,7 @@ private:
             socklen_t size = sizeof error;
             ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
             if (error != 0) return on_connect_error(error);
+            ++worker_.connections_opened_;
             worker_.good_address_ = which_;
             worker_.poller_.watch(EPOLL_CTL_MOD, fd_.get(), EPOLLIN, this);
             if (const auto& client = worker_.order_.target->tls) {
