@@ -994,7 +994,7 @@ TEST_CASE("one question tells that every word is one token") {
 }
 
 TEST_CASE("usage alone makes prompt lengths right on the average, or exact") {
-    for (const std::size_t longest : {100, 2}) {
+    for (const std::size_t longest : {100u, 2u}) {
         const auto count = counting(longest, 12);
         int asked = 0;
         const token_fit exact =
