@@ -8321,8 +8321,7 @@ inline std::string summary_of(const gate_report& g) {
         out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, e.value) +
                " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-               " | " +
-               (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
+               " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_escaped(str(v.reason)) + " |\n";
     }
     if (!g.measured.candidate.empty())
@@ -8333,6 +8332,12 @@ inline std::string summary_of(const gate_report& g) {
     return out + "\n";
 }
 
+/// What objectives are that the repeats do not decide.
+inline const char* undecided_text(const gate_report& g) {
+    return g.undecided_fails ? "inconclusive, which fails this build"
+                             : "inconclusive: green does not mean shown";
+}
+
 /// For a CI step summary or a comment: the gates that did not pass first, and whole gates only.
 inline std::string summary_md(const std::vector<gate_report>& gates,
                               std::size_t at_most = summary_limit) {
@@ -8340,9 +8345,7 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     for (const gate_report& g : gates)
         for (const slo_verdict& v : g.verdicts)
             if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
-                out = g.undecided_fails
-                          ? "**Some objectives are inconclusive, which fails this build.**\n\n"
-                          : "**Some objectives are inconclusive: green does not mean shown.**\n\n";
+                out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
     std::size_t left = 0;
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
     for (const int c : worst_first)
@@ -10133,9 +10136,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
         icon(look_of(worst)) + title + "</span></h1>\n";
     if (undecided > 0)
         h += "<p class=\"why\">" + plural(undecided, "objective") +
-             (undecided == 1 ? " is" : " are") +
-             (gates.front().undecided_fails ? " inconclusive, which fails this build.</p>\n"
-                                            : " inconclusive: green does not mean shown.</p>\n");
+             (undecided == 1 ? " is " : " are ") + undecided_text(gates.front()) + ".</p>\n";
     h += "<p class=\"dim\">" +
          xml_escaped(printed("llmbench %d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
                              LLMBENCH_VERSION_PATCH) +
