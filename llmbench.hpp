@@ -7324,6 +7324,43 @@ struct target_facts {
     token_fit tokens{};   // of made-up prompts
 };
 
+/// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves it
+/// behind, and it is never green.
+enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
+
+/// What of these a program exits with.
+inline int exit_code_of(gate_outcome o) {
+    switch (o) {
+    case gate_outcome::passed: return 0;
+    case gate_outcome::failed: return 1;
+    case gate_outcome::refused: return 2;
+    case gate_outcome::skipped: return 77;
+    case gate_outcome::unfinished:
+    case gate_outcome::invalid: break;
+    }
+    return 3;
+}
+inline const char* to_string(gate_outcome o) {
+    switch (o) {
+    case gate_outcome::passed: return "passed";
+    case gate_outcome::failed: return "failed";
+    case gate_outcome::refused: return "refused";
+    case gate_outcome::skipped: return "skipped";
+    case gate_outcome::unfinished:
+    case gate_outcome::invalid: break;
+    }
+    return "invalid";
+}
+/// In the order in which a reader should hear of them.
+inline constexpr gate_outcome worst_first[] = {
+    gate_outcome::failed,  gate_outcome::refused, gate_outcome::unfinished,
+    gate_outcome::invalid, gate_outcome::skipped, gate_outcome::passed};
+
+inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
+    return *std::find_if(std::begin(worst_first), std::end(worst_first),
+                         [&](gate_outcome o) { return o == a || o == b; });
+}
+
 /// One gate, measured and judged, as every report shows it.
 struct gate_report {
     plan what{};
@@ -7334,23 +7371,10 @@ struct gate_report {
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
-    int exit_class = 0;                     // 0, 1, 2, 3 or 77
+    gate_outcome outcome = gate_outcome::unfinished;
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included
 };
-
-inline const char* exit_class_name(int c) {
-    switch (c) {
-    case 0: return "passed";
-    case 1: return "failed";
-    case 2: return "refused";
-    case 3: return "invalid";
-    default: return "skipped";
-    }
-}
-
-/// The exit classes in the order in which a reader should hear of them.
-inline constexpr int worst_first[] = {1, 2, 3, 77, 0};
 
 /// Of the values there are; infinite or zero where one of them is.
 inline double geometric_mean(const std::vector<double>& values) {
@@ -7588,12 +7612,12 @@ inline std::string styled(verdict v, const std::string& words, const console_sty
     return style.colour ? colour + marked + "\x1b[0m" : marked;
 }
 /// The verdict in whose colour a gate of this outcome is told.
-inline verdict verdict_of_exit(int exit_class) {
-    switch (exit_class) {
-    case 0: return verdict::pass;
-    case 1: return verdict::fail;
-    case 2: case 3: return verdict::invalid;
-    default: return verdict::skipped;
+inline verdict verdict_like(gate_outcome o) {
+    switch (o) {
+    case gate_outcome::passed: return verdict::pass;
+    case gate_outcome::failed: return verdict::fail;
+    case gate_outcome::skipped: return verdict::skipped;
+    default: return verdict::invalid;
     }
 }
 
@@ -7665,8 +7689,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
 
 /// The block that closes a gate on the console.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = g.what.name + ": " + exit_class_name(g.exit_class);
-    std::string out = "\n" + styled(verdict_of_exit(g.exit_class), title, style) + "\n";
+    const std::string title = g.what.name + ": " + to_string(g.outcome);
+    std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     std::size_t width = 0;
     for (const slo_verdict& v : g.verdicts)
@@ -7707,17 +7731,17 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     if (gates.size() < 2) return {};
     std::string counts, names;
     std::size_t named = 0, left = 0;
-    for (const int c : worst_first) {
+    for (const gate_outcome c : worst_first) {
         std::size_t n = 0;
         for (const gate_report& g : gates) {
-            if (g.exit_class != c) continue;
+            if (g.outcome != c) continue;
             ++n;
-            if (c == 0) continue;
+            if (c == gate_outcome::passed) continue;
             if (++named > 20) ++left;
-            else names += "  " + styled(verdict_of_exit(c), exit_class_name(c), style) + "  " +
+            else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
                           g.what.name + "\n";
         }
-        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, exit_class_name(c));
+        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
     }
     if (left > 0) names += printed("  and %zu more\n", left);
     return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names;
@@ -8101,7 +8125,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
     for (const gate_report& g : gates) {
         j.open('{')
             .field("name", g.what.name)
-            .field("outcome", exit_class_name(g.exit_class))
+            .field("outcome", to_string(g.outcome))
             .field("refusal", g.refusal);
         j.field("file", g.what.file).field("line", g.what.line);
         if (!g.refusal.empty()) { j.close(); continue; }
@@ -8241,7 +8265,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         };
         const std::string gate_place = g.what.file + ":" + std::to_string(g.what.line);
         if (!g.refusal.empty()) {
-            const bool skip = g.exit_class == 77;
+            const bool skip = g.outcome == gate_outcome::skipped;
             ++(skip ? of.skipped : of.errors);
             test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
@@ -8302,7 +8326,7 @@ inline std::string verdict_value_text(const slo_verdict& v, double x) {
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
     std::string out = "### " + markdown_escaped(g.what.name) + ": " +
-                      exit_class_name(g.exit_class) + "\n\n";
+                      to_string(g.outcome) + "\n\n";
     if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
     if (const std::string words = unverified_servers(g); !words.empty())
         out += markdown_escaped(words) + "\n\n";
@@ -8348,9 +8372,9 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
                 out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
     std::size_t left = 0;
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
-    for (const int c : worst_first)
+    for (const gate_outcome c : worst_first)
         for (const gate_report& g : gates) {
-            if (g.exit_class != c) continue;
+            if (g.outcome != c) continue;
             const std::string one = summary_of(g);
             if (left > 0 || out.size() + one.size() > room) ++left;
             else out += one;
@@ -8389,7 +8413,7 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
                                        workflow_escaped(message, false).c_str())});
     };
     for (const gate_report& g : gates) {
-        if (!g.refusal.empty() && g.exit_class != 77)
+        if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
@@ -9210,7 +9234,7 @@ inline std::string badge(const char* look, const std::string& words) {
     return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
 }
 /// The look of a gate: that of the verdict that its outcome resembles.
-inline const char* look_of(int exit_class) { return to_string(verdict_of_exit(exit_class)); }
+inline const char* look_of(gate_outcome o) { return to_string(verdict_like(o)); }
 inline std::string plural(std::size_t n, const char* one) {
     return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
 }
@@ -9984,7 +10008,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
             output.push_back(run_value(metric_id::output_throughput, gates[i].measured.candidate));
             rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
                             load) +
-                    badge(look_of(gates[i].exit_class), exit_class_name(gates[i].exit_class)) +
+                    badge(look_of(gates[i].outcome), to_string(gates[i].outcome)) +
                     "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
                     number_cell(time_text(tpot.mean)) +
                     number_cell(value_text(metric_id::output_throughput, output.back())) +
@@ -10014,9 +10038,9 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
     const std::size_t undecided = count_of(g, verdict::inconclusive);
     std::string h =
         printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
-                number, exit_class_name(g.exit_class), number) +
-        badge(look_of(g.exit_class), exit_class_name(g.exit_class));
-    if (undecided > 0 && g.exit_class == 0)
+                number, to_string(g.outcome), number) +
+        badge(look_of(g.outcome), to_string(g.outcome));
+    if (undecided > 0 && g.outcome == gate_outcome::passed)
         h += " " + badge("inconclusive", printed("%zu inconclusive", undecided));
     h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
          "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
@@ -10071,34 +10095,34 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
 }
 
 /// "1 of 2 gates failed", by what is worst.
-inline std::pair<int, std::string> overall(const std::vector<gate_report>& gates) {
-    for (const int c : worst_first) {
+inline std::pair<gate_outcome, std::string> overall(const std::vector<gate_report>& gates) {
+    for (const gate_outcome c : worst_first) {
         std::size_t n = 0;
-        for (const gate_report& g : gates) n += g.exit_class == c;
+        for (const gate_report& g : gates) n += g.outcome == c;
         if (n == 0) continue;
-        const char* done = c == 2 ? " refused" : c == 3 ? " invalid" : c == 77 ? " skipped" : "";
-        const std::string verb = *done    ? (n == 1   ? (c == 3 ? " is" : " was")
-                                             : c == 3 ? " are"
-                                                      : " were")
-                                 : c == 1 ? " failed"
-                                          : " passed";
-        if (gates.size() == 1) return {c, "The gate" + verb + done};
+        const bool is_state = c == gate_outcome::invalid || c == gate_outcome::unfinished;
+        const bool was_done = c == gate_outcome::refused || c == gate_outcome::skipped;
+        const std::string verb =
+            std::string(is_state   ? (n == 1 ? " is " : " are ")
+                        : was_done ? (n == 1 ? " was " : " were ")
+                                   : " ") + to_string(c);
+        if (gates.size() == 1) return {c, "The gate" + verb};
         if (n == gates.size())
-            return {c, (n == 2 ? "Both" : printed("All %zu", n)) + " gates" + verb + done};
-        return {c, printed("%zu of %zu gates", n, gates.size()) + verb + done};
+            return {c, (n == 2 ? "Both" : printed("All %zu", n)) + " gates" + verb};
+        return {c, printed("%zu of %zu gates", n, gates.size()) + verb};
     }
-    return {77, "No gate ran"};
+    return {gate_outcome::skipped, "No gate ran"};
 }
 
 /// The links to the gates, worst first, and with several outcomes the buttons that choose some.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
     std::vector<std::pair<std::string, std::size_t>> outcomes;
     std::string items;
-    for (const int c : worst_first) {
-        const char* name = exit_class_name(c);
+    for (const gate_outcome c : worst_first) {
+        const char* name = to_string(c);
         std::size_t n = 0;
         for (std::size_t i = 0; i < gates.size(); ++i) {
-            if (gates[i].exit_class != c) continue;
+            if (gates[i].outcome != c) continue;
             ++n;
             items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(c), name) +
                      printed("<div><a href=\"#gate-%zu\">", i + 1) +
@@ -10340,8 +10364,11 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
     const std::filesystem::path draft = path.string() + ".tmp";
     {
         std::ofstream out(draft, std::ios::binary);
+        errno = 0;
         out.write(content.data(), static_cast<std::streamsize>(content.size()));
-        if (!out) throw std::runtime_error("cannot write " + path.string());
+        out.flush();  // what is still in the buffer is not written yet
+        if (!out)
+            throw std::runtime_error("cannot write " + path.string() + ": " + std::strerror(errno));
     }
     std::filesystem::rename(draft, path);
 }
@@ -13227,8 +13254,9 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     return d;
 }
 
-/// 0 to 3 or 77: the worst of a gate's verdicts, advisory ones left out.
-inline int exit_class_of(const std::vector<slo_verdict>& verdicts, inconclusive_means policy) {
+/// The worst of a gate's verdicts, advisory ones left out.
+inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
+                               inconclusive_means policy) {
     bool fail = false, invalid = false, skip = false;
     for (const slo_verdict& v : verdicts) {
         if (v.what.is_advisory) continue;
@@ -13238,11 +13266,10 @@ inline int exit_class_of(const std::vector<slo_verdict>& verdicts, inconclusive_
         skip |= v.outcome == verdict::skipped ||
                 (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
     }
-    return fail ? 1 : invalid ? 3 : skip ? 77 : 0;
-}
-inline int worse_exit(int a, int b) {
-    return *std::find_if(std::begin(worst_first), std::end(worst_first),
-                         [&](int c) { return c == a || c == b; });
+    return fail      ? gate_outcome::failed
+           : invalid ? gate_outcome::invalid
+           : skip    ? gate_outcome::skipped
+                     : gate_outcome::passed;
 }
 
 // ===== [E7] session and doctest ==================================================================
@@ -13252,7 +13279,14 @@ class session {
 public:
     static session& of_this_program() {
         static session* const s = [] {
-            std::atexit([] { of_this_program().finish(); });
+            std::atexit([] {
+                of_this_program().finish();
+                // Too late to tell a main(): a gate that was cut off, a file that cannot be written.
+                if (of_this_program().is_cut_off()) {
+                    std::cout.flush();
+                    std::_Exit(exit_code_of(of_this_program().outcome()));
+                }
+            });
             return new session;  // outlives every static object
         }();
         return *s;
@@ -13263,10 +13297,16 @@ public:
         return gates_.back();
     }
     int number_of_gates() const { return static_cast<int>(gates_.size()); }
-    int exit_code() const {
-        int code = 0;
-        for (const auto& g : gates_) code = worse_exit(code, g->exit_class);
-        return code;
+    /// Over all gates and their files: a green run whose files are not whole is not green.
+    gate_outcome outcome() const {
+        gate_outcome all = incomplete_ ? gate_outcome::invalid : gate_outcome::passed;
+        for (const auto& g : gates_) all = worse_of(all, g->outcome);
+        return all;
+    }
+    bool is_cut_off() const {
+        return incomplete_ || std::any_of(gates_.begin(), gates_.end(), [](const auto& g) {
+                   return g->outcome == gate_outcome::unfinished;
+               });
     }
     void note_change() { changed_ = true; }
     /// How many more gaps may be kept one by one.
@@ -13278,15 +13318,22 @@ public:
         return most_gaps_kept - std::min(most_gaps_kept, kept);
     }
 
-    /// Both files are opened, or it throws.
+    /// Both files are open, or it throws std::invalid_argument: what cannot be reported is not begun.
     void open_files() {
-        if (records_.is_open()) return;
+        if (records_.is_open() && events_.is_open()) return;
         const std::filesystem::path dir = report_directory();
-        std::filesystem::create_directories(dir);
-        records_.open(dir / "records.jsonl", std::ios::binary | std::ios::trunc);
-        events_.open(dir / "events.bin", std::ios::binary | std::ios::trunc);
-        if (!records_ || !events_)
-            throw std::runtime_error("cannot write into the report directory " + dir.string());
+        std::error_code problem;
+        std::filesystem::create_directories(dir, problem);
+        const auto open = [&](std::ofstream& file, const char* name) {
+            if (problem) return;
+            errno = 0;
+            file.open(dir / name, std::ios::binary | std::ios::trunc);
+            if (!file) problem.assign(errno, std::generic_category());
+        };
+        open(records_, "records.jsonl");
+        open(events_, "events.bin");
+        require(!problem, "LLMBENCH_REPORT_DIR is " + dir.string() + ": it cannot be written (" +
+                              problem.message() + ")");
     }
     /// Records follow their gaps, and whole lines go out at once: however this program ends, each
     /// line has its gaps, which lie in events.bin one after another in the order of the lines.
@@ -13300,22 +13347,19 @@ public:
             lines += record_json(r, gate);
         }
         hash_.add(bytes.data(), bytes.size());
-        events_ << bytes << std::flush;
-        records_ << lines << std::flush;
+        append(events_, "events.bin", bytes);
+        append(records_, "records.jsonl", lines);
     }
     void write_reports() {
-        if (!changed_ || gates_.empty()) return;
+        if (!changed_ || gates_.empty() || !can_report()) return;
         changed_ = false;
         try {
-            open_files();
             const std::filesystem::path dir = report_directory();
-            if (!records_ || !events_)
-                std::cerr << "llmbench: records.jsonl and events.bin in " << dir.string()
-                          << " are not whole: the disk took no more" << std::endl;
             const lent_gates lent(gates_);
             const std::vector<gate_report>& gates = lent.all;
             index_.hash = hash_.text();
-            write_file(dir / "result.json", result_json(gates, environment_, index_, exit_code()));
+            write_file(dir / "result.json", result_json(gates, environment_, index_,
+                                                        exit_code_of(outcome())));
             write_file(dir / "junit.xml", junit_xml(gates));
             write_file(dir / "summary.md", summary_md(gates));
             write_file(dir / "metrics.txt", open_metrics(gates));
@@ -13326,11 +13370,16 @@ public:
                 break;
             }
         } catch (const std::exception& e) {
-            std::cerr << "llmbench: the reports could not be written: " << e.what() << std::endl;
+            note_incomplete(std::string("the reports: ") + e.what());
         }
     }
     /// At the end of the program: the reports, and what GitHub Actions is to show.
     void finish() {
+        for (const auto& g : gates_)
+            if (g->outcome == gate_outcome::unfinished) {
+                g->refusal = "the program ended before this gate did";
+                changed_ = true;
+            }
         write_reports();
         if (std::exchange(finished_, true) || gates_.empty()) return;
         const lent_gates lent(gates_);
@@ -13352,8 +13401,9 @@ public:
         if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
         std::vector<gate_report> one;
         one.push_back(g);
-        write_file(path, result_json(one, environment_, {}, g.exit_class));
+        write_file(path, result_json(one, environment_, {}, exit_code_of(g.outcome)));
     }
+    bool can_report() const { return records_.is_open() && events_.is_open(); }
     bool tells_exit_code = false;  // main() is ours
     bool only_asked = false;       // doctest was asked a question and ran nothing
 
@@ -13373,12 +13423,24 @@ private:
         std::vector<gate_report> all{};
     };
     session() : environment_(environment_now()) {}
+    void append(std::ofstream& file, const char* name, const std::string& bytes) {
+        if (!file) return;  // it was told of when it broke
+        errno = 0;
+        file << bytes << std::flush;
+        if (!file) note_incomplete(printed("%s: %s", name, std::strerror(errno)));
+    }
+    void note_incomplete(const std::string& why) {
+        incomplete_ = true;
+        std::cerr << "llmbench: not written whole in " << report_directory() << ", so no result of "
+                  << "this program is a pass: " << why << std::endl;
+    }
     gate_list gates_{};
     environment_facts environment_;
     event_index index_{};
     fnv1a hash_{};
     std::ofstream records_{}, events_{};
     bool changed_ = false, finished_ = false;
+    std::atomic<bool> incomplete_{false};  // files are written by a thread of their own, too
 };
 
 /// Writes what a load delivers, five times a second. A thread like the others: one that gave way to
@@ -13743,28 +13805,28 @@ inline void measure(gate_report& g, const scenario& s) {
         }
     }
     g.undecided_fails = inconclusive_policy() == inconclusive_means::fail;
-    g.exit_class = exit_class_of(g.verdicts, inconclusive_policy());
+    g.outcome = outcome_of(g.verdicts, inconclusive_policy());
     // Missing data is never green.
-    if (m.candidate.empty() && g.exit_class == 0) g.exit_class = 77;
+    if (m.candidate.empty() && g.outcome == gate_outcome::passed) g.outcome = gate_outcome::skipped;
 }
 
 /// In the reports. A run() in a test case fails nothing, whatever its own SLOs say, and reports of
 /// a green build must not be red.
 inline void only_note(gate_report& g) {
     for (slo_verdict& v : g.verdicts) v.what.is_advisory = true;
-    if (g.exit_class != 77) g.exit_class = 0;
+    if (g.outcome != gate_outcome::skipped) g.outcome = gate_outcome::passed;
 }
 
 /// Marks every SLO of a gate that never ran.
-inline void mark_unmeasured(gate_report& g, const scenario& s, verdict outcome, int exit_class,
+inline void mark_unmeasured(gate_report& g, const scenario& s, gate_outcome outcome,
                             const std::string& why) {
     g.refusal = why;
-    g.exit_class = exit_class;
+    g.outcome = outcome;
     g.verdicts.clear();
     for (const slo& x : s.slos) {
         slo_verdict v;
         v.what = x;
-        v.outcome = outcome;
+        v.outcome = verdict_like(outcome);
         v.estimate = {not_a_number, not_a_number, not_a_number};
         v.reason = why;
         g.verdicts.push_back(v);
@@ -13782,30 +13844,42 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     const long long began = now_ns();
     const auto finish = [&] {
         g->took_s = static_cast<double>(now_ns() - began) * 1e-9;
-        say(console_text(*g, style_of_console()) + reports_text(report_directory()));
+        say(console_text(*g, style_of_console()));
+        if (all.can_report()) say(reports_text(report_directory()));
         all.note_change();
         all.write_reports();
     };
     const interrupt_guard signals;  // until the reports are written
     try {
+        all.open_files();
         measure(*g, s);
         const result measured = result_access::make(g);
         if (verb == std::string_view("run") && inside_test_case()) only_note(*g);
         finish();
         return measured;
     } catch (const std::invalid_argument& e) {
-        mark_unmeasured(*g, s, verdict::invalid, 2, e.what());
+        mark_unmeasured(*g, s, gate_outcome::refused, e.what());
         finish();
         if (!inside_test_case()) throw;
         refuse_in_test(file, line, verb, e.what());
     } catch (const no_server& e) {
         const bool skip =
             environment_says_yes("LLMBENCH_SKIP_WITHOUT_SERVER") && !interrupted.load();
-        mark_unmeasured(*g, s, skip ? verdict::skipped : verdict::invalid, skip ? 77 : 3, e.what());
+        mark_unmeasured(*g, s, skip ? gate_outcome::skipped : gate_outcome::invalid, e.what());
         finish();
         if (skip) return result_access::make(g);
         if (!inside_test_case()) throw;
         refuse_in_test(file, line, verb, e.what());
+    } catch (const std::exception& e) {
+        // Nobody expected it: of this machine, or a mistake of ours.
+        mark_unmeasured(*g, s, gate_outcome::invalid, e.what());
+        finish();
+        if (!inside_test_case()) throw;
+        refuse_in_test(file, line, verb, e.what());
+    } catch (...) {
+        mark_unmeasured(*g, s, gate_outcome::invalid, "it was ended by an exception");
+        finish();
+        throw;  // a thread that is cancelled comes by here, too
     }
     return result_access::make(g);
 }
@@ -13915,7 +13989,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     const std::shared_ptr<gate_report> g = result_access::report_of(r);
     const auto real = s.is_advisory ? doctest::assertType::DT_WARN : severity;
     if (!g || !g->refusal.empty()) {
-        if (g && g->exit_class == 77) return;
+        if (g && g->outcome == gate_outcome::skipped) return;
         return assertion(real, file, line, expression, true,
                          "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
     }
@@ -13924,14 +13998,14 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     try {
         check_slo(s, g->what);
     } catch (const std::invalid_argument& e) {
-        if (!judged_slo.is_advisory) g->exit_class = worse_exit(g->exit_class, 2);
+        if (!judged_slo.is_advisory) g->outcome = worse_of(g->outcome, gate_outcome::refused);
         session::of_this_program().note_change();
         return assertion(real, file, line, expression, true, e.what());
     }
     slo_verdict v = judge(r, s);
     v.what = judged_slo;
     g->verdicts.push_back(v);
-    g->exit_class = worse_exit(g->exit_class, exit_class_of({v}, inconclusive_policy()));
+    g->outcome = worse_of(g->outcome, outcome_of({v}, inconclusive_policy()));
     session::of_this_program().note_change();
     say("  " + verdict_line(v) + "\n");
     assert_verdict(real, file, line, expression, v);
@@ -14038,7 +14112,8 @@ slo_verdict judge(const result& r, const slo& s) {
     if (!g || !g->refusal.empty()) {
         slo_verdict v;
         v.what = s;
-        v.outcome = g && g->exit_class == 77 ? verdict::skipped : verdict::invalid;
+        const bool skip = g && g->outcome == detail::gate_outcome::skipped;
+        v.outcome = skip ? verdict::skipped : verdict::invalid;
         v.reason = g ? g->refusal : "the result is empty";
         v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
         return v;
@@ -14198,7 +14273,11 @@ const detail::list<record>& result::requests() const& {
             for (const record& x : d.records) requests_.push_back(x);
     return requests_;
 }
-int exit_code() { return detail::session::of_this_program().exit_code(); }
+int exit_code() {
+    auto& all = detail::session::of_this_program();
+    all.write_reports();  // what cannot be written counts
+    return detail::exit_code_of(all.outcome());
+}
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");
 }
@@ -14231,9 +14310,11 @@ int main(int argc, char** argv) {
         std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";
         return result != 0 ? result : 2;
     }
-    const int code = session.exit_code();
-    if (result == 0) return code == 77 ? 77 : 0;
-    return code == 0 || code == 77 ? 1 : code;
+    using llmbench::detail::gate_outcome;
+    const gate_outcome outcome = session.outcome();
+    const int code = llmbench::detail::exit_code_of(outcome);
+    const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
+    return result != 0 && is_green ? 1 : code;
 }
 #endif
 

@@ -45,7 +45,7 @@ std::vector<gate_report> many_gates() {
     for (gate_report& g : gates) judge(g);
     gates.push_back(refused_gate());
     gates.back().what.name = "unsound";
-    gates.push_back(refused_gate("no server at LLMBENCH_URL", 77));
+    gates.push_back(refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped));
     gates.back().what.name = "without a server";
     return gates;
 }

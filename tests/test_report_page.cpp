@@ -63,7 +63,7 @@ gate_report gate_with(std::vector<repeat_data> repeats, const std::string& name)
     g.what.name = name;
     g.measured.candidate = std::move(repeats);
     judge(g);
-    g.exit_class = 3;
+    g.outcome = gate_outcome::invalid;
     return g;
 }
 gate_report all_failed_gate() {
@@ -377,24 +377,22 @@ TEST_CASE("the page says first why it is red, worst gate first") {
 }
 
 TEST_CASE("each outcome has its sentence") {
-    const auto title = [](std::vector<int> outcomes) {
+    using enum gate_outcome;
+    const auto title = [](std::vector<gate_outcome> outcomes) {
         std::vector<gate_report> gates;
-        for (const int c : outcomes) {
-            gates.push_back(refused_gate());
-            gates.back().exit_class = c;
-        }
+        for (const gate_outcome o : outcomes) gates.push_back(refused_gate("no rate", o));
         return overall(gates).second;
     };
     CHECK(title({}) == "No gate ran");
-    CHECK(title({0}) == "The gate passed");
-    CHECK(title({1}) == "The gate failed");
-    CHECK(title({2}) == "The gate was refused");
-    CHECK(title({3}) == "The gate is invalid");
-    CHECK(title({77}) == "The gate was skipped");
-    CHECK(title({0, 0}) == "Both gates passed");
-    CHECK(title({0, 77, 3}) == "1 of 3 gates is invalid");
-    CHECK(title({2, 0, 2}) == "2 of 3 gates were refused");
-    CHECK(title({1, 2, 3}) == "1 of 3 gates failed");
+    CHECK(title({passed}) == "The gate passed");
+    CHECK(title({failed}) == "The gate failed");
+    CHECK(title({refused}) == "The gate was refused");
+    CHECK(title({invalid}) == "The gate is invalid");
+    CHECK(title({skipped}) == "The gate was skipped");
+    CHECK(title({passed, passed}) == "Both gates passed");
+    CHECK(title({passed, skipped, invalid}) == "1 of 3 gates is invalid");
+    CHECK(title({refused, passed, refused}) == "2 of 3 gates were refused");
+    CHECK(title({failed, refused, invalid}) == "1 of 3 gates failed");
     CHECK(gate_sentence(refused_gate("no rate")) == "no rate");
     CHECK(gate_sentence(passing_gate()) == "All 4 objectives are met.");
     CHECK(holds(gate_sentence(all_failed_gate()), "none of 4 requests succeeded"));

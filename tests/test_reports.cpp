@@ -345,7 +345,7 @@ TEST_CASE("junit.xml tells a miss, an invalid measurement and a skipped gate apa
                                 verdict::pass};
     for (std::size_t i = 0; i < 5; ++i)
         g.verdicts[i].outcome = outcomes[i];  // the fourth is only noted
-    const gate_report skipped = refused_gate("no server at LLMBENCH_URL", 77);
+    const gate_report skipped = refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped);
     const std::string xml = junit_xml({g, skipped});
     CHECK(xml_flaw(xml) == "");
     CHECK(xml.find("tests=\"6\" failures=\"1\" errors=\"1\"") != std::string::npos);
@@ -555,7 +555,7 @@ TEST_CASE("annotations beyond nine are counted") {
 TEST_CASE("a refused gate is annotated where it stands and a skipped one is not") {
     CHECK(github_annotations({refused_gate()}, "") ==
           "::error file=gates.cpp,line=40,title=refused::the rate must be above 0\n");
-    CHECK(github_annotations({refused_gate("no server", 77)}, "") == "");
+    CHECK(github_annotations({refused_gate("no server", gate_outcome::skipped)}, "") == "");
 }
 
 TEST_CASE("metrics are told in OpenMetrics text") {

@@ -3,6 +3,9 @@
 #define LLMBENCH_MAIN
 #include "scenarios.hpp"
 
+#include <chrono>  // how long a gate is let run
+#include <thread>  // who ends the program beside it
+
 TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
@@ -55,6 +58,23 @@ TEST_CASE("server gone") {
     engine e = fast_engine();
     e.faults.stop_after = 60;
     gate(quick(simulated(e), within_reach()));
+}
+
+// Takes more descriptors than a low limit on them leaves.
+TEST_CASE("many threads") {
+    scenario s = quick(simulated(fast_engine()), within_reach());
+    s.client.threads = 64;
+    gate(s);
+}
+
+TEST_CASE("the program ends first") {
+    std::thread([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(700));
+        std::exit(0);
+    }).detach();
+    scenario s = quick(simulated(fast_engine()), within_reach());
+    s.arrivals = constant(1_rps);
+    gate(s);
 }
 
 TEST_CASE("server sheds load") {

@@ -7,6 +7,12 @@ TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
 
+TEST_CASE("many threads") {
+    scenario s = quick(simulated(fast_engine()), within_reach());
+    s.client.threads = 64;
+    gate(s);
+}
+
 TEST_CASE("server gone") {
     engine e = fast_engine();
     e.faults.stop_after = 60;

@@ -132,6 +132,45 @@ no_server() {
     says "INVALID" "the server process exited"
 }
 
+# ---- what nobody expects, and files that cannot be written: never green
+nothing_escapes() {
+    # Neither the limit on files is known to the plan, nor the exception to the gate.
+    ends 3 bash -c "ulimit -n 110; exec '$no_doctest' 'many threads'"
+    says "exception: " "Too many open files"
+    summary_says "invalid"
+    reported_without_requests
+    ends 3 bash -c "ulimit -n 110; exec '$gates' --test-case='many threads'"
+    says "gates.cpp:" "ERROR: CHECK( gate({...}) )" "Too many open files"
+    ends 1 bash -c "ulimit -n 110; exec '$own_main' --test-case='many threads'"
+
+    # with_full_disk NAME...: these files of the report can be opened, and take no byte
+    with_full_disk() {
+        what="$*"
+        printf 'mkdir -p "$LLMBENCH_REPORT_DIR"; cd "$LLMBENCH_REPORT_DIR"; '
+        printf 'ln -s /dev/full %s; ' "$@"
+        printf 'cd - > /dev/null; '
+    }
+    for file in records.jsonl events.bin result.json.tmp report.html.tmp; do
+        ends 3 bash -c "$(with_full_disk "$file") exec '$gates' --test-case=pass"
+        says "SUCCESS!" "${file%.tmp}" "No space left on device"
+        ends 1 bash -c "$(with_full_disk "$file") exec '$gates' --test-case=miss"
+        ends 3 bash -c "$(with_full_disk "$file") exec '$no_doctest' pass"
+        ends 3 bash -c "$(with_full_disk "$file") exec '$own_main' --test-case=pass"
+    done
+
+    # A directory that cannot be made is told of before the server is.
+    touch "$work/a file"
+    for program in "$gates --test-case=default*target" "$no_doctest gone"; do
+        ends 2 env LLMBENCH_REPORT_DIR="$work/a file/report" LLMBENCH_URL=$closed $program
+        says "LLMBENCH_REPORT_DIR is $work/a file/report: it cannot be written (Not a directory)"
+        says_not "Connection refused"
+        says_not "report.html"
+    done
+
+    ends 3 "$gates" --test-case="the program ends first"
+    summary_says "the program ended before this gate did"
+}
+
 # ---- over capacity
 over_capacity() {
     cases 3 "over-saturated"
@@ -354,7 +393,7 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-    parts=(one_gate refusals no_server over_capacity time_budget stored_baselines calibration
+    parts=(one_gate refusals no_server nothing_escapes over_capacity time_budget stored_baselines calibration
         progress several_gates own_assertions questions signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done

@@ -32,11 +32,13 @@ inline lb::environment_facts quiet_machine() {
 inline void judge(lb::gate_report& g) {
     g.verdicts = lb::judge_all(g.measured);
     g.self_check = lb::self_check_of(g.measured);
-    g.exit_class = 0;
+    g.outcome = lb::gate_outcome::passed;
     for (const llmbench::slo_verdict& v : g.verdicts) {
         if (v.what.is_advisory) continue;
-        if (v.outcome == llmbench::verdict::fail) g.exit_class = 1;
-        if (v.outcome == llmbench::verdict::invalid && g.exit_class == 0) g.exit_class = 3;
+        if (v.outcome == llmbench::verdict::fail)
+            g.outcome = lb::worse_of(g.outcome, lb::gate_outcome::failed);
+        if (v.outcome == llmbench::verdict::invalid)
+            g.outcome = lb::worse_of(g.outcome, lb::gate_outcome::invalid);
     }
 }
 
@@ -70,15 +72,15 @@ inline lb::gate_report measured_gate(const std::string& name, const llmbench::sl
     return g;
 }
 
-/// A gate that was refused, or skipped with 77.
+/// A gate that was refused, or skipped.
 inline lb::gate_report refused_gate(const std::string& why = "the rate must be above 0",
-                                    int exit_class = 2) {
+                                    lb::gate_outcome outcome = lb::gate_outcome::refused) {
     lb::gate_report g;
     g.what.name = "refused";
     g.what.file = "gates.cpp";
     g.what.line = 40;
     g.refusal = why;
-    g.exit_class = exit_class;
+    g.outcome = outcome;
     return g;
 }
 
