@@ -6178,6 +6178,7 @@ struct plan {
     stored_result stored{};
     judging_rule rule{};
     std::uint64_t seed = 1;
+    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
@@ -7126,10 +7127,10 @@ inline int forced_tokens(const plan& p, std::size_t index) {
     return own > 0 ? own : p.common.max_tokens;
 }
 
-/// Words that differ from repeat to repeat and from arm to arm, so that no prefix cache has seen
-/// them.
+/// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
+/// next, so that no prefix cache has seen them.
 inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
-    return mixed(p.seed ^
+    return mixed(p.seed ^ p.nonce ^
                  mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
 }
 
@@ -8150,6 +8151,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.field("seed", static_cast<long long>(g.what.seed))
             .field("seed_text", std::to_string(g.what.seed))
             .field("trace_hash", trace_hash(g.what))
+            .field("nonce", printed("%016llx", static_cast<unsigned long long>(g.what.nonce)))
             .close();
         j.key("slos").open('[');
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
@@ -10215,6 +10217,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <memory>      // connections
 #include <mutex>       // the simulated server's log, records to be written
 #include <queue>       // users by the time they are ready
+#include <random>      // what no other run has sent
 #include <sstream>     // files as text
 #include <thread>      // client threads
 
@@ -13761,10 +13764,19 @@ inline void mark_skipped(gate_report& g, bool relative_only, const std::string& 
     }
 }
 
+/// Another one for every execution of a gate, in this program and in all others.
+inline std::uint64_t fresh_nonce() {
+    std::random_device entropy;
+    static std::atomic<std::uint64_t> executions{0};
+    return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
+                 mixed(static_cast<std::uint64_t>(now_ns()) + ++executions));
+}
+
 /// Measures and judges one gate.
 inline void measure(gate_report& g, const scenario& s) {
     plan p = planned(s, default_seed(), read_workload_files(s, default_seed()));
     p.hash = trace_hash(p);
+    p.nonce = fresh_nonce();
     p.name = g.what.name;
     p.test_case = g.what.test_case;
     p.file = g.what.file;
