@@ -1,4 +1,5 @@
 // llmbench 0.1.0: performance gates for LLM inference servers, written like unit tests.
+// Put together from src/ by ci/assemble.py: edit there, not here.
 //
 // How to read this file. Part one declares everything a gate says; a file that includes the header
 // pays for that part alone. Part two is the pure core: parsing, statistics, schedules, verdicts and
@@ -8,40 +9,112 @@
 // Inside a part every section uses only what stands above it.
 //
 // Part one: declarations
-//   [D1] text and lists
-//   [D2] units
-//   [D3] SLO expressions
-//   [D4] lengths and arrivals
-//   [D5] targets
-//   [D6] workloads
-//   [D7] the scenario
-//   [D8] results
-//   [D9] verbs and assertions
+//   [A1] the version
+//   [A2] doctest, the host
+//   [A3] text and lists
+//   [A4] units
+//   [A5] metrics
+//   [A6] SLO expressions
+//   [A7] published limits
+//   [A8] lengths and arrivals
+//   [A9] targets
+//   [A10] workloads
+//   [A11] the scenario
+//   [A12] results
+//   [A13] verbs and assertions
 // Part two: the pure core
-//   [P1] text helpers
-//   [P2] random numbers
-//   [P3] statistics
-//   [P4] schedules
-//   [P5] HTTP/1.1
-//   [P6] server-sent events
-//   [P7] APIs
-//   [P8] metrics
-//   [P9] verdicts
-//   [P10] engine model
-//   [P11] datasets and traces
-//   [P12] plans
-//   [P13] reports
-//   [P14] stored results
-//   [P15] the report page
+//   [C1] text helpers
+//   [C2] JSON, read and written
+//   [C3] statistics
+//   [C4] random numbers
+//   [C5] base64 and a hash
+//   [C6] names, kinds and values of metrics
+//   [C7] URLs
+//   [C8] HTTP/1.1
+//   [C9] server-sent events
+//   [C10] what a server says, whichever API it has
+//   [C11] OpenAI's answers
+//   [C12] bodies of requests
+//   [C13] what each API writes and reads
+//   [C14] the table of APIs
+//   [C15] from the bytes of a body to events
+//   [C16] the timeline of one answer
+//   [C17] from bytes to the timeline of an answer
+//   [C18] histograms of lateness and of gaps
+//   [C19] what one repeat measured
+//   [C20] the requests of a repeat, as they end
+//   [C21] metrics of requests and of repeats
+//   [C22] the rule: looks, bounds, prior noise
+//   [C23] what verdicts are given on
+//   [C24] counts: shares, and quantiles of fresh traffic
+//   [C25] servers that cannot keep up
+//   [C26] what makes a measurement invalid
+//   [C27] values: times, speeds and rates
+//   [C28] the verdicts of a gate
+//   [C29] calibration
+//   [C30] from verdicts to an exit code
+//   [C31] verdicts in words
+//   [C32] files of others' making, value by value
+//   [C33] datasets
+//   [C34] traces
+//   [C35] schedules
+//   [C36] arrivals
+//   [C37] lengths
+//   [C38] the plan of a gate
+//   [C39] which SLOs a plan can have
+//   [C40] from a scenario to its plan
+//   [C41] prompts of a given number of tokens
+//   [C42] the requests of a plan
+//   [C43] the hash of all that a plan sends
+//   [C44] engine model
+//   [C45] the progress line
+//   [C46] figures of reports
+//   [C47] what reports are made of
+//   [C48] words of reports
+//   [C49] result.json and records.jsonl
+//   [C50] stored results
+//   [C51] junit.xml, summary.md, annotations, metrics.txt
+//   [C52] the console
+//   [C53] the report page: style, icons and script
+//   [C54] the report page: drawings
+//   [C55] the report page: verdicts
+//   [C56] the report page: distributions
+//   [C57] the report page: gates beside each other
+//   [C58] the report page: timelines
+//   [C59] the report page: what else a gate has to say
+//   [C60] the report page: the whole
 // Part three: effects
-//   [E1] clock, environment, files
-//   [E2] blocking requests and processes
-//   [E3] load generator
-//   [E4] simulated server
-//   [E5] targets brought up
-//   [E6] gates run
-//   [E7] session and doctest
-//   [E8] public functions and main
+//   [E1] functions of text
+//   [E2] functions of SLO expressions
+//   [E3] functions of arrivals
+//   [E4] functions of results
+//   [E5] the clock
+//   [E6] settings from the environment
+//   [E7] standard output
+//   [E8] files
+//   [E9] signals
+//   [E10] the machine and the commit
+//   [E11] all that a scenario names in files
+//   [E12] sockets and addresses
+//   [E13] TLS
+//   [E14] requests that are not measured
+//   [E15] server processes
+//   [E16] what a load is told and delivers
+//   [E17] waiting for sockets
+//   [E18] a client thread and its connections
+//   [E19] the load of one repeat
+//   [E20] asio, for the simulated server
+//   [E21] simulated server
+//   [E22] targets brought up
+//   [E23] all gates of a program and their files
+//   [E24] gates inside doctest
+//   [E25] the progress of a repeat
+//   [E26] one repeat
+//   [E27] the repeats of a gate
+//   [E28] one gate from its scenario to its result
+//   [E29] public functions
+//   [E30] records judged again
+//   [E31] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -83,22 +156,26 @@
 #ifndef LLMBENCH_HPP
 #define LLMBENCH_HPP
 
+#include <initializer_list>  // .slos = {...}
+
+// ===== [A1] the version ==========================================================================
+
 #define LLMBENCH_VERSION_MAJOR 0
 #define LLMBENCH_VERSION_MINOR 1
 #define LLMBENCH_VERSION_PATCH 0
 
+// ===== [A2] doctest, the host ====================================================================
+
 #ifndef LLMBENCH_NO_DOCTEST
 #include <doctest/doctest.h>  // the host: test cases, assertions, filters
 #endif
-#include <initializer_list>  // .slos = {...}
 
-namespace llmbench {
-inline namespace v0 {
-
-// ===== [D1] text and lists =======================================================================
+// ===== [A3] text and lists =======================================================================
 // <string> and <vector> would make every gate file two to three times as slow to compile, so the
 // public structs hold these two. Both convert from and to the std types where those are included.
 
+namespace llmbench {
+inline namespace v0 {
 namespace detail {
 
 using size_type = decltype(sizeof 0);
@@ -279,11 +356,16 @@ private:
     bool has_ = false;
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
 }  // namespace detail
 
-// ===== [D2] units ================================================================================
+// ===== [A4] units ================================================================================
 // One strong type per dimension. All constructors from plain numbers are explicit: a limit, a rate
 // or a length of time without its unit does not compile.
+
+namespace llmbench {
+inline namespace v0 {
 
 /// A length of time. `300_ms`, `2.5_s`, `10_min`, or any std::chrono duration.
 class time_span {
@@ -372,12 +454,18 @@ constexpr token_count operator""_tokens(unsigned long long v) {
 constexpr token_count operator""_tokens(long double v) {
     return token_count(static_cast<double>(v));
 }
-}  // namespace literals
 
-// ===== [D3] SLO expressions ======================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // inline namespace literals
+
+// ===== [A5] metrics ==============================================================================
 // `p99(ttft) <= 300_ms` is a value: it prints itself, can be stored and shared, and knows the line
 // it was written on. Metrics are enumerators of one type per dimension, so that nonsense does not
 // compile; being enumerators they never shadow a user's own variable of the same name.
+
+namespace llmbench {
+inline namespace v0 {
 
 struct source_line {
     const char* file = "";
@@ -425,7 +513,6 @@ using enum run_time_metric;
 using enum baseline_t;
 
 namespace detail {
-
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
     first_turn_ttft, later_turn_ttft,
@@ -488,6 +575,19 @@ constexpr double si(token_rate r) { return r.per_second; }
 constexpr double si(share s) { return s.fraction; }
 constexpr double si(plain_number n) { return n.value; }
 
+template <class U, class T>
+concept gives = requires(const T& t, void (&f)(U)) { f(t); };
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [A6] SLO expressions ======================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// A predicate about one request, as a postfix program: comparisons push, `&&` and `||` combine.
 struct predicate_step {
     enum class op_kind : unsigned char { compare, both, either } op = op_kind::compare;
@@ -513,9 +613,6 @@ list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
                              bool both);
 text comparison_text(metric_id metric, bool at_most, double bound);
-template <class U, class T>
-concept gives = requires(const T& t, void (&f)(U)) { f(t); };
-
 }  // namespace detail
 
 /// A limit as a multiple of the baseline: `1.10 * baseline`.
@@ -689,6 +786,14 @@ template <class M, class T>
     requires detail::request_metric<M> || detail::run_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
 
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A7] published limits =====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+
 /// Limits on both latencies that somebody published, as values to be taken or changed:
 /// `.slos = presets::mlperf_llama2_70b_server.slos()`, or within a goodput
 /// `goodput(presets::chat.predicate()) >= 95_pct`.
@@ -763,9 +868,15 @@ inline constexpr latency_limits
     chat = {"chat", "a rule of thumb", time_span::from_seconds(2), time_span::from_seconds(0.05)},
     patient_chat = {"patient chat", "a rule of thumb", time_span::from_seconds(3),
                     time_span::from_seconds(0.05)};
+
+}  // namespace llmbench
+}  // inline namespace v0
 }  // namespace presets
 
-// ===== [D4] lengths and arrivals =================================================================
+// ===== [A8] lengths and arrivals =================================================================
+
+namespace llmbench {
+inline namespace v0 {
 
 /// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
 struct length_distribution {
@@ -934,7 +1045,13 @@ open_loop all_at_once();
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
 
-// ===== [D5] targets ==============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A9] targets ==============================================================================
+
+namespace llmbench {
+inline namespace v0 {
 
 /// How requests are written and answers read. LLMBENCH_API takes the same names.
 enum class api_format : unsigned char {
@@ -1079,7 +1196,13 @@ private:
     bool given_ = false, is_stored_ = false;
 };
 
-// ===== [D6] workloads ============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A10] workloads ===========================================================================
+
+namespace llmbench {
+inline namespace v0 {
 
 /// Made-up prompts and forced output lengths. Every prompt is made of other words, so that prefix
 /// caches help only where `shared_prefix` asks for it.
@@ -1171,7 +1294,13 @@ struct request_options {
     detail::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 
-// ===== [D7] the scenario =========================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A11] the scenario ========================================================================
+
+namespace llmbench {
+inline namespace v0 {
 
 /// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
 /// `fresh`: all traffic of this kind. Its means allow for what two runs of one server differ by
@@ -1238,7 +1367,13 @@ struct scenario {
     judging_options judging{};
 };
 
-// ===== [D8] results ==============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A12] results =============================================================================
+
+namespace llmbench {
+inline namespace v0 {
 
 enum class request_status : unsigned char {
     ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent
@@ -1333,7 +1468,7 @@ struct self_check_t {
 namespace detail {
 estimate_t estimate(const box& data, const statistic_data& what);
 struct result_access;
-}
+}  // namespace detail
 
 /// What a run measured.
 class result {
@@ -1390,7 +1525,13 @@ struct past_result {
     detail::list<past_gate> gates{};
 };
 
-// ===== [D9] verbs and assertions =================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A13] verbs and assertions ================================================================
+
+namespace llmbench {
+inline namespace v0 {
 
 /// Measures. With `.slos` their verdicts are part of the result, but nothing fails: in a doctest
 /// case reports tell them as advisory, elsewhere exit_code() counts them. Throws
@@ -1427,7 +1568,7 @@ int serve_simulated(const engine& e, int port);
 namespace detail {
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
                 const char* expression, const result& r, const slo& s);
-}
+}  // namespace detail
 #define LLMBENCH_ASSERT_SLO_(severity, r, ...)                                                     \
     ::llmbench::detail::assert_slo(::doctest::assertType::severity, __FILE__, __LINE__,            \
                                    #r ", " #__VA_ARGS__, (r), (__VA_ARGS__))
@@ -1445,36 +1586,41 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #endif
 #endif
 
-}  // inline namespace v0
 }  // namespace llmbench
+}  // inline namespace v0
 
 #endif  // LLMBENCH_HPP
 
 #if (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_EXPOSE_INTERNALS)) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>    // sort, min, max
-#include <array>        // generator state
-#include <bit>          // countr_zero
-#include <charconv>     // shortest round-trip numbers
-#include <cmath>        // statistics
-#include <cstdarg>      // printed()
-#include <cstdint>      // int64_t
-#include <cstdio>       // vsnprintf
-#include <cstring>      // memchr
-#include <deque>        // the engine's queue
-#include <functional>   // where bytes come from
-#include <limits>       // infinity
-#include <map>          // the engine's sequences
-#include <memory>       // what the copies of a plan share
-#include <set>          // the engine's cached blocks
-#include <stdexcept>    // invalid_argument
-#include <string>       // text below the line
-#include <string_view>  // parsers
-#include <utility>      // exchange
-#include <vector>       // everything else
+#include <algorithm>  // equal, count_if, max, min, all_of, any_of, sort, count, reverse, ...
+#include <array>
+#include <bit>  // endian, countr_zero, bit_width
+#include <cctype>  // isalnum
+#include <charconv>  // to_chars, from_chars
+#include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, expm1, floor, ...
+#include <cstdarg>  // printed()
+#include <cstdint>  // uint64_t, uint32_t
+#include <cstdio>  // vsnprintf
+#include <cstring>  // memchr, memcmp, memcpy, strchr
+#include <deque>
+#include <functional>  // where bytes come from
+#include <limits>  // infinity
+#include <map>
+#include <memory>  // shared_ptr, make_shared
+#include <set>  // the engine's cached blocks
+#include <stdexcept>  // invalid_argument, exception
+#include <string>
+#include <string_view>
+#include <tuple>  // fields that are checked alike
+#include <type_traits>  // which JSON a value becomes
+#include <utility>  // move, pair, exchange, swap
+#include <vector>
 
 #include <picojson.h>  // JSON of servers
+
+// ===== [C1] text helpers =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -1483,8 +1629,6 @@ namespace detail {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 inline constexpr const char* definitions_version = "metrics/1";
-
-// ===== [P1] text helpers =========================================================================
 
 inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
 
@@ -1499,15 +1643,6 @@ inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
     if (n > 0) std::vsnprintf(out.data(), out.size() + 1, format, again);
     va_end(again);
     return out;
-}
-
-/// The shortest decimal text that reads back as the same double; JSON has no other numbers than
-/// finite ones, so those become null.
-inline std::string json_number(double v) {
-    if (!std::isfinite(v)) return "null";
-    char buffer[40];
-    const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
-    return {buffer, end};
 }
 
 /// Bytes of the UTF-8 character at s[i], 0 where there is none.
@@ -1543,24 +1678,6 @@ inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     }
     if (i < s.size()) out += "...";
     return out;
-}
-
-/// A JSON string. JSON is UTF-8: bytes that are not become U+FFFD.
-inline std::string json_quoted(std::string_view s) {
-    std::string out = "\"";
-    for (std::size_t i = 0, length = 0; i < s.size(); i += std::max<std::size_t>(length, 1)) {
-        const auto c = static_cast<unsigned char>(s[i]);
-        length = utf8_length(s, i);
-        if (c == '"') out += "\\\"";
-        else if (c == '\\') out += "\\\\";
-        else if (c == '\n') out += "\\n";
-        else if (c == '\t') out += "\\t";
-        else if (c == '\r') out += "\\r";
-        else if (c < 0x20) out += printed("\\u%04x", static_cast<unsigned>(c));
-        else if (length == 0) out += "\xEF\xBF\xBD";
-        else out.append(s.substr(i, length));
-    }
-    return out + "\"";
 }
 
 /// For XML and HTML, text and attributes. XML 1.0 has no control characters, not even escaped.
@@ -1600,124 +1717,242 @@ inline std::string time_text(double seconds) {
     return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
 }
 
-/// A value of a metric with its unit.
-inline std::string value_text(metric_id m, double v) {
-    if (std::isnan(v)) return "none";
-    switch (m) {
-    case metric_id::prefill_speed: case metric_id::decode_speed:
-    case metric_id::output_throughput: case metric_id::total_throughput:
-    case metric_id::prefill_throughput: case metric_id::decode_throughput:
-        return v < 999.5 ? printed("%.3g tok/s", v) : printed("%.0f tok/s", v);
-    case metric_id::request_throughput:
-        return v < 999.5 ? printed("%.3g req/s", v) : printed("%.0f req/s", v);
-    case metric_id::error_rate: case metric_id::goodput: return printed("%.4g %%", v * 100);
-    case metric_id::server_metric: return printed("%.4g", v);
-    default: return time_text(v);
+/// Refusals are sentences that name the field, its value and what is allowed.
+inline void require(bool sound, const std::string& sentence) {
+    if (!sound) throw std::invalid_argument(sentence);
+}
+
+/// Without its directories, which differ from machine to machine.
+inline std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// Characters of well-formed UTF-8, which are columns in all that we write ourselves.
+inline std::size_t columns_of(std::string_view s) {
+    return static_cast<std::size_t>(std::count_if(
+        s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C2] JSON, read and written ===============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The shortest decimal text that reads back as the same double; JSON has no other numbers than
+/// finite ones, so those become null.
+inline std::string json_number(double v) {
+    if (!std::isfinite(v)) return "null";
+    char buffer[40];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
+    return {buffer, end};
+}
+
+/// A JSON string. JSON is UTF-8: bytes that are not become U+FFFD.
+inline std::string json_quoted(std::string_view s) {
+    std::string out = "\"";
+    for (std::size_t i = 0, length = 0; i < s.size(); i += std::max<std::size_t>(length, 1)) {
+        const auto c = static_cast<unsigned char>(s[i]);
+        length = utf8_length(s, i);
+        if (c == '"') out += "\\\"";
+        else if (c == '\\') out += "\\\\";
+        else if (c == '\n') out += "\\n";
+        else if (c == '\t') out += "\\t";
+        else if (c == '\r') out += "\\r";
+        else if (c < 0x20) out += printed("\\u%04x", static_cast<unsigned>(c));
+        else if (length == 0) out += "\xEF\xBF\xBD";
+        else out.append(s.substr(i, length));
+    }
+    return out + "\"";
+}
+
+inline const picojson::value* member(const picojson::value& v, const char* name) {
+    if (!v.is<picojson::object>()) return nullptr;
+    const auto& fields = v.get<picojson::object>();
+    const auto found = fields.find(name);
+    return found == fields.end() ? nullptr : &found->second;
+}
+inline std::string string_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<std::string>() ? m->get<std::string>() : std::string();
+}
+inline int count_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    if (!m || !m->is<double>()) return -1;
+    const double d = m->get<double>();
+    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+}
+
+/// picojson recurses without a limit of its own; a hostile answer must not exhaust our stack.
+inline bool nests_deeper_than(std::string_view s, int limit) {
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (quoted) {
+            if (s[i] == '\\') ++i;
+            else if (s[i] == '"') quoted = false;
+        } else if (s[i] == '"') {
+            quoted = true;
+        } else if (s[i] == '{' || s[i] == '[') {
+            if (++depth > limit) return true;
+        } else if (s[i] == '}' || s[i] == ']') {
+            --depth;
+        }
+    }
+    return false;
+}
+/// Halves of surrogate pairs become U+FFFD. JSON may hold them (RFC 8259, 8.2) and servers that cut
+/// text in the middle of an emoji send them; picojson refuses them.
+inline std::string without_half_pairs(std::string_view s) {
+    const auto unit = [&](std::size_t at) {  // of "\uXXXX", 0 where there is none
+        unsigned code = 0;
+        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return code;
+        const char* const end = s.data() + at + 6;
+        return std::from_chars(end - 4, end, code, 16).ptr == end ? code : 0;
+    };
+    std::string out;
+    for (std::size_t i = 0, n = 0; i < s.size(); i += n) {
+        n = s[i] == '\\' ? std::min<std::size_t>(2, s.size() - i) : 1;
+        const unsigned first = unit(i) & 0xFC00, second = unit(i + 6) & 0xFC00;
+        if (first == 0xD800 && second == 0xDC00) n = 12;
+        else if (first == 0xD800 || first == 0xDC00) { out += "\\ufffd"; n = 6; continue; }
+        out.append(s.substr(i, n));
+    }
+    return out;
+}
+/// False for anything but one JSON value with nothing after it.
+inline bool parse_json(std::string_view s, picojson::value& out) {
+    if (nests_deeper_than(s, 100)) return false;
+    std::string whole_pairs;
+    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
+        s = whole_pairs = without_half_pairs(s);
+    try {
+        std::string error;
+        const char* const last = s.data() + s.size();
+        const char* end = picojson::parse(out, s.data(), last, &error);
+        while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
+        return error.empty() && end == last;
+    } catch (const std::exception&) {
+        return false;  // picojson throws at a number that no double holds, such as 1e999
     }
 }
 
-inline const char* metric_name(metric_id m) {
-    switch (m) {
-    case metric_id::ttft: return "ttft";
-    case metric_id::tpot: return "tpot";
-    case metric_id::itl: return "itl";
-    case metric_id::e2e: return "e2e";
-    case metric_id::normalized_latency: return "normalized_latency";
-    case metric_id::ttft_per_prompt_token: return "ttft_per_prompt_token";
-    case metric_id::ttft_from_send: return "ttft_from_send";
-    case metric_id::queue_time: return "queue_time";
-    case metric_id::first_turn_ttft: return "first_turn_ttft";
-    case metric_id::later_turn_ttft: return "later_turn_ttft";
-    case metric_id::prefill_speed: return "prefill_speed";
-    case metric_id::decode_speed: return "decode_speed";
-    case metric_id::output_throughput: return "output_throughput";
-    case metric_id::total_throughput: return "total_throughput";
-    case metric_id::prefill_throughput: return "prefill_throughput";
-    case metric_id::decode_throughput: return "decode_throughput";
-    case metric_id::request_throughput: return "request_throughput";
-    case metric_id::error_rate: return "error_rate";
-    case metric_id::startup_time: return "startup_time";
-    case metric_id::goodput: return "goodput";
-    case metric_id::server_metric: return "server_metric";
-    }
-    return "";
+inline bool has_text(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<std::string>() && !m->get<std::string>().empty();
 }
 
-/// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
-inline std::string limit_text(metric_id m, double v) {
-    switch (m) {
-    case metric_id::prefill_speed: case metric_id::decode_speed:
-    case metric_id::output_throughput: case metric_id::total_throughput:
-    case metric_id::prefill_throughput:
-    case metric_id::decode_throughput: return printed("%.6g tok/s", v);
-    case metric_id::request_throughput: return printed("%.6g req/s", v);
-    case metric_id::error_rate: case metric_id::goodput: return printed("%.6g %%", v * 100);
-    case metric_id::server_metric: return printed("%.6g", v);
-    default: return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
-    }
-}
-
-inline bool is_share(metric_id m) { return m == metric_id::error_rate || m == metric_id::goodput; }
-inline bool is_speed(metric_id m) {
-    return m == metric_id::prefill_speed || m == metric_id::decode_speed;
-}
-/// Of some turns of a conversation only: the others are no part of it, failed or not.
-inline bool is_of_turns(metric_id m) {
-    return m == metric_id::first_turn_ttft || m == metric_id::later_turn_ttft;
-}
-inline bool is_throughput(metric_id m) {
-    return m == metric_id::output_throughput || m == metric_id::total_throughput ||
-           m == metric_id::prefill_throughput || m == metric_id::decode_throughput ||
-           m == metric_id::request_throughput;
-}
-
-// ===== [P2] random numbers =======================================================================
-// Own generators and transformations: the same seed gives the same traffic with every compiler and
-// standard library, which std::*_distribution do not promise.
-
-/// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed value for each input.
-inline std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9E3779B97F4A7C15ull;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-    return x ^ (x >> 31);
-}
-
-/// xoshiro256** (Blackman, Vigna 2018).
-class generator {
+/// Writes JSON with two-space indentation and keys in the order they come.
+class json_writer {
 public:
-    explicit generator(std::uint64_t seed, std::uint64_t stream = 0) {
-        std::uint64_t x = mixed(seed) ^ mixed(stream + 0x632BE59BD9B4E019ull);
-        for (auto& s : state_) s = x = mixed(x);
+    json_writer& key(std::string_view name) {
+        separate();
+        out_ += json_quoted(name) + ": ";
+        after_key_ = true;
+        return *this;
     }
-    std::uint64_t next() {
-        const std::uint64_t result = rotated(state_[1] * 5, 7) * 9;
-        const std::uint64_t t = state_[1] << 17;
-        state_[2] ^= state_[0];
-        state_[3] ^= state_[1];
-        state_[1] ^= state_[2];
-        state_[0] ^= state_[3];
-        state_[2] ^= t;
-        state_[3] = rotated(state_[3], 45);
-        return result;
+    json_writer& open(char bracket) {
+        separate();
+        out_ += bracket;
+        closers_ += bracket == '{' ? '}' : ']';
+        first_ = true;
+        return *this;
     }
-    /// Uniform, strictly between 0 and 1.
-    // 52 bits and a half: with 53 the largest would round to 1.
-    double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
-    /// Uniform on 0 .. n-1.
-    std::uint64_t below(std::uint64_t n) {
-        return static_cast<std::uint64_t>(uniform() * static_cast<double>(n));
+    json_writer& close() {
+        const char closer = closers_.back();
+        closers_.pop_back();
+        if (!first_) newline();
+        out_ += closer;
+        first_ = false;
+        return *this;
     }
-    double exponential() { return -std::log(uniform()); }
-    double normal();
-    double gamma(double shape);
+    json_writer& raw(const std::string& v) {
+        separate();
+        out_ += v;
+        return *this;
+    }
+    json_writer& value(double v) { return raw(json_number(v)); }
+    json_writer& value(long long v) { return raw(std::to_string(v)); }
+    json_writer& value(std::string_view v) { return raw(json_quoted(v)); }
+    template <class T>
+    json_writer& field(std::string_view name, const T& v) {
+        key(name);
+        if constexpr (std::is_same_v<T, bool>) return raw(v ? "true" : "false");
+        else if constexpr (integer<T>) return value(static_cast<long long>(v));
+        else if constexpr (std::is_floating_point_v<T>) return value(v);
+        else return value(std::string_view(v));
+    }
+    const std::string& text() const { return out_; }
 
 private:
-    static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
-    std::array<std::uint64_t, 4> state_{};
+    void newline() { out_ += '\n' + std::string(2 * closers_.size(), ' '); }
+    void separate() {
+        if (after_key_) { after_key_ = false; return; }
+        if (closers_.empty()) return;
+        if (!first_) out_ += ',';
+        first_ = false;
+        newline();
+    }
+    std::string out_{}, closers_{};
+    bool first_ = true;
+    bool after_key_ = false;
 };
 
-// ===== [P3] statistics ===========================================================================
+/// The whole numbers under a key, in the order of the document. picojson has doubles only, and a
+/// clock reading may not fit one. Inside a JSON string the quotes would be escaped.
+inline std::vector<long long> whole_numbers(std::string_view json, const std::string& key) {
+    std::vector<long long> found;
+    const std::string mark = "\"" + key + "\":";
+    for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
+        at += mark.size();
+        while (at < json.size() && json[at] == ' ') ++at;
+        long long v = 0;
+        std::from_chars(json.data() + at, json.data() + json.size(), v);
+        found.push_back(v);  // null stays 0
+    }
+    return found;
+}
+inline double number_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<double>() ? m->get<double>() : not_a_number;
+}
+inline bool true_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<bool>() && m->get<bool>();
+}
+inline const picojson::array& array_member(const picojson::value& v, const char* name) {
+    static const picojson::array none;
+    const picojson::value* m = member(v, name);
+    return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
+}
+
+/// 0 where it is missing or no count.
+inline long long large_count(const picojson::value& v, const char* name) {
+    const double d = number_member(v, name);
+    return d >= 0 && d <= 9e15 ? static_cast<long long>(d) : 0;
+}
+
+inline std::map<std::string, std::vector<double>> lists_of(const picojson::value* v) {
+    std::map<std::string, std::vector<double>> lists;
+    if (v && v->is<picojson::object>())
+        for (const auto& [name, values] : v->get<picojson::object>())
+            if (values.is<picojson::array>())
+                for (const picojson::value& x : values.get<picojson::array>())
+                    lists[name].push_back(x.is<double>() ? x.get<double>() : not_a_number);
+    return lists;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C3] statistics ===========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -1912,6 +2147,71 @@ inline double pocock_constant(int looks, double alpha) {
     return bisect(0, 10, -alpha, crossed);
 }
 
+/// Of the values there are; infinite or zero where one of them is.
+inline double geometric_mean(const std::vector<double>& values) {
+    std::vector<double> logs;
+    for (const double v : values) {
+        if (std::isnan(v)) continue;
+        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
+        logs.push_back(std::log(v));
+    }
+    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C4] random numbers =======================================================================
+// Own generators and transformations: the same seed gives the same traffic with every compiler and
+// standard library, which std::*_distribution do not promise.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// SplitMix64 (Steele, Lea, Flood 2014): one well-mixed value for each input.
+inline std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15ull;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+/// xoshiro256** (Blackman, Vigna 2018).
+class generator {
+public:
+    explicit generator(std::uint64_t seed, std::uint64_t stream = 0) {
+        std::uint64_t x = mixed(seed) ^ mixed(stream + 0x632BE59BD9B4E019ull);
+        for (auto& s : state_) s = x = mixed(x);
+    }
+    std::uint64_t next() {
+        const std::uint64_t result = rotated(state_[1] * 5, 7) * 9;
+        const std::uint64_t t = state_[1] << 17;
+        state_[2] ^= state_[0];
+        state_[3] ^= state_[1];
+        state_[1] ^= state_[2];
+        state_[0] ^= state_[3];
+        state_[2] ^= t;
+        state_[3] = rotated(state_[3], 45);
+        return result;
+    }
+    /// Uniform, strictly between 0 and 1.
+    // 52 bits and a half: with 53 the largest would round to 1.
+    double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
+    /// Uniform on 0 .. n-1.
+    std::uint64_t below(std::uint64_t n) {
+        return static_cast<std::uint64_t>(uniform() * static_cast<double>(n));
+    }
+    double exponential() { return -std::log(uniform()); }
+    double normal();
+    double gamma(double shape);
+
+private:
+    static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+    std::array<std::uint64_t, 4> state_{};
+};
+
 inline double generator::normal() { return normal_quantile(uniform()); }
 
 /// Marsaglia and Tsang (2000); shapes below 1 by their boost.
@@ -1928,126 +2228,141 @@ inline double generator::gamma(double shape) {
     }
 }
 
-// ===== [P4] schedules ============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
-inline int drawn_length(const length_distribution& d, generator& random, int least,
-                        const std::vector<double>& values = {}) {
-    using shape = length_distribution::shape;
-    double x = d.a;
-    if (d.kind == shape::uniform)
-        x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
-    if (d.kind == shape::normal) x = d.a + d.b * random.normal();
-    if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
-    if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
-    return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
+// ===== [C5] base64 and a hash ====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// RFC 4648.
+inline std::string base64(std::string_view bytes) {
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t three = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
+                                                       : 0u);
+        for (std::size_t k = 0; k < 4; ++k)
+            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
 }
 
-/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
-/// which starts at `measured_from` and plans to end at `measured_to`.
-struct schedule {
-    std::vector<double> at{};
-    std::size_t warmup = 0;
-    double measured_from = 0;
-    double measured_to = 0;
+/// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
+class fnv1a {
+public:
+    void add(const void* data, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i)
+            h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
+    }
+    void add(long long v) {
+        for (int i = 0; i < 8; ++i) {
+            const auto byte =
+                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
+            add(&byte, 1);
+        }
+    }
+    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
+
+private:
+    std::uint64_t h_ = 0xCBF29CE484222325ull;
 };
 
-/// Gap lengths of mean 1 for `n` arrivals.
-inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
-    std::vector<double> gaps(n, 1);
-    if (a.kind == arrival_kind::gamma)
-        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
-    else if (a.kind != arrival_kind::constant)  // ramps and steps are Poisson arrivals, too
-        for (double& g : gaps) g = random.exponential();
-    return gaps;
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C6] names, kinds and values of metrics ===================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A value of a metric with its unit.
+inline std::string value_text(metric_id m, double v) {
+    if (std::isnan(v)) return "none";
+    switch (m) {
+    case metric_id::prefill_speed: case metric_id::decode_speed:
+    case metric_id::output_throughput: case metric_id::total_throughput:
+    case metric_id::prefill_throughput: case metric_id::decode_throughput:
+        return v < 999.5 ? printed("%.3g tok/s", v) : printed("%.0f tok/s", v);
+    case metric_id::request_throughput:
+        return v < 999.5 ? printed("%.3g req/s", v) : printed("%.0f req/s", v);
+    case metric_id::error_rate: case metric_id::goodput: return printed("%.4g %%", v * 100);
+    case metric_id::server_metric: return printed("%.4g", v);
+    default: return time_text(v);
+    }
 }
 
-/// Appends `n` arrivals that fill [from, from + n / rate) exactly: the gaps are scaled to their
-/// sum, so that the rate sent is the rate asked for and not one draw of it.
-inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
-                              double from, double rate, generator& random) {
-    const std::vector<double> gaps = unit_gaps(a, n, random);
-    double sum = 0;
-    for (const double g : gaps) sum += g;
-    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
-    double t = from;
-    for (const double g : gaps) {
-        at.push_back(t);
-        t += g * scale;
+inline const char* metric_name(metric_id m) {
+    switch (m) {
+    case metric_id::ttft: return "ttft";
+    case metric_id::tpot: return "tpot";
+    case metric_id::itl: return "itl";
+    case metric_id::e2e: return "e2e";
+    case metric_id::normalized_latency: return "normalized_latency";
+    case metric_id::ttft_per_prompt_token: return "ttft_per_prompt_token";
+    case metric_id::ttft_from_send: return "ttft_from_send";
+    case metric_id::queue_time: return "queue_time";
+    case metric_id::first_turn_ttft: return "first_turn_ttft";
+    case metric_id::later_turn_ttft: return "later_turn_ttft";
+    case metric_id::prefill_speed: return "prefill_speed";
+    case metric_id::decode_speed: return "decode_speed";
+    case metric_id::output_throughput: return "output_throughput";
+    case metric_id::total_throughput: return "total_throughput";
+    case metric_id::prefill_throughput: return "prefill_throughput";
+    case metric_id::decode_throughput: return "decode_throughput";
+    case metric_id::request_throughput: return "request_throughput";
+    case metric_id::error_rate: return "error_rate";
+    case metric_id::startup_time: return "startup_time";
+    case metric_id::goodput: return "goodput";
+    case metric_id::server_metric: return "server_metric";
+    }
+    return "";
+}
+
+/// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
+inline std::string limit_text(metric_id m, double v) {
+    switch (m) {
+    case metric_id::prefill_speed: case metric_id::decode_speed:
+    case metric_id::output_throughput: case metric_id::total_throughput:
+    case metric_id::prefill_throughput:
+    case metric_id::decode_throughput: return printed("%.6g tok/s", v);
+    case metric_id::request_throughput: return printed("%.6g req/s", v);
+    case metric_id::error_rate: case metric_id::goodput: return printed("%.6g %%", v * 100);
+    case metric_id::server_metric: return printed("%.6g", v);
+    default: return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
     }
 }
 
-/// Expected arrivals of a ramp or of stages up to time t (seconds), and their rate at the end.
-inline double expected_arrivals(const arrival_data& a, double t) {
-    if (a.kind == arrival_kind::ramp) {
-        const double inside = std::min(t, a.over_s);
-        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
-        return a.rate * inside + 0.5 * slope * inside * inside +
-               a.rate_to * std::max(0.0, t - a.over_s);
-    }
-    double sum = 0, left = t;
-    for (const load_step& s : a.stages) {
-        const double inside = std::min(left, s.lasts.seconds());
-        sum += s.rate.per_second * inside;
-        left -= inside;
-    }
-    return sum;
+inline bool is_share(metric_id m) { return m == metric_id::error_rate || m == metric_id::goodput; }
+inline bool is_speed(metric_id m) {
+    return m == metric_id::prefill_speed || m == metric_id::decode_speed;
 }
-inline double planned_length(const arrival_data& a) {
-    if (a.kind == arrival_kind::ramp) return a.over_s;
-    double sum = 0;
-    for (const load_step& s : a.stages) sum += s.lasts.seconds();
-    return sum;
+/// Of some turns of a conversation only: the others are no part of it, failed or not.
+inline bool is_of_turns(metric_id m) {
+    return m == metric_id::first_turn_ttft || m == metric_id::later_turn_ttft;
+}
+inline bool is_throughput(metric_id m) {
+    return m == metric_id::output_throughput || m == metric_id::total_throughput ||
+           m == metric_id::prefill_throughput || m == metric_id::decode_throughput ||
+           m == metric_id::request_throughput;
 }
 
-/// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none)
-/// of the measured part, whichever comes first. The warm-up has the load of the measured part's
-/// start.
-inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
-                                   double warmup_s, long long requests, double duration_s,
-                                   std::uint64_t seed) {
-    schedule s;
-    if (a.kind == arrival_kind::all_at_once) {
-        s.warmup = static_cast<std::size_t>(warmup_requests);
-        s.at.assign(s.warmup + static_cast<std::size_t>(requests), 0.0);
-        return s;
-    }
-    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-    const double rate =
-        a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
-    generator warm(seed, 1), random(seed, 2);
-    s.warmup =
-        static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
-    append_stationary(s.at, a, s.warmup, 0, rate, warm);
-    s.measured_from = static_cast<double>(s.warmup) / rate;
-    if (stationary) {
-        auto n = requests > 0 ? requests : std::llround(duration_s * rate);
-        if (duration_s > 0)
-            n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
-        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, rate, random);
-        s.measured_to = s.measured_from + static_cast<double>(n) / rate;
-        return s;
-    }
-    // A Poisson process of varying rate is a unit one on the scale of expected arrivals.
-    const double length = duration_s > 0                  ? duration_s
-                          : a.kind == arrival_kind::steps ? planned_length(a)
-                                                          : infinity;
-    double expected = 0, t = 0;
-    for (long long i = 0; requests == 0 || i < requests; ++i) {
-        expected += random.exponential();
-        const double high =
-            std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
-                                 expected / std::max(a.rate_to, 1e-9));
-        t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
-        if (t >= length * (1 - 1e-12)) break;
-        s.at.push_back(s.measured_from + t);
-    }
-    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
-    return s;
-}
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-// ===== [P5] HTTP/1.1 =============================================================================
+// ===== [C7] URLs =================================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Where a target is: http://host:port/path, the same with https, or unix:/path/of/a.socket.
 struct http_url {
@@ -2136,6 +2451,16 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     if (u.host.empty()) throw refuse("the host is missing");
     return u;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C8] HTTP/1.1 =============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Whether a header that is a list, such as Connection, names this.
 inline bool lists(std::string_view list, std::string_view name) {
@@ -2482,7 +2807,15 @@ private:
     bool broken_ = false;
 };
 
-// ===== [P6] server-sent events ===================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C9] server-sent events ===================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Event-stream parser without I/O (WHATWG HTML, "server-sent events"): an event is what a blank
 /// line ends; one that the body's end cuts off is none.
@@ -2587,7 +2920,15 @@ private:
     bool broken_ = false;
 };
 
-// ===== [P7] APIs =================================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C10] what a server says, whichever API it has ============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// What one stream event says.
 struct stream_event {
@@ -2618,77 +2959,6 @@ struct stream_event {
     }
 };
 
-inline const picojson::value* member(const picojson::value& v, const char* name) {
-    if (!v.is<picojson::object>()) return nullptr;
-    const auto& fields = v.get<picojson::object>();
-    const auto found = fields.find(name);
-    return found == fields.end() ? nullptr : &found->second;
-}
-inline std::string string_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<std::string>() ? m->get<std::string>() : std::string();
-}
-inline int count_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    if (!m || !m->is<double>()) return -1;
-    const double d = m->get<double>();
-    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
-}
-
-/// picojson recurses without a limit of its own; a hostile answer must not exhaust our stack.
-inline bool nests_deeper_than(std::string_view s, int limit) {
-    int depth = 0;
-    bool quoted = false;
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        if (quoted) {
-            if (s[i] == '\\') ++i;
-            else if (s[i] == '"') quoted = false;
-        } else if (s[i] == '"') {
-            quoted = true;
-        } else if (s[i] == '{' || s[i] == '[') {
-            if (++depth > limit) return true;
-        } else if (s[i] == '}' || s[i] == ']') {
-            --depth;
-        }
-    }
-    return false;
-}
-/// Halves of surrogate pairs become U+FFFD. JSON may hold them (RFC 8259, 8.2) and servers that cut
-/// text in the middle of an emoji send them; picojson refuses them.
-inline std::string without_half_pairs(std::string_view s) {
-    const auto unit = [&](std::size_t at) {  // of "\uXXXX", 0 where there is none
-        unsigned code = 0;
-        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return code;
-        const char* const end = s.data() + at + 6;
-        return std::from_chars(end - 4, end, code, 16).ptr == end ? code : 0;
-    };
-    std::string out;
-    for (std::size_t i = 0, n = 0; i < s.size(); i += n) {
-        n = s[i] == '\\' ? std::min<std::size_t>(2, s.size() - i) : 1;
-        const unsigned first = unit(i) & 0xFC00, second = unit(i + 6) & 0xFC00;
-        if (first == 0xD800 && second == 0xDC00) n = 12;
-        else if (first == 0xD800 || first == 0xDC00) { out += "\\ufffd"; n = 6; continue; }
-        out.append(s.substr(i, n));
-    }
-    return out;
-}
-/// False for anything but one JSON value with nothing after it.
-inline bool parse_json(std::string_view s, picojson::value& out) {
-    if (nests_deeper_than(s, 100)) return false;
-    std::string whole_pairs;
-    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
-        s = whole_pairs = without_half_pairs(s);
-    try {
-        std::string error;
-        const char* const last = s.data() + s.size();
-        const char* end = picojson::parse(out, s.data(), last, &error);
-        while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
-        return error.empty() && end == last;
-    } catch (const std::exception&) {
-        return false;  // picojson throws at a number that no double holds, such as 1e999
-    }
-}
-
 /// The message of an error answer in any of the shapes in use.
 inline std::string error_message(const picojson::value& v) {
     // Not null, false, 0 or "".
@@ -2704,10 +2974,63 @@ inline std::string error_message(const picojson::value& v) {
     return message.empty() ? v.serialize() : message;
 }
 
-inline bool has_text(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<std::string>() && !m->get<std::string>().empty();
+/// What the reader of one stream remembers from event to event.
+struct stream_memory {
+    std::string text{};      // the last event's, where a server repeats all text so far
+    bool cumulative = true;  // until an event shows that it is not
+    int tokens = 0;          // so far, where each event tells its own
+    bool keeps_answer = false;
+    std::string answer{};    // its words, no reasoning, where they are kept
+
+    void say(const picojson::value& v, const char* name) {
+        if (keeps_answer) answer += string_member(v, name);
+    }
+};
+
+/// The word that OpenAI has for why an answer ended, where it has one.
+inline std::string finish_word(const std::string& said) {
+    constexpr std::pair<std::string_view, const char*> words[] = {
+        {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
+        {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},
+        {"max_tokens", "length"}, {"tool_use", "tool_calls"}, {"none", ""}, {"None", ""}};
+    for (const auto& [theirs, ours] : words)
+        if (said == theirs) return ours;
+    return said;
 }
+inline void note_output_tokens(stream_event& e, int n) {
+    e.completion_tokens = n;
+    if (n > 0) e.first_tokens = n;  // so far: it holds for the first event
+}
+
+/// One event of a stream. `read` takes what is particular to the API.
+template <class Read>
+stream_event read_json_event(std::string_view type, std::string_view data, Read read,
+                             stream_memory& memory) {
+    stream_event e;
+    e.done = trimmed(data) == "[DONE]";
+    const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
+    if (e.done || empty) return e;  // an empty one keeps the connection alive
+    picojson::value v;
+    if (!parse_json(data, v) || !v.is<picojson::object>()) {
+        e.malformed = true;
+        e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
+        return e;
+    }
+    e.error = error_message(v);
+    if (e.error.empty() && type == "error") e.error = printable(data);
+    read(v, e, memory);
+    return e;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C11] OpenAI's answers ====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Generated output of one choice of an OpenAI event, chat or completions.
 inline bool choice_has_content(const picojson::value& choice, const char* output) {
@@ -2733,19 +3056,6 @@ inline int listed_tokens(const picojson::value& choice) {
                ? static_cast<int>(listed->get<picojson::array>().size())
                : 0;
 }
-
-/// What the reader of one stream remembers from event to event.
-struct stream_memory {
-    std::string text{};      // the last event's, where a server repeats all text so far
-    bool cumulative = true;  // until an event shows that it is not
-    int tokens = 0;          // so far, where each event tells its own
-    bool keeps_answer = false;
-    std::string answer{};    // its words, no reasoning, where they are kept
-
-    void say(const picojson::value& v, const char* name) {
-        if (keeps_answer) answer += string_member(v, name);
-    }
-};
 
 /// Usage and choices of an OpenAI answer; the output is in `delta`, of a whole answer in `message`.
 inline void read_openai_choices(const picojson::value& v, stream_event& e, stream_memory& memory,
@@ -2778,25 +3088,6 @@ inline void read_openai_whole(const picojson::value& v, stream_event& e, stream_
     read_openai_choices(v, e, memory, "message");
 }
 
-/// One event of a stream. `read` takes what is particular to the API.
-template <class Read>
-stream_event read_json_event(std::string_view type, std::string_view data, Read read,
-                             stream_memory& memory) {
-    stream_event e;
-    e.done = trimmed(data) == "[DONE]";
-    const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
-    if (e.done || empty) return e;  // an empty one keeps the connection alive
-    picojson::value v;
-    if (!parse_json(data, v) || !v.is<picojson::object>()) {
-        e.malformed = true;
-        e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
-        return e;
-    }
-    e.error = error_message(v);
-    if (e.error.empty() && type == "error") e.error = printable(data);
-    read(v, e, memory);
-    return e;
-}
 /// One `data:` of an OpenAI stream.
 inline stream_event read_openai_event(std::string_view type, std::string_view data) {
     stream_memory none;
@@ -3039,6 +3330,16 @@ private:
     std::size_t before_ = 0, after_ = 0;  // bytes around that text
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C12] bodies of requests ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// One message of a conversation.
 struct chat_message {
     std::string role{};
@@ -3071,35 +3372,6 @@ inline std::string joined_prompt(const request_spec& r, bool with_system = true)
     std::string all = !with_system || r.system_prompt.empty() ? "" : r.system_prompt + "\n";
     for (const chat_message& m : r.history) all += m.content + "\n";
     return all + r.prompt;
-}
-
-/// "image/png" and "AA==" of "data:image/png;base64,AA==".
-inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
-    const std::size_t type = std::min(url.find(':') + 1, url.size());
-    const std::size_t end = std::min(url.find(';', type), url.size());
-    return {url.substr(type, end - type), url.substr(std::min(url.find(',') + 1, url.size()))};
-}
-
-// The user's turn as the APIs that know images write it, as the value of a message's "content".
-
-inline std::string openai_content(const request_spec& r) {
-    if (r.image.empty()) return json_quoted(r.prompt);
-    return "[{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) +
-           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(r.image) + "}}]";
-}
-inline std::string anthropic_content(const request_spec& r) {
-    if (r.image.empty()) return json_quoted(r.prompt);
-    const auto [type, data] = parts_of_data_url(r.image);
-    return "[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":" +
-           json_quoted(type) + ",\"data\":" + json_quoted(data) +
-           "}},{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) + "}]";
-}
-inline std::string ollama_images(const request_spec& r) {
-    return "[" + json_quoted(parts_of_data_url(r.image).second) + "]";
-}
-/// With images in a field of their own beside it.
-inline std::string ollama_content(const request_spec& r) {
-    return json_quoted(r.prompt) + (r.image.empty() ? "" : ",\"images\":" + ollama_images(r));
 }
 
 /// The body of a request. A field that was not asked for is not written.
@@ -3171,6 +3443,45 @@ private:
     std::string object_{};
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C13] what each API writes and reads ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "image/png" and "AA==" of "data:image/png;base64,AA==".
+inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
+    const std::size_t type = std::min(url.find(':') + 1, url.size());
+    const std::size_t end = std::min(url.find(';', type), url.size());
+    return {url.substr(type, end - type), url.substr(std::min(url.find(',') + 1, url.size()))};
+}
+
+// The user's turn as the APIs that know images write it, as the value of a message's "content".
+
+inline std::string openai_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    return "[{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) +
+           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(r.image) + "}}]";
+}
+inline std::string anthropic_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    const auto [type, data] = parts_of_data_url(r.image);
+    return "[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":" +
+           json_quoted(type) + ",\"data\":" + json_quoted(data) +
+           "}},{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) + "}]";
+}
+inline std::string ollama_images(const request_spec& r) {
+    return "[" + json_quoted(parts_of_data_url(r.image).second) + "]";
+}
+/// With images in a field of their own beside it.
+inline std::string ollama_content(const request_spec& r) {
+    return json_quoted(r.prompt) + (r.image.empty() ? "" : ",\"images\":" + ollama_images(r));
+}
+
 // Each API: its request, its events, and where these differ, its whole answer. The table below them
 // says the rest.
 
@@ -3188,21 +3499,6 @@ inline void write_openai_completions(body_writer& b, const std::string& model,
     b.string("model", model);
     b.raw("prompt", r.token_ids.empty() ? json_quoted(joined_prompt(r)) : r.token_ids);
     write_openai(b, r);
-}
-
-/// The word that OpenAI has for why an answer ended, where it has one.
-inline std::string finish_word(const std::string& said) {
-    constexpr std::pair<std::string_view, const char*> words[] = {
-        {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
-        {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},
-        {"max_tokens", "length"}, {"tool_use", "tool_calls"}, {"none", ""}, {"None", ""}};
-    for (const auto& [theirs, ours] : words)
-        if (said == theirs) return ours;
-    return said;
-}
-inline void note_output_tokens(stream_event& e, int n) {
-    e.completion_tokens = n;
-    if (n > 0) e.first_tokens = n;  // so far: it holds for the first event
 }
 
 /// It samples at a temperature above 0 only.
@@ -3386,6 +3682,16 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
     }
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C14] the table of APIs ===================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// How an answer is cut into events.
 enum class framing : unsigned char {
     events,   // server-sent events
@@ -3486,6 +3792,16 @@ inline std::string request_body(const api_traits& a, const std::string& model,
     return b.finished();
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C15] from the bytes of a body to events ==================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// Takes the body of an answer apart into events, as its API frames it.
 class body_reader {
 public:
@@ -3583,8 +3899,16 @@ private:
     std::string held_{};
 };
 
-// ===== [P8] metrics ==============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C16] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB, so that growing
 /// copies nothing, and gives them back from the front.
@@ -3749,6 +4073,16 @@ private:
     bool ended_ = false;
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C17] from bytes to the timeline of an answer =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// One answer without I/O: the bytes of a connection go in, in pieces of any size and with the time
 /// of each; what became of the request comes out.
 class answer_reader {
@@ -3858,6 +4192,16 @@ private:
     bool more_came_ = false;
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C18] histograms of lateness and of gaps ==================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// How often a delay was how long. Sixteen classes an octave: a quantile is at most 1/16 too high.
 class lag_counts {
 public:
@@ -3894,14 +4238,6 @@ private:
     std::uint64_t n_ = 0;
     long long max_ns_ = 0;
 };
-
-inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
-    const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
-    const double both = total(to) + total(more);
-    to.count += more.count;
-    to.mean = to.count > 0 ? both / static_cast<double>(to.count) : 0;
-    to.max = std::max(to.max, more.max);
-}
 
 /// How many gaps were how long, in the memory of 13,000 of them. Up to 511 us every value has a
 /// class of its own; above there are 256 classes an octave, and a value is told as the middle of
@@ -3956,6 +4292,24 @@ private:
     std::uint32_t min_us_ = 4294967295u, max_us_ = 0;
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C19] what one repeat measured ============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
+    const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
+    const double both = total(to) + total(more);
+    to.count += more.count;
+    to.mean = to.count > 0 ? both / static_cast<double>(to.count) : 0;
+    to.max = std::max(to.max, more.max);
+}
+
 inline constexpr std::uint64_t not_listed = ~0ull;
 
 /// One repeat of one arm: all that was seen, and nothing judged yet.
@@ -3988,44 +4342,6 @@ inline std::size_t gap_count(const record& r) {
     return r.events > 1 ? static_cast<std::size_t>(r.events - 1) : 0;
 }
 
-/// The longest gap of one request, 0 where it has none.
-inline double longest_gap(const repeat_data& d, std::size_t i) {
-    if (d.gaps_counted) return d.longest_gaps[i] / 1e6;
-    std::uint32_t longest = 0;
-    for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
-        longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
-    return longest / 1e6;
-}
-
-/// A metric of one completed request in SI units, NaN where it has none.
-inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
-    const record& r = d.records[i];
-    // Divided, as the limits are written: a time on its limit is equal to it.
-    const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
-    const double ttft_s = seconds(r.first_token_ns - r.scheduled_ns);
-    const double e2e_s = seconds(r.end_ns - r.scheduled_ns);
-    const int after_first = r.output_tokens - r.first_event_tokens;
-    const double tpot_s =
-        after_first > 0 ? seconds(r.last_token_ns - r.first_token_ns) / after_first : not_a_number;
-    switch (m) {
-    case metric_id::ttft: return ttft_s;
-    case metric_id::tpot: return tpot_s;
-    case metric_id::itl: return longest_gap(d, i);  // of one request: in predicates
-    case metric_id::e2e: return e2e_s;
-    case metric_id::normalized_latency:
-        return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
-    case metric_id::ttft_per_prompt_token:
-        return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
-    case metric_id::ttft_from_send: return seconds(r.first_token_ns - r.sent_ns);
-    case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
-    case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
-    case metric_id::prefill_speed:
-        return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
-    case metric_id::decode_speed: return tpot_s > 0 ? 1 / tpot_s : not_a_number;
-    default: return not_a_number;
-    }
-}
-
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
 /// Whether a request is one of those that the metric speaks of.
 inline bool is_part_of(metric_id m, const record& r) {
@@ -4039,6 +4355,16 @@ inline bool is_pooled(const record& r) { return is_measured(r) && r.status == re
 inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C20] the requests of a repeat, as they end ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Counts the gaps of one request where they belong to the pool. Returns the longest one.
 inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
@@ -4131,6 +4457,54 @@ private:
     gap_counts pooled_{};
     std::size_t looked_at_ = 0;  // requests, from the front
 };
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C21] metrics of requests and of repeats ==================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The longest gap of one request, 0 where it has none.
+inline double longest_gap(const repeat_data& d, std::size_t i) {
+    if (d.gaps_counted) return d.longest_gaps[i] / 1e6;
+    std::uint32_t longest = 0;
+    for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
+        longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
+    return longest / 1e6;
+}
+
+/// A metric of one completed request in SI units, NaN where it has none.
+inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
+    const record& r = d.records[i];
+    // Divided, as the limits are written: a time on its limit is equal to it.
+    const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
+    const double ttft_s = seconds(r.first_token_ns - r.scheduled_ns);
+    const double e2e_s = seconds(r.end_ns - r.scheduled_ns);
+    const int after_first = r.output_tokens - r.first_event_tokens;
+    const double tpot_s =
+        after_first > 0 ? seconds(r.last_token_ns - r.first_token_ns) / after_first : not_a_number;
+    switch (m) {
+    case metric_id::ttft: return ttft_s;
+    case metric_id::tpot: return tpot_s;
+    case metric_id::itl: return longest_gap(d, i);  // of one request: in predicates
+    case metric_id::e2e: return e2e_s;
+    case metric_id::normalized_latency:
+        return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
+    case metric_id::ttft_per_prompt_token:
+        return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
+    case metric_id::ttft_from_send: return seconds(r.first_token_ns - r.sent_ns);
+    case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
+    case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
+    case metric_id::prefill_speed:
+        return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
+    case metric_id::decode_speed: return tpot_s > 0 ? 1 / tpot_s : not_a_number;
+    default: return not_a_number;
+    }
+}
 
 /// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
 /// quantiles they are the worst one.
@@ -4337,8 +4711,16 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
     return values;
 }
 
-// ===== [P9] verdicts =============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C22] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 // Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
 // moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
@@ -4376,31 +4758,6 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     r.fail_z = pocock_constant(r.looks, r.fail_level);
     return r;
 }
-
-/// An earlier run's statistics, one value a repeat, under their names.
-struct stored_baseline {
-    std::string file{};
-    double day_sd = 0;
-    std::map<std::string, std::vector<double>> values{};
-};
-
-/// Everything that a gate's verdicts depend on.
-struct measurement {
-    std::vector<repeat_data> candidate{};  // of fresh traffic: stages of n, n and 2n requests
-    std::vector<repeat_data>
-        baseline{};           // as many, where there is one: pair i is (candidate i, baseline i)
-    std::vector<slo> slos{};  // of the gate: lateness is held against the tightest of them
-    bool short_outputs_expected = false;  // outputs of one token were asked for
-    bool spins = false;                   // the client was told to burn its core
-    // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
-    // or bursts by design.
-    double arrival_cv2 = not_a_number;
-    judging_rule rule{};
-    std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
-    stored_baseline stored{};
-    std::string stopped{};  // why there are fewer repeats than planned
-    bool has_live_baseline() const { return !baseline.empty(); }
-};
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {
@@ -4450,6 +4807,41 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
     return l;
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C23] what verdicts are given on ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// An earlier run's statistics, one value a repeat, under their names.
+struct stored_baseline {
+    std::string file{};
+    double day_sd = 0;
+    std::map<std::string, std::vector<double>> values{};
+};
+
+/// Everything that a gate's verdicts depend on.
+struct measurement {
+    std::vector<repeat_data> candidate{};  // of fresh traffic: stages of n, n and 2n requests
+    std::vector<repeat_data>
+        baseline{};           // as many, where there is one: pair i is (candidate i, baseline i)
+    std::vector<slo> slos{};  // of the gate: lateness is held against the tightest of them
+    bool short_outputs_expected = false;  // outputs of one token were asked for
+    bool spins = false;                   // the client was told to burn its core
+    // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
+    // or bursts by design.
+    double arrival_cv2 = not_a_number;
+    judging_rule rule{};
+    std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
+    stored_baseline stored{};
+    std::string stopped{};  // why there are fewer repeats than planned
+    bool has_live_baseline() const { return !baseline.empty(); }
+};
+
 inline bool has_time_limit_hurt_by_lateness(metric_id m) {
     switch (m) {
     case metric_id::ttft: case metric_id::e2e: case metric_id::normalized_latency:
@@ -4474,267 +4866,6 @@ void for_each_repeat(const measurement& m, F&& f) {
         for (const repeat_data& d : *arm) f(d);
 }
 
-/// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
-inline double tightest_time_limit(const measurement& m) {
-    double tightest = infinity;
-    const auto consider = [&](metric_id metric, double bound) {
-        if (metric == metric_id::ttft || metric == metric_id::e2e)
-            tightest = std::min(tightest, bound);
-    };
-    for (const slo& s : m.slos) {
-        if (s.is_advisory) continue;  // it never changes the outcome of the others
-        double bound = s.bound;
-        if (s.factor > 0) {
-            std::vector<double> values;
-            for (const repeat_data& d : m.baseline) values.push_back(evaluate(s.what, d));
-            if (const auto at = m.stored.values.find(str(s.what.name)); at != m.stored.values.end())
-                values = at->second;
-            bound = s.factor * mean_of(values);
-            if (!(bound > 0)) continue;
-        }
-        consider(s.what.metric, bound);
-        for (const predicate_step& step : s.what.where)
-            if (step.op == predicate_step::op_kind::compare) consider(step.metric, step.bound);
-    }
-    return tightest;
-}
-
-inline std::vector<double> pooled_lateness(const measurement& m) {
-    std::vector<double> late;
-    for_each_repeat(m, [&](const repeat_data& d) {
-        for (const record& r : d.records)
-            if (is_measured(r) && r.dispatched_ns > 0)
-                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
-    });
-    std::sort(late.begin(), late.end());
-    return late;
-}
-
-inline bool client_was_saturated(const measurement& m, double cpu_share) {
-    return cpu_share > 0.9 && !m.spins;
-}
-
-/// The client's own conduct, over all repeats and arms.
-inline self_check_t self_check_of(const measurement& m) {
-    self_check_t c;
-    const std::vector<double> late = pooled_lateness(m);
-    if (!late.empty()) {
-        c.lateness_p50 = nearest_rank(late, 0.5);
-        c.lateness_p99 = nearest_rank(late, 0.99);
-        c.lateness_max = late.back();
-        c.late_share =
-            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
-            static_cast<double>(late.size());
-    }
-    double repeats = 0, content = 0, coalesced = 0;
-    for_each_repeat(m, [&](const repeat_data& d) {
-        ++repeats;
-        c.connections_opened += d.connections_opened;
-        add_handshakes(c.handshakes_full, d.handshakes_full);
-        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
-        content += static_cast<double>(d.content_events);
-        coalesced += static_cast<double>(d.coalesced_events);
-        c.cpu_share = std::max(c.cpu_share, d.cpu_share);
-        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
-        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
-        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
-        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
-        c.asked_rate += d.asked_rate;
-        c.achieved_rate += d.achieved_rate;
-    });
-    if (repeats > 0) {
-        c.asked_rate /= repeats;
-        c.achieved_rate /= repeats;
-    }
-    if (content > 0) c.coalesced_share = coalesced / content;
-
-    const double limit = tightest_time_limit(m);
-    const double allowed = std::max(0.05 * limit, 0.001);
-    if (client_was_saturated(m, c.cpu_share)) {
-        c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
-                           "client.threads or a core of its own",
-                           c.cpu_share * 100);
-    } else if (c.lateness_p99 > allowed && std::isfinite(limit)) {
-        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
-                   ", over 5 % of the tightest limit (" + time_text(limit) + ")";
-    } else if (std::max(c.stamp_lag_p99, c.loop_lag_p99) > std::max(0.05 * limit, 0.010)) {
-        c.reason = "client: its thread came late, p99 " + time_text(c.stamp_lag_p99) +
-                   " to read and " + time_text(c.loop_lag_p99) +
-                   " to wake, over 5 % of the tightest limit (" + time_text(limit) + ")";
-    } else if (c.late_share > 0.02 && std::isinf(limit)) {
-        c.reason = "client: " + printed("%.1f", c.late_share * 100) +
-                   " % of the requests were sent over 10 ms late";
-    } else if (c.asked_rate > 0 && late.size() >= 50 &&
-               std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
-        c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
-                   printed("%.4g", c.asked_rate);
-    }
-    c.ok = c.reason.empty();
-    return c;
-}
-
-/// Why nothing at all can be said, "" where something can.
-inline std::string gate_invalid_reason(const measurement& m) {
-    if (m.candidate.empty() && !m.stopped.empty()) return {};
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
-        const std::string who = arm == &m.baseline ? "baseline server" : "server";
-        std::size_t measured = 0, succeeded = 0;
-        std::string example;
-        for (const repeat_data& d : *arm) {
-            if (d.interrupted) return "the run was interrupted";
-            if (!d.target_gone.empty()) return who + ": " + d.target_gone;
-            for (const record& r : d.records) {
-                if (!is_measured(r)) continue;
-                ++measured;
-                succeeded += r.status == request_status::ok;
-                if (example.empty() && r.status != request_status::ok)
-                    example = std::string(to_string(r.status)) + ": " + str(r.error);
-            }
-        }
-        if (arm == &m.baseline && arm->empty()) continue;
-        if (succeeded == 0)
-            return measured == 0 ? "no request was measured"
-                                 : who + ": none of " + std::to_string(measured) +
-                                       " requests succeeded (" + example + ")";
-    }
-    return {};
-}
-
-/// Why this SLO cannot be judged, "" where it can.
-inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
-    const bool compared = m.has_live_baseline() || !m.stored.file.empty();
-    if (s.factor > 0 && !compared) return "there is no baseline";
-    if (s.what.metric == metric_id::error_rate || s.what.metric == metric_id::startup_time)
-        return {};
-    const self_check_t check = self_check_of(m);
-    if (is_hurt_by_lateness(s.what) || client_was_saturated(m, check.cpu_share))
-        if (!check.ok) return str(check.reason);
-    const auto is_pace = [](metric_id id) {
-        return id == metric_id::tpot || id == metric_id::decode_speed;
-    };
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
-        const char* who = arm == &m.baseline ? "baseline server" : "server";
-        std::size_t too_short = 0, with = 0, without = 0;
-        for (const repeat_data& d : *arm) {
-            too_short += static_cast<std::size_t>(d.short_outputs);
-            const metric_sample sample = sample_of(metric_id::tpot, d);
-            with += sample.values.size();
-            without += sample.without_value;
-        }
-        if (arm->empty()) continue;
-        if (too_short * 20 > with + without)
-            return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
-                           "does not heed ignore_eos, or stops by itself",
-                           who, too_short, with + without);
-        if (concerns(s.what, is_pace) &&
-            (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
-            return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
-                           without, with + without);
-    }
-    if (concerns(s.what, [](metric_id id) { return id == metric_id::itl; }) &&
-        check.coalesced_share > 0.05 && check.cpu_share > 0.8)
-        return printed("client: it was busy and read %.1f %% of the events together",
-                       check.coalesced_share * 100);
-    return {};
-}
-
-/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const std::vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    std::vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
-/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
-/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
-/// time that the first answers took is left out: until then every load fills up.
-inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
-    std::vector<long long> ends;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        ends.push_back(d.records[i].end_ns);
-        order.push_back(i);
-    }
-    std::sort(ends.begin(), ends.end());
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
-    });
-    std::vector<double> early;
-    for (std::size_t k = 0; k < order.size() / 4; ++k)
-        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
-            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
-    if (early.empty()) return {};
-    std::sort(early.begin(), early.end());
-    const long long filled = d.records[order[0]].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, 0.5));
-    std::vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        const record& r = d.records[order[k]];
-        if (!is_measured(r) || r.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (r.status != request_status::ok) continue;
-        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-        tokens.push_back(r.output_tokens);
-    }
-    const double n = static_cast<double>(in_flight.size());
-    if (n < 40 || ttft_s.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
-    // planned ones do, 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
-                   "is over the server's capacity",
-                   growth, n, time_text(10 * slower.per_batch).c_str());
-}
-
-/// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const measurement& m) {
-    if (std::isnan(m.arrival_cv2)) return {};
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
-        std::size_t shown = 0;
-        std::string example;
-        for (const repeat_data& d : *arm)
-            if (const std::string why = oversaturation_of(d, m.arrival_cv2); !why.empty()) {
-                ++shown;
-                example = why;
-            }
-        if (2 * shown > arm->size())
-            return std::string(arm == &m.baseline ? "baseline " : "") +
-                   "over-saturated: " + example;
-    }
-    return {};
-}
-
 inline long long measured_requests(const measurement& m, std::size_t repeats) {
     long long n = 0;
     for (std::size_t i = 0; i < std::min(repeats, m.candidate.size()); ++i)
@@ -4749,7 +4880,28 @@ inline std::string listed(const std::vector<double>& values) {
     return out;
 }
 
-// ---- counts: shares, and quantiles of fresh traffic
+/// Under which a calibration is kept: the ratio to a baseline has a noise of its own.
+inline std::string noise_name(const slo& s) {
+    return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
+}
+inline double prior_sd_of(const measurement& m, const slo& s) {
+    if (s.what.metric == metric_id::startup_time) return prior_startup_sd;
+    // The log ratio of a pair has the noise of both its runs.
+    const double uncalibrated =
+        s.factor > 0 && m.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
+    const auto at = m.noise.find(noise_name(s));
+    return std::max(uncalibrated, at == m.noise.end() ? 0 : at->second);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C24] counts: shares, and quantiles of fresh traffic ======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline constexpr const char* method_counts = "Clopper-Pearson on counts";
 
@@ -4917,7 +5069,296 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
     return v;
 }
 
-// ---- values: times, speeds and rates
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C25] servers that cannot keep up =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const std::vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    std::vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
+/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
+/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
+/// time that the first answers took is left out: until then every load fills up.
+inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    std::vector<long long> ends;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        ends.push_back(d.records[i].end_ns);
+        order.push_back(i);
+    }
+    std::sort(ends.begin(), ends.end());
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    std::vector<double> early;
+    for (std::size_t k = 0; k < order.size() / 4; ++k)
+        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
+            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
+    if (early.empty()) return {};
+    std::sort(early.begin(), early.end());
+    const long long filled = d.records[order[0]].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, 0.5));
+    std::vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const record& r = d.records[order[k]];
+        if (!is_measured(r) || r.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (r.status != request_status::ok) continue;
+        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+        tokens.push_back(r.output_tokens);
+    }
+    const double n = static_cast<double>(in_flight.size());
+    if (n < 40 || ttft_s.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
+    // planned ones do, 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
+                   "is over the server's capacity",
+                   growth, n, time_text(10 * slower.per_batch).c_str());
+}
+
+/// Why the load was more than the server can take, "" where that is not shown in most repeats.
+inline std::string over_saturation_reason(const measurement& m) {
+    if (std::isnan(m.arrival_cv2)) return {};
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        std::size_t shown = 0;
+        std::string example;
+        for (const repeat_data& d : *arm)
+            if (const std::string why = oversaturation_of(d, m.arrival_cv2); !why.empty()) {
+                ++shown;
+                example = why;
+            }
+        if (2 * shown > arm->size())
+            return std::string(arm == &m.baseline ? "baseline " : "") +
+                   "over-saturated: " + example;
+    }
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C26] what makes a measurement invalid ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
+inline double tightest_time_limit(const measurement& m) {
+    double tightest = infinity;
+    const auto consider = [&](metric_id metric, double bound) {
+        if (metric == metric_id::ttft || metric == metric_id::e2e)
+            tightest = std::min(tightest, bound);
+    };
+    for (const slo& s : m.slos) {
+        if (s.is_advisory) continue;  // it never changes the outcome of the others
+        double bound = s.bound;
+        if (s.factor > 0) {
+            std::vector<double> values;
+            for (const repeat_data& d : m.baseline) values.push_back(evaluate(s.what, d));
+            if (const auto at = m.stored.values.find(str(s.what.name)); at != m.stored.values.end())
+                values = at->second;
+            bound = s.factor * mean_of(values);
+            if (!(bound > 0)) continue;
+        }
+        consider(s.what.metric, bound);
+        for (const predicate_step& step : s.what.where)
+            if (step.op == predicate_step::op_kind::compare) consider(step.metric, step.bound);
+    }
+    return tightest;
+}
+
+inline std::vector<double> pooled_lateness(const measurement& m) {
+    std::vector<double> late;
+    for_each_repeat(m, [&](const repeat_data& d) {
+        for (const record& r : d.records)
+            if (is_measured(r) && r.dispatched_ns > 0)
+                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+    });
+    std::sort(late.begin(), late.end());
+    return late;
+}
+
+inline bool client_was_saturated(const measurement& m, double cpu_share) {
+    return cpu_share > 0.9 && !m.spins;
+}
+
+/// The client's own conduct, over all repeats and arms.
+inline self_check_t self_check_of(const measurement& m) {
+    self_check_t c;
+    const std::vector<double> late = pooled_lateness(m);
+    if (!late.empty()) {
+        c.lateness_p50 = nearest_rank(late, 0.5);
+        c.lateness_p99 = nearest_rank(late, 0.99);
+        c.lateness_max = late.back();
+        c.late_share =
+            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
+            static_cast<double>(late.size());
+    }
+    double repeats = 0, content = 0, coalesced = 0;
+    for_each_repeat(m, [&](const repeat_data& d) {
+        ++repeats;
+        c.connections_opened += d.connections_opened;
+        add_handshakes(c.handshakes_full, d.handshakes_full);
+        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
+        content += static_cast<double>(d.content_events);
+        coalesced += static_cast<double>(d.coalesced_events);
+        c.cpu_share = std::max(c.cpu_share, d.cpu_share);
+        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
+        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
+        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
+        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
+        c.asked_rate += d.asked_rate;
+        c.achieved_rate += d.achieved_rate;
+    });
+    if (repeats > 0) {
+        c.asked_rate /= repeats;
+        c.achieved_rate /= repeats;
+    }
+    if (content > 0) c.coalesced_share = coalesced / content;
+
+    const double limit = tightest_time_limit(m);
+    const double allowed = std::max(0.05 * limit, 0.001);
+    if (client_was_saturated(m, c.cpu_share)) {
+        c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
+                           "client.threads or a core of its own",
+                           c.cpu_share * 100);
+    } else if (c.lateness_p99 > allowed && std::isfinite(limit)) {
+        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
+                   ", over 5 % of the tightest limit (" + time_text(limit) + ")";
+    } else if (std::max(c.stamp_lag_p99, c.loop_lag_p99) > std::max(0.05 * limit, 0.010)) {
+        c.reason = "client: its thread came late, p99 " + time_text(c.stamp_lag_p99) +
+                   " to read and " + time_text(c.loop_lag_p99) +
+                   " to wake, over 5 % of the tightest limit (" + time_text(limit) + ")";
+    } else if (c.late_share > 0.02 && std::isinf(limit)) {
+        c.reason = "client: " + printed("%.1f", c.late_share * 100) +
+                   " % of the requests were sent over 10 ms late";
+    } else if (c.asked_rate > 0 && late.size() >= 50 &&
+               std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
+        c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
+                   printed("%.4g", c.asked_rate);
+    }
+    c.ok = c.reason.empty();
+    return c;
+}
+
+/// Why nothing at all can be said, "" where something can.
+inline std::string gate_invalid_reason(const measurement& m) {
+    if (m.candidate.empty() && !m.stopped.empty()) return {};
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        const std::string who = arm == &m.baseline ? "baseline server" : "server";
+        std::size_t measured = 0, succeeded = 0;
+        std::string example;
+        for (const repeat_data& d : *arm) {
+            if (d.interrupted) return "the run was interrupted";
+            if (!d.target_gone.empty()) return who + ": " + d.target_gone;
+            for (const record& r : d.records) {
+                if (!is_measured(r)) continue;
+                ++measured;
+                succeeded += r.status == request_status::ok;
+                if (example.empty() && r.status != request_status::ok)
+                    example = std::string(to_string(r.status)) + ": " + str(r.error);
+            }
+        }
+        if (arm == &m.baseline && arm->empty()) continue;
+        if (succeeded == 0)
+            return measured == 0 ? "no request was measured"
+                                 : who + ": none of " + std::to_string(measured) +
+                                       " requests succeeded (" + example + ")";
+    }
+    return {};
+}
+
+/// Why this SLO cannot be judged, "" where it can.
+inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
+    const bool compared = m.has_live_baseline() || !m.stored.file.empty();
+    if (s.factor > 0 && !compared) return "there is no baseline";
+    if (s.what.metric == metric_id::error_rate || s.what.metric == metric_id::startup_time)
+        return {};
+    const self_check_t check = self_check_of(m);
+    if (is_hurt_by_lateness(s.what) || client_was_saturated(m, check.cpu_share))
+        if (!check.ok) return str(check.reason);
+    const auto is_pace = [](metric_id id) {
+        return id == metric_id::tpot || id == metric_id::decode_speed;
+    };
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        const char* who = arm == &m.baseline ? "baseline server" : "server";
+        std::size_t too_short = 0, with = 0, without = 0;
+        for (const repeat_data& d : *arm) {
+            too_short += static_cast<std::size_t>(d.short_outputs);
+            const metric_sample sample = sample_of(metric_id::tpot, d);
+            with += sample.values.size();
+            without += sample.without_value;
+        }
+        if (arm->empty()) continue;
+        if (too_short * 20 > with + without)
+            return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
+                           "does not heed ignore_eos, or stops by itself",
+                           who, too_short, with + without);
+        if (concerns(s.what, is_pace) &&
+            (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
+            return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
+                           without, with + without);
+    }
+    if (concerns(s.what, [](metric_id id) { return id == metric_id::itl; }) &&
+        check.coalesced_share > 0.05 && check.cpu_share > 0.8)
+        return printed("client: it was busy and read %.1f %% of the events together",
+                       check.coalesced_share * 100);
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C27] values: times, speeds and rates =====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// A limit that a verdict would find met in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
@@ -4963,19 +5404,6 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
           {"standard_error", l.se}, {"pass_t", l.pass_t}, {"fail_t", l.fail_t},
           {"pass_bound", l.pass_bound}, {"fail_bound", l.fail_bound}})
         v.inputs.push_back({name, {value}});
-}
-
-/// Under which a calibration is kept: the ratio to a baseline has a noise of its own.
-inline std::string noise_name(const slo& s) {
-    return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
-}
-inline double prior_sd_of(const measurement& m, const slo& s) {
-    if (s.what.metric == metric_id::startup_time) return prior_startup_sd;
-    // The log ratio of a pair has the noise of both its runs.
-    const double uncalibrated =
-        s.factor > 0 && m.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
-    const auto at = m.noise.find(noise_name(s));
-    return std::max(uncalibrated, at == m.noise.end() ? 0 : at->second);
 }
 
 /// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
@@ -5146,6 +5574,16 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
     return v;
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C28] the verdicts of a gate ==============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// What the numbers alone say of one SLO.
 inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_the_end = false) {
     const bool is_fresh = m.rule.traffic == fresh && s.what.metric != metric_id::startup_time;
@@ -5248,6 +5686,16 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
                         [](const slo_verdict& v) { return v.outcome == verdict::inconclusive; });
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C29] calibration =========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// What a calibration says of one limit.
 struct calibrated {
     slo what{};
@@ -5290,6 +5738,93 @@ inline std::vector<calibrated> calibration_of(const measurement& m) {
     return rows;
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C30] from verdicts to an exit code =======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves
+/// it behind, and it is never green.
+enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
+
+/// What of these a program exits with.
+inline int exit_code_of(gate_outcome o) {
+    switch (o) {
+    case gate_outcome::passed: return 0;
+    case gate_outcome::failed: return 1;
+    case gate_outcome::refused: return 2;
+    case gate_outcome::skipped: return 77;
+    case gate_outcome::unfinished:
+    case gate_outcome::invalid: break;
+    }
+    return 3;
+}
+inline const char* to_string(gate_outcome o) {
+    switch (o) {
+    case gate_outcome::passed: return "passed";
+    case gate_outcome::failed: return "failed";
+    case gate_outcome::refused: return "refused";
+    case gate_outcome::skipped: return "skipped";
+    case gate_outcome::unfinished:
+    case gate_outcome::invalid: break;
+    }
+    return "invalid";
+}
+/// In the order in which a reader should hear of them.
+inline constexpr gate_outcome worst_first[] = {
+    gate_outcome::failed,  gate_outcome::refused, gate_outcome::unfinished,
+    gate_outcome::invalid, gate_outcome::skipped, gate_outcome::passed};
+
+inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
+    return *std::find_if(std::begin(worst_first), std::end(worst_first),
+                         [&](gate_outcome o) { return o == a || o == b; });
+}
+
+enum class inconclusive_means : unsigned char { warn, fail, skip };
+
+/// The verdict in whose colour a gate of this outcome is told.
+inline verdict verdict_like(gate_outcome o) {
+    switch (o) {
+    case gate_outcome::passed: return verdict::pass;
+    case gate_outcome::failed: return verdict::fail;
+    case gate_outcome::skipped: return verdict::skipped;
+    default: return verdict::invalid;
+    }
+}
+
+/// The worst of a gate's verdicts, advisory ones left out.
+inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
+                               inconclusive_means policy) {
+    bool fail = false, invalid = false, skip = false;
+    for (const slo_verdict& v : verdicts) {
+        if (v.what.is_advisory) continue;
+        fail |= v.outcome == verdict::fail ||
+                (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
+        invalid |= v.outcome == verdict::invalid;
+        skip |= v.outcome == verdict::skipped ||
+                (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
+    }
+    return fail      ? gate_outcome::failed
+           : invalid ? gate_outcome::invalid
+           : skip    ? gate_outcome::skipped
+                     : gate_outcome::passed;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C31] verdicts in words ===================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// How far inside the limit the estimate is, relative; negative outside.
 inline double headroom(const slo_verdict& v) {
     if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
@@ -5329,196 +5864,42 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     return line;
 }
 
-// ===== [P10] engine model ========================================================================
-// A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
-// Carlo study can run it as fast as it computes.
-
-/// Tokens for which the cache has room.
-inline double kv_capacity_tokens(const kv_cache& c) {
-    const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
-                         static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
-    return std::floor(c.memory_bytes / bytes);
+/// A verdict's line without the spaces that align it.
+inline std::string flat_line(const slo_verdict& v) {
+    std::string line = verdict_line(v);
+    line.erase(std::unique(line.begin(), line.end(),
+                           [](char a, char b) { return a == ' ' && b == ' '; }),
+               line.end());
+    return line;
 }
 
-class engine_model {
-public:
-    static constexpr int block_tokens = 16;  // of the prefix cache
+/// A value in an objective's unit: as a ratio where it is held against a baseline.
+inline std::string verdict_value_text(const slo_verdict& v, double x) {
+    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.what.what.metric, x);
+}
 
-    struct request {
-        std::uint64_t id = 0;
-        int prompt_tokens = 1;
-        int output_tokens = 1;
-        std::vector<std::uint64_t>
-            blocks{};  // a hash for each whole block of the prompt and all before it
-    };
-    enum class admission : unsigned char { accepted, queue_full, too_long };
-    struct emission {
-        std::uint64_t id = 0;
-        int tokens = 0;
-        bool finished = false;
-        int cached = 0;  // prompt tokens that were not computed again
-    };
-    struct counters {
-        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
-               cache_hits = 0, busy_s = 0;
-    };
+inline std::string verdict_limit_text(const slo_verdict& v) {
+    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
+}
+/// "56.6 % outside the limit", "" where that says nothing.
+inline std::string room_text(const slo_verdict& v) {
+    const double room = headroom(v);
+    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
+    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+}
 
-    explicit engine_model(const engine& e)
-        : e_(e),
-          random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
-          capacity_(kv_capacity_tokens(e.kv)) {}
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-    admission submit(double now, request r) {
-        const double tokens = r.prompt_tokens + r.output_tokens;
-        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
-            return admission::too_long;
-        if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
-        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
-            return admission::queue_full;
-        waiting_.push_back(std::move(r));
-        if (!stepping_) begin_step(now);
-        return admission::accepted;
-    }
-    void cancel(std::uint64_t id) {
-        std::erase_if(waiting_, [&](const request& r) { return r.id == id; });
-        for (sequence& s : running_)
-            if (s.r.id == id) s.cancelled = true;
-    }
-    /// When the running step ends, infinite while there is nothing to do.
-    double step_end() const { return stepping_ ? step_end_ : infinity; }
-
-    /// Ends the running step: what it produced. The next one begins at the same moment.
-    std::vector<emission> finish_step() {
-        std::vector<emission> out;
-        for (sequence& s : running_) {
-            if (s.cancelled) continue;
-            if (s.decoding) {
-                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
-                                       s.r.output_tokens - s.produced);
-                s.produced += n;
-                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens, s.cached});
-            } else if (s.computed >= s.r.prompt_tokens) {
-                s.produced = 1;
-                s.decoding = true;
-                remember(s.r);
-                counters_.prompt_tokens += s.r.prompt_tokens;
-                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens, s.cached});
-            }
-        }
-        for (const emission& e : out) {
-            counters_.generated_tokens += e.tokens;
-            counters_.finished += e.finished;
-        }
-        std::erase_if(running_, [&](const sequence& s) {
-            const bool gone = s.cancelled || (s.decoding && s.produced >= s.r.output_tokens);
-            if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
-            return gone;
-        });
-        stepping_ = false;
-        begin_step(step_end_);
-        return out;
-    }
-
-    std::size_t running() const { return running_.size(); }
-    std::size_t waiting() const { return waiting_.size(); }
-    double cache_usage() const { return capacity_ > 0 ? reserved_ / capacity_ : 0; }
-    const counters& totals() const { return counters_; }
-
-private:
-    struct sequence {
-        request r{};
-        int computed = 0;  // prompt tokens done
-        int cached = 0;    // of them found in the cache
-        int produced = 0;
-        bool decoding = false;
-        bool cancelled = false;
-    };
-
-    void begin_step(double now) {
-        admit();
-        if (running_.empty()) return;
-        long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
-        for (const sequence& s : running_) budget -= s.decoding;
-        double prefilled = 0, active = 0;
-        for (sequence& s : running_) {
-            if (s.decoding) { ++active; continue; }
-            const int left = s.r.prompt_tokens - s.computed;
-            const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
-            // Without chunking a prompt waits for a step that takes all of it; alone it always
-            // goes.
-            if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
-            const int taken = e_.chunked_prefill ? n : left;
-            s.computed += taken;
-            budget -= taken;
-            prefilled += taken;
-            ++active;
-        }
-        const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
-                            e_.prefill_per_token.seconds() * prefilled;
-        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal());
-        counters_.busy_s += took;
-        step_end_ = now + took;
-        stepping_ = true;
-    }
-    void admit() {
-        if (e_.static_batching && !running_.empty()) return;
-        while (!waiting_.empty() && static_cast<long long>(running_.size()) <
-                                        std::max(1ll, static_cast<long long>(e_.slots))) {
-            const double needs = waiting_.front().prompt_tokens + waiting_.front().output_tokens;
-            if (reserved_ + needs > capacity_)
-                break;  // memory is reserved up front, nothing is preempted
-            reserved_ += needs;
-            sequence s;
-            s.r = std::move(waiting_.front());
-            waiting_.pop_front();
-            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
-            running_.push_back(std::move(s));
-        }
-    }
-    int cached_tokens(const request& r) {
-        if (!e_.prefix_cache) return 0;
-        int tokens = 0;
-        for (const std::uint64_t b : r.blocks) {
-            if (!cached_.contains(b)) break;
-            tokens += block_tokens;
-        }
-        counters_.cache_queries += r.prompt_tokens;
-        counters_.cache_hits += tokens;
-        return tokens;
-    }
-    void remember(const request& r) {
-        if (!e_.prefix_cache) return;
-        for (const std::uint64_t b : r.blocks) {
-            if (!cached_.insert(b).second) continue;
-            cached_order_.push_back(b);
-            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
-                cached_.erase(cached_order_.front());
-                cached_order_.pop_front();
-            }
-        }
-    }
-
-    engine e_;
-    generator random_;
-    double capacity_;
-    double reserved_ = 0;
-    double step_end_ = 0;
-    bool stepping_ = false;
-    std::deque<request> waiting_{};
-    std::vector<sequence> running_{};
-    std::set<std::uint64_t> cached_{};
-    std::deque<std::uint64_t> cached_order_{};
-    counters counters_{};
-};
-
-// ===== [P11] datasets and traces =================================================================
+// ===== [C32] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
-/// Refusals are sentences that name the field, its value and what is allowed.
-inline void require(bool sound, const std::string& sentence) {
-    if (!sound) throw std::invalid_argument(sentence);
-}
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Bytes in order, with the line that the next one stands on. A byte order mark is passed over.
 class byte_stream {
@@ -5702,7 +6083,15 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
     }
 }
 
-// ---- datasets
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C33] datasets ============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// What the user says in one turn, and how long the answer is.
 struct dialogue_turn {
@@ -5995,20 +6384,6 @@ inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d
     return sampler.take();
 }
 
-/// RFC 4648.
-inline std::string base64(std::string_view bytes) {
-    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        std::uint32_t three = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
-                                                       : 0u);
-        for (std::size_t k = 0; k < 4; ++k)
-            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
-    }
-    return out;
-}
 /// The media type of an image file, "" where its name has none of the usual ends.
 inline const char* image_type(std::string_view file) {
     const std::string_view end = file.substr(std::min(file.size(), file.find_last_of('.')));
@@ -6020,7 +6395,15 @@ inline const char* image_type(std::string_view file) {
     return "";
 }
 
-// ---- traces
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C34] traces ==============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// One request of a recorded trace.
 struct trace_row {
@@ -6158,7 +6541,295 @@ struct workload_files {
     recorded_trace trace{};                                // of replay
 };
 
-// ===== [P12] plans ===============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C35] schedules ===========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
+/// which starts at `measured_from` and plans to end at `measured_to`.
+struct schedule {
+    std::vector<double> at{};
+    std::size_t warmup = 0;
+    double measured_from = 0;
+    double measured_to = 0;
+};
+
+/// Gap lengths of mean 1 for `n` arrivals.
+inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    std::vector<double> gaps(n, 1);
+    if (a.kind == arrival_kind::gamma)
+        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    else if (a.kind != arrival_kind::constant)  // ramps and steps are Poisson arrivals, too
+        for (double& g : gaps) g = random.exponential();
+    return gaps;
+}
+
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly: the gaps are scaled to their
+/// sum, so that the rate sent is the rate asked for and not one draw of it.
+inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
+                              double from, double rate, generator& random) {
+    const std::vector<double> gaps = unit_gaps(a, n, random);
+    double sum = 0;
+    for (const double g : gaps) sum += g;
+    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
+    double t = from;
+    for (const double g : gaps) {
+        at.push_back(t);
+        t += g * scale;
+    }
+}
+
+/// Expected arrivals of a ramp or of stages up to time t (seconds), and their rate at the end.
+inline double expected_arrivals(const arrival_data& a, double t) {
+    if (a.kind == arrival_kind::ramp) {
+        const double inside = std::min(t, a.over_s);
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        return a.rate * inside + 0.5 * slope * inside * inside +
+               a.rate_to * std::max(0.0, t - a.over_s);
+    }
+    double sum = 0, left = t;
+    for (const load_step& s : a.stages) {
+        const double inside = std::min(left, s.lasts.seconds());
+        sum += s.rate.per_second * inside;
+        left -= inside;
+    }
+    return sum;
+}
+inline double planned_length(const arrival_data& a) {
+    if (a.kind == arrival_kind::ramp) return a.over_s;
+    double sum = 0;
+    for (const load_step& s : a.stages) sum += s.lasts.seconds();
+    return sum;
+}
+
+/// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the load of the measured part's
+/// start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
+                                   double warmup_s, long long requests, double duration_s,
+                                   std::uint64_t seed) {
+    schedule s;
+    if (a.kind == arrival_kind::all_at_once) {
+        s.warmup = static_cast<std::size_t>(warmup_requests);
+        s.at.assign(s.warmup + static_cast<std::size_t>(requests), 0.0);
+        return s;
+    }
+    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+    const double rate =
+        a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+    generator warm(seed, 1), random(seed, 2);
+    s.warmup =
+        static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
+    append_stationary(s.at, a, s.warmup, 0, rate, warm);
+    s.measured_from = static_cast<double>(s.warmup) / rate;
+    if (stationary) {
+        auto n = requests > 0 ? requests : std::llround(duration_s * rate);
+        if (duration_s > 0)
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / rate;
+        return s;
+    }
+    // A Poisson process of varying rate is a unit one on the scale of expected arrivals.
+    const double length = duration_s > 0                  ? duration_s
+                          : a.kind == arrival_kind::steps ? planned_length(a)
+                                                          : infinity;
+    double expected = 0, t = 0;
+    for (long long i = 0; requests == 0 || i < requests; ++i) {
+        expected += random.exponential();
+        const double high =
+            std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
+                                 expected / std::max(a.rate_to, 1e-9));
+        t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
+        if (t >= length * (1 - 1e-12)) break;
+        s.at.push_back(s.measured_from + t);
+    }
+    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
+    return s;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C36] arrivals ============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline const char* arrival_name(arrival_kind k) {
+    switch (k) {
+    case arrival_kind::constant: return "constant";
+    case arrival_kind::poisson: return "poisson";
+    case arrival_kind::gamma: return "gamma";
+    case arrival_kind::ramp: return "ramp";
+    case arrival_kind::steps: return "steps";
+    case arrival_kind::replay: return "replay";
+    case arrival_kind::all_at_once: return "all_at_once";
+    case arrival_kind::closed_loop: return "closed_loop";
+    }
+    return "";
+}
+
+inline std::string arrival_text(const arrival_data& a) {
+    std::string t = arrival_name(a.kind);
+    switch (a.kind) {
+        case arrival_kind::constant:
+        case arrival_kind::poisson: t += printed("(%.9g req/s)", a.rate); break;
+        case arrival_kind::gamma:
+            t += printed("(%.9g req/s, burstiness %.9g)", a.rate, a.burstiness);
+            break;
+        case arrival_kind::ramp:
+            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
+            break;
+        case arrival_kind::steps:
+            t += "(";
+            for (std::size_t i = 0; i < a.stages.size(); ++i)
+                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
+                             a.stages[i].lasts.seconds());
+            t += ")";
+            break;
+        case arrival_kind::replay:
+            t += "(" + file_name(str(a.file)) +
+                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
+            break;
+        case arrival_kind::closed_loop:
+            t += printed("(%lld users", a.users) +
+                 (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
+                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
+            break;
+        default: break;
+    }
+    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
+}
+
+inline void check_arrivals(const arrival_data& a) {
+    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.kind == arrival_kind::closed_loop) {
+        require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
+        require(a.think_s >= 0 && a.users_ramp_s >= 0,
+                given + "think time and ramp cannot be negative");
+        return;
+    }
+    require(a.max_in_flight >= 0,
+            given + printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight));
+    if (a.kind == arrival_kind::all_at_once) return;
+    if (a.kind == arrival_kind::replay) {
+        require(!a.file.empty(), given + "it must name a file");
+        require(a.speed >= 1e-6 && a.speed <= 1e6,
+                given + printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed));
+        return;
+    }
+    if (a.kind == arrival_kind::steps) {
+        require(a.stages.size() > 0, given + "it needs at least one stage");
+        for (const load_step& s : a.stages)
+            require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0,
+                    given + "every stage needs a rate and a time above zero");
+        require(planned_length(a) <= 86400, given + "all stages together last at most 86400 s");
+        return;
+    }
+    require(rate_ok(a.rate), given + "the rate must be above 0 and at most 1000000 requests/s");
+    if (a.kind == arrival_kind::gamma)
+        require(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000,
+                given + "burstiness runs from 0.01 to 1000");
+    if (a.kind == arrival_kind::ramp)
+        require(rate_ok(a.rate_to) && a.over_s > 0,
+                given + "both rates and the time must be above zero");
+}
+
+/// Squared coefficient of variation of the gaps, NaN where the load grows or bursts by design.
+inline double arrival_cv2_of(const arrival_data& a) {
+    switch (a.kind) {
+    case arrival_kind::constant: return 0;
+    case arrival_kind::poisson: return 1;
+    case arrival_kind::gamma: return 1 / a.burstiness;
+    default: return not_a_number;
+    }
+}
+
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C37] lengths =============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One draw, in whole tokens, at least `least`. `values` are those of an empirical file.
+inline int drawn_length(const length_distribution& d, generator& random, int least,
+                        const std::vector<double>& values = {}) {
+    using shape = length_distribution::shape;
+    double x = d.a;
+    if (d.kind == shape::uniform)
+        x = d.a + static_cast<double>(random.below(static_cast<std::uint64_t>(d.b - d.a) + 1));
+    if (d.kind == shape::normal) x = d.a + d.b * random.normal();
+    if (d.kind == shape::lognormal) x = d.a * std::exp(d.b * random.normal());
+    if (d.kind == shape::empirical) x = values.empty() ? 1 : values[random.below(values.size())];
+    return static_cast<int>(std::clamp(std::round(x), static_cast<double>(least), 1e7));
+}
+
+inline std::string length_text(const length_distribution& d) {
+    using shape = length_distribution::shape;
+    switch (d.kind) {
+    case shape::fixed: return printed("%.9g", d.a);
+    case shape::uniform: return printed("uniform(%.9g, %.9g)", d.a, d.b);
+    case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
+    case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
+    case shape::empirical: return "empirical(" + str(d.file) + ")";
+    case shape::trace:
+        return d.a == 1 && d.b >= 1e7 ? "of the trace"
+               : d.b >= 1e7           ? printed("%.9g times the trace's", d.a)
+                                      : printed("%.9g times the trace's up to %.9g", d.a, d.b);
+    }
+    return "";
+}
+
+inline void check_length(const length_distribution& d, const char* field, double least) {
+    using shape = length_distribution::shape;
+    const bool finite = std::isfinite(d.a) && std::isfinite(d.b);
+    bool sound = finite;
+    if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
+    if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
+    if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
+    if (d.kind == shape::lognormal)
+        sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
+    if (d.kind == shape::trace) {
+        require(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7,
+                printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, the "
+                        "most tokens run from 1 to 10000000",
+                        field, d.a, d.b));
+        return;
+    }
+    require(sound, printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered "
+                           "range and a spread that is "
+                           "not negative",
+                           field, length_text(d).c_str(), least));
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C38] the plan of a gate ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// A scenario that was found sound, with every default filled in.
 struct plan {
@@ -6201,128 +6872,6 @@ struct plan {
     std::vector<slo> slos{};
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
-
-inline const char* arrival_name(arrival_kind k) {
-    switch (k) {
-    case arrival_kind::constant: return "constant";
-    case arrival_kind::poisson: return "poisson";
-    case arrival_kind::gamma: return "gamma";
-    case arrival_kind::ramp: return "ramp";
-    case arrival_kind::steps: return "steps";
-    case arrival_kind::replay: return "replay";
-    case arrival_kind::all_at_once: return "all_at_once";
-    case arrival_kind::closed_loop: return "closed_loop";
-    }
-    return "";
-}
-
-/// Without its directories, which differ from machine to machine.
-inline std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-inline std::string arrival_text(const arrival_data& a) {
-    std::string t = arrival_name(a.kind);
-    switch (a.kind) {
-        case arrival_kind::constant:
-        case arrival_kind::poisson: t += printed("(%.9g req/s)", a.rate); break;
-        case arrival_kind::gamma:
-            t += printed("(%.9g req/s, burstiness %.9g)", a.rate, a.burstiness);
-            break;
-        case arrival_kind::ramp:
-            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
-            break;
-        case arrival_kind::steps:
-            t += "(";
-            for (std::size_t i = 0; i < a.stages.size(); ++i)
-                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
-                             a.stages[i].lasts.seconds());
-            t += ")";
-            break;
-        case arrival_kind::replay:
-            t += "(" + file_name(str(a.file)) +
-                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
-            break;
-        case arrival_kind::closed_loop:
-            t += printed("(%lld users", a.users) +
-                 (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
-                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
-            break;
-        default: break;
-    }
-    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
-}
-
-inline std::string length_text(const length_distribution& d) {
-    using shape = length_distribution::shape;
-    switch (d.kind) {
-    case shape::fixed: return printed("%.9g", d.a);
-    case shape::uniform: return printed("uniform(%.9g, %.9g)", d.a, d.b);
-    case shape::normal: return printed("normal(%.9g, %.9g)", d.a, d.b);
-    case shape::lognormal: return printed("lognormal(%.9g, %.9g)", d.a, d.b);
-    case shape::empirical: return "empirical(" + str(d.file) + ")";
-    case shape::trace:
-        return d.a == 1 && d.b >= 1e7 ? "of the trace"
-               : d.b >= 1e7           ? printed("%.9g times the trace's", d.a)
-                                      : printed("%.9g times the trace's up to %.9g", d.a, d.b);
-    }
-    return "";
-}
-
-inline void check_length(const length_distribution& d, const char* field, double least) {
-    using shape = length_distribution::shape;
-    const bool finite = std::isfinite(d.a) && std::isfinite(d.b);
-    bool sound = finite;
-    if (d.kind == shape::fixed) sound = finite && d.a >= least && d.a <= 1e7;
-    if (d.kind == shape::uniform) sound = finite && d.a >= least && d.b >= d.a && d.b <= 1e7;
-    if (d.kind == shape::normal) sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0;
-    if (d.kind == shape::lognormal)
-        sound = finite && d.a >= 1 && d.a <= 1e7 && d.b >= 0 && d.b <= 5;
-    if (d.kind == shape::trace) {
-        require(finite && d.a > 0 && d.a <= 1000 && d.b >= 1 && d.b <= 1e7,
-                printed("%s is from_trace(%.9g, %.9g): the scale is above 0 and at most 1000, the "
-                        "most tokens run from 1 to 10000000",
-                        field, d.a, d.b));
-        return;
-    }
-    require(sound, printed("%s is %s: lengths run from %g to 10000000 tokens, with an ordered "
-                           "range and a spread that is "
-                           "not negative",
-                           field, length_text(d).c_str(), least));
-}
-
-inline void check_arrivals(const arrival_data& a) {
-    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
-    const std::string given = "arrivals is " + arrival_text(a) + ": ";
-    if (a.kind == arrival_kind::closed_loop) {
-        require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
-        require(a.think_s >= 0 && a.users_ramp_s >= 0,
-                given + "think time and ramp cannot be negative");
-        return;
-    }
-    require(a.max_in_flight >= 0,
-            given + printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight));
-    if (a.kind == arrival_kind::all_at_once) return;
-    if (a.kind == arrival_kind::replay) {
-        require(!a.file.empty(), given + "it must name a file");
-        require(a.speed >= 1e-6 && a.speed <= 1e6,
-                given + printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed));
-        return;
-    }
-    if (a.kind == arrival_kind::steps) {
-        require(a.stages.size() > 0, given + "it needs at least one stage");
-        for (const load_step& s : a.stages)
-            require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0,
-                    given + "every stage needs a rate and a time above zero");
-        require(planned_length(a) <= 86400, given + "all stages together last at most 86400 s");
-        return;
-    }
-    require(rate_ok(a.rate), given + "the rate must be above 0 and at most 1000000 requests/s");
-    if (a.kind == arrival_kind::gamma)
-        require(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000,
-                given + "burstiness runs from 0.01 to 1000");
-    if (a.kind == arrival_kind::ramp)
-        require(rate_ok(a.rate_to) && a.over_s > 0,
-                given + "both rates and the time must be above zero");
-}
 
 /// Seconds after which the arrivals end by themselves, 0 where they do not.
 inline double own_length(const plan& p) {
@@ -6461,19 +7010,57 @@ inline double expected_seconds(const plan& p) {
     return schedule_of(p).measured_to;
 }
 
-/// Squared coefficient of variation of the gaps, NaN where the load grows or bursts by design.
-inline double arrival_cv2_of(const arrival_data& a) {
-    switch (a.kind) {
-    case arrival_kind::constant: return 0;
-    case arrival_kind::poisson: return 1;
-    case arrival_kind::gamma: return 1 / a.burstiness;
-    default: return not_a_number;
-    }
+/// How long one repeat is.
+inline std::string extent_text(const plan& p) {
+    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
+    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
+    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                               : printed(" after %lld to warm up", p.warmup_requests));
+}
+/// What every request says beside its prompt.
+inline std::string options_text(const plan& p) {
+    std::string t = p.forces_length ? "ignore_eos" : "";
+    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
+    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
+    if (!p.common.system_prompt.empty())
+        add("system prompt " + printable(p.common.system_prompt, 200));
+    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    for (const extra_object& o : p.common.extra_objects)
+        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (!p.common.stream) add("not streamed");
+    return t;
 }
 
-inline bool saturates(const arrival_data& a) {
-    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
+inline plan stage_of(const plan& p, int stage) {
+    plan q = p;
+    q.hash.clear();
+    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
+    // Other conversations of a dataset, of which the stages need four times a repeat's.
+    if (p.files) q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    if (stage + 1 == last_stage) {
+        q.requests *= 2;
+        q.duration_s *= 2;
+        // The mixture of rates stays what it was.
+        q.arrivals.over_s *= 2;
+        list<load_step> longer;
+        for (const load_step& s : p.arrivals.stages)
+            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+        q.arrivals.stages = longer;
+    }
+    return q;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C39] which SLOs a plan can have ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline void check_slo(const slo& s, const plan& p) {
     const statistic_data& w = s.what;
@@ -6556,6 +7143,16 @@ inline void check_slo(const slo& s, const plan& p) {
                 given +
                     "a mean over completed requests says little beside an error limit over 5 %");
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C40] from a scenario to its plan =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Where APIs keep their own fields: TGI, Ollama, SGLang.
 inline bool holds_options(std::string_view name, const picojson::value& value) {
@@ -6750,28 +7347,6 @@ inline void plan_workload(plan& p, const scenario& s) {
                       length_text(p.output_tokens) + " tokens" + prefix;
 }
 
-/// How long one repeat is.
-inline std::string extent_text(const plan& p) {
-    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
-    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
-    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
-                               : printed(" after %lld to warm up", p.warmup_requests));
-}
-/// What every request says beside its prompt.
-inline std::string options_text(const plan& p) {
-    std::string t = p.forces_length ? "ignore_eos" : "";
-    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
-    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
-    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
-    if (!p.common.system_prompt.empty())
-        add("system prompt " + printable(p.common.system_prompt, 200));
-    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
-    for (const extra_object& o : p.common.extra_objects)
-        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (!p.common.stream) add("not streamed");
-    return t;
-}
-
 /// Whether two targets are what LLMBENCH_URL names, with nothing to tell them apart: as when a
 /// variable that was to name one of them is not set.
 inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
@@ -6907,25 +7482,15 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     return p;
 }
 
-/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
-inline plan stage_of(const plan& p, int stage) {
-    plan q = p;
-    q.hash.clear();
-    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
-    // Other conversations of a dataset, of which the stages need four times a repeat's.
-    if (p.files) q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
-    if (stage + 1 == last_stage) {
-        q.requests *= 2;
-        q.duration_s *= 2;
-        // The mixture of rates stays what it was.
-        q.arrivals.over_s *= 2;
-        list<load_step> longer;
-        for (const load_step& s : p.arrivals.stages)
-            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
-        q.arrivals.stages = longer;
-    }
-    return q;
-}
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C41] prompts of a given number of tokens =================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 // Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
 inline constexpr const char* prompt_words[] = {
@@ -7078,6 +7643,16 @@ inline void append_words(std::string& out, int count, generator& random,
         out += fit.drawn_word(random, is_first);
     }
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C42] the requests of a plan ==============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const plan& p) {
@@ -7241,25 +7816,15 @@ inline bool asks_about_images(const plan& p) {
     return false;
 }
 
-/// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
-class fnv1a {
-public:
-    void add(const void* data, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i)
-            h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
-    }
-    void add(long long v) {
-        for (int i = 0; i < 8; ++i) {
-            const auto byte =
-                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
-            add(&byte, 1);
-        }
-    }
-    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-private:
-    std::uint64_t h_ = 0xCBF29CE484222325ull;
-};
+// ===== [C43] the hash of all that a plan sends ===================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Identifies the traffic: send times to the microsecond, and what the first requests say or how
 /// long they are. Answers that are fed back are the server's own and no part of it.
@@ -7313,80 +7878,268 @@ inline std::string trace_hash(const plan& p) {
     return h.text();
 }
 
-// ===== [P13] reports =============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// Where a gate's server stood and what it was.
-struct target_facts {
-    std::string kind{};   // endpoint, process, simulated
-    std::string url{};
-    std::string model{};
-    std::string api{};
-    std::string tls{};    // "verified", "not verified", "" without TLS
-    token_fit tokens{};   // of made-up prompts
+// ===== [C44] engine model ========================================================================
+// A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
+// Carlo study can run it as fast as it computes.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tokens for which the cache has room.
+inline double kv_capacity_tokens(const kv_cache& c) {
+    const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
+                         static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
+    return std::floor(c.memory_bytes / bytes);
+}
+
+class engine_model {
+public:
+    static constexpr int block_tokens = 16;  // of the prefix cache
+
+    struct request {
+        std::uint64_t id = 0;
+        int prompt_tokens = 1;
+        int output_tokens = 1;
+        std::vector<std::uint64_t>
+            blocks{};  // a hash for each whole block of the prompt and all before it
+    };
+    enum class admission : unsigned char { accepted, queue_full, too_long };
+    struct emission {
+        std::uint64_t id = 0;
+        int tokens = 0;
+        bool finished = false;
+        int cached = 0;  // prompt tokens that were not computed again
+    };
+    struct counters {
+        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
+               cache_hits = 0, busy_s = 0;
+    };
+
+    explicit engine_model(const engine& e)
+        : e_(e),
+          random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
+          capacity_(kv_capacity_tokens(e.kv)) {}
+
+    admission submit(double now, request r) {
+        const double tokens = r.prompt_tokens + r.output_tokens;
+        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
+            return admission::too_long;
+        if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
+        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
+            return admission::queue_full;
+        waiting_.push_back(std::move(r));
+        if (!stepping_) begin_step(now);
+        return admission::accepted;
+    }
+    void cancel(std::uint64_t id) {
+        std::erase_if(waiting_, [&](const request& r) { return r.id == id; });
+        for (sequence& s : running_)
+            if (s.r.id == id) s.cancelled = true;
+    }
+    /// When the running step ends, infinite while there is nothing to do.
+    double step_end() const { return stepping_ ? step_end_ : infinity; }
+
+    /// Ends the running step: what it produced. The next one begins at the same moment.
+    std::vector<emission> finish_step() {
+        std::vector<emission> out;
+        for (sequence& s : running_) {
+            if (s.cancelled) continue;
+            if (s.decoding) {
+                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
+                                       s.r.output_tokens - s.produced);
+                s.produced += n;
+                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens, s.cached});
+            } else if (s.computed >= s.r.prompt_tokens) {
+                s.produced = 1;
+                s.decoding = true;
+                remember(s.r);
+                counters_.prompt_tokens += s.r.prompt_tokens;
+                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens, s.cached});
+            }
+        }
+        for (const emission& e : out) {
+            counters_.generated_tokens += e.tokens;
+            counters_.finished += e.finished;
+        }
+        std::erase_if(running_, [&](const sequence& s) {
+            const bool gone = s.cancelled || (s.decoding && s.produced >= s.r.output_tokens);
+            if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
+            return gone;
+        });
+        stepping_ = false;
+        begin_step(step_end_);
+        return out;
+    }
+
+    std::size_t running() const { return running_.size(); }
+    std::size_t waiting() const { return waiting_.size(); }
+    double cache_usage() const { return capacity_ > 0 ? reserved_ / capacity_ : 0; }
+    const counters& totals() const { return counters_; }
+
+private:
+    struct sequence {
+        request r{};
+        int computed = 0;  // prompt tokens done
+        int cached = 0;    // of them found in the cache
+        int produced = 0;
+        bool decoding = false;
+        bool cancelled = false;
+    };
+
+    void begin_step(double now) {
+        admit();
+        if (running_.empty()) return;
+        long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
+        for (const sequence& s : running_) budget -= s.decoding;
+        double prefilled = 0, active = 0;
+        for (sequence& s : running_) {
+            if (s.decoding) { ++active; continue; }
+            const int left = s.r.prompt_tokens - s.computed;
+            const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
+            // Without chunking a prompt waits for a step that takes all of it; alone it always
+            // goes.
+            if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
+            const int taken = e_.chunked_prefill ? n : left;
+            s.computed += taken;
+            budget -= taken;
+            prefilled += taken;
+            ++active;
+        }
+        const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
+                            e_.prefill_per_token.seconds() * prefilled;
+        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal());
+        counters_.busy_s += took;
+        step_end_ = now + took;
+        stepping_ = true;
+    }
+    void admit() {
+        if (e_.static_batching && !running_.empty()) return;
+        while (!waiting_.empty() && static_cast<long long>(running_.size()) <
+                                        std::max(1ll, static_cast<long long>(e_.slots))) {
+            const double needs = waiting_.front().prompt_tokens + waiting_.front().output_tokens;
+            if (reserved_ + needs > capacity_)
+                break;  // memory is reserved up front, nothing is preempted
+            reserved_ += needs;
+            sequence s;
+            s.r = std::move(waiting_.front());
+            waiting_.pop_front();
+            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
+            running_.push_back(std::move(s));
+        }
+    }
+    int cached_tokens(const request& r) {
+        if (!e_.prefix_cache) return 0;
+        int tokens = 0;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.contains(b)) break;
+            tokens += block_tokens;
+        }
+        counters_.cache_queries += r.prompt_tokens;
+        counters_.cache_hits += tokens;
+        return tokens;
+    }
+    void remember(const request& r) {
+        if (!e_.prefix_cache) return;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.insert(b).second) continue;
+            cached_order_.push_back(b);
+            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
+                cached_.erase(cached_order_.front());
+                cached_order_.pop_front();
+            }
+        }
+    }
+
+    engine e_;
+    generator random_;
+    double capacity_;
+    double reserved_ = 0;
+    double step_end_ = 0;
+    bool stepping_ = false;
+    std::deque<request> waiting_{};
+    std::vector<sequence> running_{};
+    std::set<std::uint64_t> cached_{};
+    std::deque<std::uint64_t> cached_order_{};
+    counters counters_{};
 };
 
-/// How a gate ended. The first value is what it is until then: whatever escapes from a run leaves it
-/// behind, and it is never green.
-enum class gate_outcome : unsigned char { unfinished, passed, failed, refused, invalid, skipped };
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// What of these a program exits with.
-inline int exit_code_of(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return 0;
-    case gate_outcome::failed: return 1;
-    case gate_outcome::refused: return 2;
-    case gate_outcome::skipped: return 77;
-    case gate_outcome::unfinished:
-    case gate_outcome::invalid: break;
-    }
-    return 3;
-}
-inline const char* to_string(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return "passed";
-    case gate_outcome::failed: return "failed";
-    case gate_outcome::refused: return "refused";
-    case gate_outcome::skipped: return "skipped";
-    case gate_outcome::unfinished:
-    case gate_outcome::invalid: break;
-    }
-    return "invalid";
-}
-/// In the order in which a reader should hear of them.
-inline constexpr gate_outcome worst_first[] = {
-    gate_outcome::failed,  gate_outcome::refused, gate_outcome::unfinished,
-    gate_outcome::invalid, gate_outcome::skipped, gate_outcome::passed};
+// ===== [C45] the progress line ===================================================================
 
-inline gate_outcome worse_of(gate_outcome a, gate_outcome b) {
-    return *std::find_if(std::begin(worst_first), std::end(worst_first),
-                         [&](gate_outcome o) { return o == a || o == b; });
-}
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
-/// One gate, measured and judged, as every report shows it.
-struct gate_report {
-    plan what{};
-    target_facts target{};
-    target_facts baseline{};
-    measurement measured{};
-    std::vector<slo_verdict> verdicts{};
-    self_check_t self_check{};
-    std::vector<calibrated> calibration{};  // of a calibration run
-    std::string refusal{};                  // why nothing was measured
-    gate_outcome outcome = gate_outcome::unfinished;
-    bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
-    double took_s = 0;                      // servers brought up and down included
+/// What a gate can tell of itself while it runs.
+struct progress_facts {
+    std::string stage{};                       // "repeat 2 of 2-5"
+    std::string phase{};                       // "warming up"; "" while it measures
+    double elapsed_s = 0;
+    double least_s = 0, most_s = 0;            // of the whole gate; 0: not known
+    long long planned = 0;                     // requests of this repeat; 0: not known
+    long long sent = 0, done = 0, failed = 0;  // of this repeat
+    double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
+    std::size_t slos = 0;
+    std::vector<std::string> decided{};        // "mean(tpot) <= 25 ms: pass"
 };
 
-/// Of the values there are; infinite or zero where one of them is.
-inline double geometric_mean(const std::vector<double>& values) {
-    std::vector<double> logs;
-    for (const double v : values) {
-        if (std::isnan(v)) continue;
-        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
-        logs.push_back(std::log(v));
+/// One line of at most `width` columns (0: any); parts that do not fit are left out, and counts are
+/// told in short where that makes room.
+inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
+    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
+    std::string time = printed("%.0f", f.elapsed_s);
+    if (f.most_s > 0)
+        time += f.least_s < f.most_s ? printed(" of %.0f-%.0f", f.least_s, f.most_s)
+                                     : printed(" of %.0f", f.most_s);
+    const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
+    std::string counts, in_short, latency, decided, which;
+    if (f.planned > 0 || f.sent > 0) {
+        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
+                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
+        in_short = printed("%lld%s done", f.done, of.c_str()) +
+                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
     }
-    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
+    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
+    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided.size(), f.slos);
+    for (const std::string& d : f.decided) which += (which.empty() ? "" : ", ") + d;
+
+    const auto fitted = [&](const std::string& told) {
+        std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
+        int parts = 0;
+        for (const std::string& part : {time + " s", told, latency, decided, which}) {
+            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
+            const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
+            if (part.empty() || !fits) continue;
+            line += more;
+            ++parts;
+        }
+        return std::pair(parts, line);
+    };
+    const auto [parts, line] = fitted(counts);
+    const auto [parts_in_short, line_in_short] = fitted(in_short);
+    const bool is_told = line.find(counts) != std::string::npos;
+    return is_told && parts >= parts_in_short ? line : line_in_short;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C46] figures of reports ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// The statistic over all repeats of an arm: a share of all their requests, else the geometric mean
 /// of what each repeat shows.
 inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
@@ -7436,15 +8189,6 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
     s.metric = id;
     return over_repeats(s, arm);
 }
-/// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
-inline std::string throughput_text(const gate_report& g, const std::vector<repeat_data>& arm) {
-    const auto shown = [&](metric_id id) { return value_text(id, run_value(id, arm)); };
-    if (!saturates(g.what.arrivals) || !g.what.common.stream)
-        return shown(metric_id::output_throughput);
-    return shown(metric_id::output_throughput) + " (prefill " +
-           shown(metric_id::prefill_throughput) + ", decode " +
-           shown(metric_id::decode_throughput) + ")";
-}
 
 struct status_count {
     request_status status;
@@ -7476,6 +8220,128 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
             n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
     return n;
 }
+
+/// Lengths of made-up prompts in rising order, as asked and as the server counted; none where the
+/// workload asks for no length of a whole prompt.
+struct prompt_lengths {
+    std::vector<double> asked{}, counted{};
+};
+inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
+    prompt_lengths found;
+    if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return found;
+    for (const repeat_data& d : arm) {
+        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
+            const auto place = static_cast<std::size_t>(r.conversation);
+            found.asked.push_back(item_of(of_repeat, place).prompt_tokens);
+            found.counted.push_back(r.prompt_tokens);
+        }
+    }
+    for (auto* v : {&found.asked, &found.counted}) std::sort(v->begin(), v->end());
+    return found;
+}
+
+/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+};
+inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
+    prefix_hits sum;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
+            sum.cached += r.cached_tokens;
+            sum.prompt += r.prompt_tokens;
+        }
+    return sum;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C47] what reports are made of ============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where a gate's server stood and what it was.
+struct target_facts {
+    std::string kind{};   // endpoint, process, simulated
+    std::string url{};
+    std::string model{};
+    std::string api{};
+    std::string tls{};    // "verified", "not verified", "" without TLS
+    token_fit tokens{};   // of made-up prompts
+};
+
+/// One gate, measured and judged, as every report shows it.
+struct gate_report {
+    plan what{};
+    target_facts target{};
+    target_facts baseline{};
+    measurement measured{};
+    std::vector<slo_verdict> verdicts{};
+    self_check_t self_check{};
+    std::vector<calibrated> calibration{};  // of a calibration run
+    std::string refusal{};                  // why nothing was measured
+    gate_outcome outcome = gate_outcome::unfinished;
+    bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
+    double took_s = 0;                      // servers brought up and down included
+};
+
+struct environment_facts {
+    std::string os{}, cpu{}, compiler{};
+    int cores = 0;
+    std::string started_at{};
+    std::string commit{};  // of what is tested, "" where nothing tells
+    std::string program{};  // as it was called
+};
+
+/// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
+struct event_index {
+    std::vector<long long> offsets{};
+    std::string hash{};
+    long long bytes = 0;
+};
+
+struct result_access {
+    static result make(const std::shared_ptr<gate_report>& g) {
+        result r;
+        r.name_ = g->what.name;
+        for (const slo_verdict& v : g->verdicts) r.verdicts_.push_back(v);
+        r.self_check_ = g->self_check;
+        r.data_ = box::make(g);
+        return r;
+    }
+    static std::shared_ptr<gate_report> report_of(const result& r) {
+        const auto* held = r.data_.get<std::shared_ptr<gate_report>>();
+        return held ? *held : nullptr;
+    }
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C48] words of reports ====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
+inline std::string throughput_text(const gate_report& g, const std::vector<repeat_data>& arm) {
+    const auto shown = [&](metric_id id) { return value_text(id, run_value(id, arm)); };
+    if (!saturates(g.what.arrivals) || !g.what.common.stream)
+        return shown(metric_id::output_throughput);
+    return shown(metric_id::output_throughput) + " (prefill " +
+           shown(metric_id::prefill_throughput) + ", decode " +
+           shown(metric_id::decode_throughput) + ")";
+}
+
 inline std::string ok_text(const std::vector<status_count>& counts) {
     std::size_t all = 0;
     for (const status_count& c : counts) all += c.count;
@@ -7554,94 +8420,6 @@ inline std::string unverified_servers(const gate_report& g) {
     return s;
 }
 
-/// The table of a calibration run.
-inline std::string calibration_text(const gate_report& g) {
-    std::size_t width = 0;
-    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
-    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
-    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
-                              g.measured.candidate.size(), unit, static_cast<int>(width), "",
-                              "estimate", "noise sd", "headroom / sd",
-                              "a limit that would seldom be inconclusive");
-    for (const calibrated& c : g.calibration) {
-        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
-        if (std::isnan(c.sd)) {
-            out += "judged on counts, or without a finite value in every repeat\n";
-            continue;
-        }
-        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
-                                                    : value_text(c.what.what.metric, c.estimate);
-        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
-                       c.suggestion.c_str());
-    }
-    return out;
-}
-
-/// How the console may be written to.
-struct console_style {
-    bool colour = false;   // ANSI escapes
-    bool unicode = false;  // UTF-8
-};
-struct console_facts {
-    bool terminal = false;
-    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
-};
-inline console_style style_of(const console_facts& c) {
-    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
-                                                                                   : c.lang;
-    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
-    charset = charset.substr(0, charset.find('@'));
-    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
-    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
-            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
-}
-
-/// A verdict's words in its colour, behind its mark where those can be shown.
-inline std::string styled(verdict v, const std::string& words, const console_style& style) {
-    struct dress { const char *mark, *colour; };
-    const auto [mark, colour] = [&]() -> dress {
-        switch (v) {
-        case verdict::pass: return {"\u2713 ", "\x1b[32m"};
-        case verdict::fail: return {"\u2717 ", "\x1b[1;31m"};
-        case verdict::inconclusive: return {"? ", "\x1b[33m"};
-        case verdict::invalid: return {"! ", "\x1b[1;35m"};
-        case verdict::skipped: break;
-        }
-        return {"- ", "\x1b[2m"};
-    }();
-    const std::string marked = (style.unicode ? mark : "") + words;
-    return style.colour ? colour + marked + "\x1b[0m" : marked;
-}
-/// The verdict in whose colour a gate of this outcome is told.
-inline verdict verdict_like(gate_outcome o) {
-    switch (o) {
-    case gate_outcome::passed: return verdict::pass;
-    case gate_outcome::failed: return verdict::fail;
-    case gate_outcome::skipped: return verdict::skipped;
-    default: return verdict::invalid;
-    }
-}
-
-/// Lengths of made-up prompts in rising order, as asked and as the server counted; none where the
-/// workload asks for no length of a whole prompt.
-struct prompt_lengths {
-    std::vector<double> asked{}, counted{};
-};
-inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
-    prompt_lengths found;
-    if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return found;
-    for (const repeat_data& d : arm) {
-        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
-            const auto place = static_cast<std::size_t>(r.conversation);
-            found.asked.push_back(item_of(of_repeat, place).prompt_tokens);
-            found.counted.push_back(r.prompt_tokens);
-        }
-    }
-    for (auto* v : {&found.asked, &found.counted}) std::sort(v->begin(), v->end());
-    return found;
-}
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
     if (l.asked.empty()) return {};
@@ -7654,20 +8432,7 @@ inline std::string prompt_lengths_text(const prompt_lengths& l) {
 inline bool are_as_asked(const prompt_lengths& l) {
     return l.asked.empty() || std::fabs(mean_of(l.counted) / mean_of(l.asked) - 1) <= 0.02;
 }
-/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
-struct prefix_hits {
-    double cached = 0, prompt = 0;
-};
-inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
-    prefix_hits sum;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
-            sum.cached += r.cached_tokens;
-            sum.prompt += r.prompt_tokens;
-        }
-    return sum;
-}
+
 inline std::string prefix_cache_text(const measurement& m) {
     const prefix_hits mine = prefix_hits_of(m.candidate), other = prefix_hits_of(m.baseline);
     const auto share = [](const prefix_hits& h) {
@@ -7688,64 +8453,10 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     return notes;
 }
 
-/// The block that closes a gate on the console.
-inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = g.what.name + ": " + to_string(g.outcome);
-    std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
-    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
-    std::size_t width = 0;
-    for (const slo_verdict& v : g.verdicts)
-        width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
-    for (const slo_verdict& v : g.verdicts) {
-        const std::string line = verdict_line(v, width);
-        const std::size_t word = std::min(line.find(' '), line.size());
-        out += "  " + styled(v.outcome, line.substr(0, word), style) + line.substr(word) + "\n";
-        if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
-    }
-    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
-    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
-    for (const metric_id id : table_metrics(g.what)) {
-        const metric_row r = metric_row_of(id, g.measured.candidate);
-        out +=
-            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
-                    time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
-                    time_text(r.p99).c_str(), time_text(r.max).c_str());
-    }
-    out += printed("  output %s, %s\n",
-                   throughput_text(g, g.measured.candidate).c_str(),
-                   status_text(g.measured.candidate).c_str());
-    if (!g.measured.baseline.empty())
-        out += "  baseline: " + status_text(g.measured.baseline) + "\n";
-    for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
-    return out + "  client: " + self_check_text(g.self_check) + "\n";
-}
-
 /// Where a gate's reports are.
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html, and there summary.md, junit.xml, result.json, "
            "metrics.txt, records.jsonl, events.bin\n";
-}
-
-/// The last word where there were several gates: how many ended how, and which did not pass.
-inline std::string closing_text(const std::vector<gate_report>& gates,
-                                const console_style& style = {}) {
-    if (gates.size() < 2) return {};
-    std::string counts, names;
-    std::size_t named = 0, left = 0;
-    for (const gate_outcome c : worst_first) {
-        std::size_t n = 0;
-        for (const gate_report& g : gates) {
-            if (g.outcome != c) continue;
-            ++n;
-            if (c == gate_outcome::passed) continue;
-            if (++named > 20) ++left;
-            else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
-                          g.what.name + "\n";
-        }
-        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
-    }
-    if (left > 0) names += printed("  and %zu more\n", left);
-    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names;
 }
 
 /// Which repeat this is, of how many.
@@ -7772,117 +8483,15 @@ inline std::string span_text(double least, double most) {
                         : printed("about %.0f s", most);
 }
 
-/// What a gate can tell of itself while it runs.
-struct progress_facts {
-    std::string stage{};                       // "repeat 2 of 2-5"
-    std::string phase{};                       // "warming up"; "" while it measures
-    double elapsed_s = 0;
-    double least_s = 0, most_s = 0;            // of the whole gate; 0: not known
-    long long planned = 0;                     // requests of this repeat; 0: not known
-    long long sent = 0, done = 0, failed = 0;  // of this repeat
-    double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
-    std::size_t slos = 0;
-    std::vector<std::string> decided{};        // "mean(tpot) <= 25 ms: pass"
-};
-/// Characters of well-formed UTF-8, which are columns in all that we write ourselves.
-inline std::size_t columns_of(std::string_view s) {
-    return static_cast<std::size_t>(std::count_if(
-        s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-/// One line of at most `width` columns (0: any); parts that do not fit are left out, and counts are
-/// told in short where that makes room.
-inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
-    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
-    std::string time = printed("%.0f", f.elapsed_s);
-    if (f.most_s > 0)
-        time += f.least_s < f.most_s ? printed(" of %.0f-%.0f", f.least_s, f.most_s)
-                                     : printed(" of %.0f", f.most_s);
-    const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
-    std::string counts, in_short, latency, decided, which;
-    if (f.planned > 0 || f.sent > 0) {
-        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
-                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
-        in_short = printed("%lld%s done", f.done, of.c_str()) +
-                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
-    }
-    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
-    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
-    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided.size(), f.slos);
-    for (const std::string& d : f.decided) which += (which.empty() ? "" : ", ") + d;
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-    const auto fitted = [&](const std::string& told) {
-        std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
-        int parts = 0;
-        for (const std::string& part : {time + " s", told, latency, decided, which}) {
-            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
-            const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
-            if (part.empty() || !fits) continue;
-            line += more;
-            ++parts;
-        }
-        return std::pair(parts, line);
-    };
-    const auto [parts, line] = fitted(counts);
-    const auto [parts_in_short, line_in_short] = fitted(in_short);
-    const bool is_told = line.find(counts) != std::string::npos;
-    return is_told && parts >= parts_in_short ? line : line_in_short;
-}
+// ===== [C49] result.json and records.jsonl =======================================================
 
-/// Writes JSON with two-space indentation and keys in the order they come.
-class json_writer {
-public:
-    json_writer& key(std::string_view name) {
-        separate();
-        out_ += json_quoted(name) + ": ";
-        after_key_ = true;
-        return *this;
-    }
-    json_writer& open(char bracket) {
-        separate();
-        out_ += bracket;
-        closers_ += bracket == '{' ? '}' : ']';
-        first_ = true;
-        return *this;
-    }
-    json_writer& close() {
-        const char closer = closers_.back();
-        closers_.pop_back();
-        if (!first_) newline();
-        out_ += closer;
-        first_ = false;
-        return *this;
-    }
-    json_writer& raw(const std::string& v) {
-        separate();
-        out_ += v;
-        return *this;
-    }
-    json_writer& value(double v) { return raw(json_number(v)); }
-    json_writer& value(long long v) { return raw(std::to_string(v)); }
-    json_writer& value(std::string_view v) { return raw(json_quoted(v)); }
-    template <class T>
-    json_writer& field(std::string_view name, const T& v) {
-        key(name);
-        if constexpr (std::is_same_v<T, bool>) return raw(v ? "true" : "false");
-        else if constexpr (integer<T>) return value(static_cast<long long>(v));
-        else if constexpr (std::is_floating_point_v<T>) return value(v);
-        else return value(std::string_view(v));
-    }
-    const std::string& text() const { return out_; }
-
-private:
-    void newline() { out_ += '\n' + std::string(2 * closers_.size(), ' '); }
-    void separate() {
-        if (after_key_) { after_key_ = false; return; }
-        if (closers_.empty()) return;
-        if (!first_) out_ += ',';
-        first_ = false;
-        newline();
-    }
-    std::string out_{}, closers_{};
-    bool first_ = true;
-    bool after_key_ = false;
-};
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// calibration.json: what LLMBENCH_CALIBRATION reads.
 inline std::string calibration_json(const std::vector<gate_report>& gates) {
@@ -8091,21 +8700,6 @@ inline void write_judging(json_writer& j, const gate_report& g) {
     j.close().close().close();
 }
 
-struct environment_facts {
-    std::string os{}, cpu{}, compiler{};
-    int cores = 0;
-    std::string started_at{};
-    std::string commit{};  // of what is tested, "" where nothing tells
-    std::string program{};  // as it was called
-};
-
-/// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
-struct event_index {
-    std::vector<long long> offsets{};
-    std::string hash{};
-    long long bytes = 0;
-};
-
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code) {
     json_writer j;
@@ -8222,264 +8816,16 @@ inline std::string record_json(const record& r, const std::string& gate) {
            printed(",\"conversation\":%lld,\"turn\":%d}\n", r.conversation, r.turn);
 }
 
-/// A verdict's line without the spaces that align it.
-inline std::string flat_line(const slo_verdict& v) {
-    std::string line = verdict_line(v);
-    line.erase(std::unique(line.begin(), line.end(),
-                           [](char a, char b) { return a == ' ' && b == ' '; }),
-               line.end());
-    return line;
-}
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
-/// error. Where inconclusive fails the build it is a failure: no red build without a red case.
-/// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
-/// properties belong to a suite, and a case names its place in its text.
-inline std::string junit_xml(const std::vector<gate_report>& gates) {
-    struct counts { int tests = 0, failures = 0, errors = 0, skipped = 0; };
-    const auto told = [](const counts& c) {
-        return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", c.tests, c.failures,
-                       c.errors);
-    };
-    counts all;
-    double took_s = 0;
-    std::string suites;
-    for (const gate_report& g : gates) {
-        counts of;
-        std::string properties, cases;
-        const auto property = [&](const std::string& name, const std::string& value) {
-            properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
-                          xml_escaped(value) + "\"/>\n";
-        };
-        const auto test = [&](const std::string& name, const char* tag, const std::string& words,
-                              const std::string& place) {
-            ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" +
-                     xml_escaped(name) + "\" time=\"0\">\n";
-            const std::string text = xml_escaped(place + ": " + words);
-            const std::string start = std::string("      <") + tag;
-            const std::string end = std::string("</") + tag + ">\n";
-            const bool plain = std::string_view(tag) == "skipped";
-            if (*tag)
-                cases += start + (plain ? ">" : " type=\"slo\" message=\"" + xml_escaped(words) +
-                                                    "\">") + text + end;
-            cases += "      <system-out>" + text + "</system-out>\n    </testcase>\n";
-        };
-        const std::string gate_place = g.what.file + ":" + std::to_string(g.what.line);
-        if (!g.refusal.empty()) {
-            const bool skip = g.outcome == gate_outcome::skipped;
-            ++(skip ? of.skipped : of.errors);
-            test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
-        }
-        for (const slo_verdict& v : g.verdicts) {
-            const std::string name = str(v.what.text());
-            property(name + ": verdict", to_string(v.outcome));
-            property(name + ": estimate", json_number(v.estimate.value));
-            property(name + ": interval_low", json_number(v.estimate.low));
-            property(name + ": interval_high", json_number(v.estimate.high));
-            property(name + ": limit", json_number(v.limit));
-            const bool blocks = !v.what.is_advisory;
-            const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
-            const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
-            const bool invalid = v.outcome == verdict::invalid && blocks;
-            const bool skip = !failed && !invalid && v.outcome != verdict::pass;
-            of.failures += failed;
-            of.errors += invalid;
-            of.skipped += skip;
-            const bool written = v.what.at.line > 0;
-            test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
-                 flat_line(v),
-                 written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place);
-        }
-        if (const std::string words = unverified_servers(g); !words.empty())
-            property("tls", words);
-        if (!properties.empty())
-            properties = "    <properties>\n" + properties + "    </properties>\n";
-        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +
-                  printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s) + properties +
-                  cases + "  </testsuite>\n";
-        all.tests += of.tests;
-        all.failures += of.failures;
-        all.errors += of.errors;
-        took_s += g.took_s;
-    }
-    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" + told(all) +
-           printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
-}
-
-/// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
-inline constexpr std::size_t summary_limit = 64000;
-
-inline std::string markdown_escaped(const std::string& s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
-}
-
-/// A value in an objective's unit: as a ratio where it is held against a baseline.
-inline std::string verdict_value_text(const slo_verdict& v, double x) {
-    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
-                                                 : value_text(v.what.what.metric, x);
-}
-
-/// One gate of the summary: a table of verdicts and a line on its requests.
-inline std::string summary_of(const gate_report& g) {
-    std::string out = "### " + markdown_escaped(g.what.name) + ": " +
-                      to_string(g.outcome) + "\n\n";
-    if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
-    if (const std::string words = unverified_servers(g); !words.empty())
-        out += markdown_escaped(words) + "\n\n";
-    if (!g.verdicts.empty())
-        out += "| verdict | objective | measured | interval | headroom | note |\n"
-               "| --- | --- | ---: | ---: | ---: | --- |\n";
-    for (const slo_verdict& v : g.verdicts) {
-        const estimate_t& e = v.estimate;
-        const double room = headroom(v);
-        const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
-        const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
-        const char* mark = v.outcome == verdict::pass               ? "\u2705"
-                           : v.outcome == verdict::fail && !noted   ? "\u274C"
-                           : v.outcome == verdict::skipped || noted ? "\u2796"
-                                                                    : "\u26A0\uFE0F";
-        out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
-               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, e.value) +
-               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-               " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
-               markdown_escaped(str(v.reason)) + " |\n";
-    }
-    if (!g.measured.candidate.empty())
-        out += "\n" + throughput_text(g, g.measured.candidate) + ", " +
-               markdown_escaped(status_text(g.measured.candidate)) +
-               (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
-    for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
-    return out + "\n";
-}
-
-/// What objectives are that the repeats do not decide.
-inline const char* undecided_text(const gate_report& g) {
-    return g.undecided_fails ? "inconclusive, which fails this build"
-                             : "inconclusive: green does not mean shown";
-}
-
-/// For a CI step summary or a comment: the gates that did not pass first, and whole gates only.
-inline std::string summary_md(const std::vector<gate_report>& gates,
-                              std::size_t at_most = summary_limit) {
-    std::string out, rest;
-    for (const gate_report& g : gates)
-        for (const slo_verdict& v : g.verdicts)
-            if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
-                out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
-    std::size_t left = 0;
-    const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
-    for (const gate_outcome c : worst_first)
-        for (const gate_report& g : gates) {
-            if (g.outcome != c) continue;
-            const std::string one = summary_of(g);
-            if (left > 0 || out.size() + one.size() > room) ++left;
-            else out += one;
-        }
-    if (left > 0)
-        out += printed("**%zu of %zu gates are left out here, because GitHub shows no more: "
-                       "report.html and junit.xml have them all.**\n", left, gates.size());
-    return out;
-}
-
-/// GitHub's workflow commands: %, line ends and in properties ":" and "," are told in hexadecimal.
-inline std::string workflow_escaped(std::string_view s, bool property) {
-    std::string out;
-    for (const char c : s) {
-        const bool special = c == '%' || c == '\r' || c == '\n' ||
-                             (property && (c == ':' || c == ','));
-        out += special ? printed("%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)))
-                       : std::string(1, c);
-    }
-    return out;
-}
-
-/// Annotations at the lines of the gates, worst first. GitHub shows ten of a kind for a step, so
-/// nine are told and the rest is counted. `workspace` is cut off the names of the files.
-inline std::string github_annotations(const std::vector<gate_report>& gates,
-                                      const std::string& workspace) {
-    struct note { int rank; std::size_t order; std::string text; };
-    std::vector<note> notes;
-    const auto add = [&](int rank, const char* level, std::string file, int line,
-                         const std::string& title, const std::string& message) {
-        if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
-            file.erase(0, workspace.size() + 1);
-        notes.push_back({rank, notes.size(), printed("::%s file=%s,line=%d,title=%s::%s\n", level,
-                                       workflow_escaped(file, true).c_str(), line,
-                                       workflow_escaped(title, true).c_str(),
-                                       workflow_escaped(message, false).c_str())});
-    };
-    for (const gate_report& g : gates) {
-        if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
-            add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
-        for (const slo_verdict& v : g.verdicts) {
-            if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
-            if (v.outcome == verdict::skipped) continue;
-            const bool red = !v.what.is_advisory &&
-                             (v.outcome != verdict::inconclusive || g.undecided_fails);
-            const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
-            // The guard on errors was not written by anybody: it stands at its gate.
-            const bool written = v.what.at.line > 0;
-            add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
-                written ? v.what.at.line : g.what.line, g.what.name, flat_line(v));
-        }
-    }
-    std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
-        return a.rank != b.rank ? a.rank < b.rank : a.order < b.order;
-    });
-    std::string out;
-    for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
-    if (notes.size() > 9)
-        out += printed("::warning title=llmbench::%zu more, see the step summary\n",
-                       notes.size() - 9);
-    return out;
-}
-
-/// OpenMetrics text (version 1.0), for GitLab's metrics report among others. SI units. No '#' in a
-/// label: GitLab takes it for the start of a comment and refuses the whole file.
-inline std::string open_metrics(const std::vector<gate_report>& gates) {
-    const auto label = [](const std::string& s) {
-        std::string out;
-        for (const char c : printable(s, s.size() * 4 + 4))
-            out += c == '"' || c == '\\' ? std::string("\\") + c
-                 : c == '#' ? "No. " : std::string(1, c);
-        return out;
-    };
-    const auto number = [](double v) {
-        return std::isnan(v) ? std::string("NaN")
-               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
-    };
-    std::string estimates, limits, metrics;
-    for (const gate_report& g : gates) {
-        if (g.measured.candidate.empty()) continue;
-        const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
-        for (const slo_verdict& v : g.verdicts) {
-            const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
-            estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
-            limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
-        }
-        for (const metric_id id : table_metrics(g.what)) {
-            const metric_row r = metric_row_of(id, g.measured.candidate);
-            for (const auto& [name, value] :
-                 {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
-                  std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(id) +
-                           "\",statistic=\"" + name + "\"} " + number(value) + "\n";
-        }
-    }
-    return "# TYPE llmbench_slo_estimate gauge\n" + estimates +
-           "# TYPE llmbench_slo_limit gauge\n" + limits +
-           "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
-           metrics + "# EOF\n";
-}
-
-// ===== [P14] stored results ======================================================================
+// ===== [C50] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// One gate of a result.json; the repeats have no records yet.
 struct stored_gate {
@@ -8489,40 +8835,6 @@ struct stored_gate {
     measurement measured{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
 };
-
-/// The whole numbers under a key, in the order of the document. picojson has doubles only, and a
-/// clock reading may not fit one. Inside a JSON string the quotes would be escaped.
-inline std::vector<long long> whole_numbers(std::string_view json, const std::string& key) {
-    std::vector<long long> found;
-    const std::string mark = "\"" + key + "\":";
-    for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
-        at += mark.size();
-        while (at < json.size() && json[at] == ' ') ++at;
-        long long v = 0;
-        std::from_chars(json.data() + at, json.data() + json.size(), v);
-        found.push_back(v);  // null stays 0
-    }
-    return found;
-}
-inline double number_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<double>() ? m->get<double>() : not_a_number;
-}
-inline bool true_member(const picojson::value& v, const char* name) {
-    const picojson::value* m = member(v, name);
-    return m && m->is<bool>() && m->get<bool>();
-}
-inline const picojson::array& array_member(const picojson::value& v, const char* name) {
-    static const picojson::array none;
-    const picojson::value* m = member(v, name);
-    return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
-}
-
-/// 0 where it is missing or no count.
-inline long long large_count(const picojson::value& v, const char* name) {
-    const double d = number_member(v, name);
-    return d >= 0 && d <= 9e15 ? static_cast<long long>(d) : 0;
-}
 
 inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     repeat_data d;
@@ -8549,16 +8861,6 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.short_outputs = large_count(v, "short_outputs");
     d.gaps_counted = true_member(v, "gaps_counted");
     return d;
-}
-
-inline std::map<std::string, std::vector<double>> lists_of(const picojson::value* v) {
-    std::map<std::string, std::vector<double>> lists;
-    if (v && v->is<picojson::object>())
-        for (const auto& [name, values] : v->get<picojson::object>())
-            if (values.is<picojson::array>())
-                for (const picojson::value& x : values.get<picojson::array>())
-                    lists[name].push_back(x.is<double>() ? x.get<double>() : not_a_number);
-    return lists;
 }
 
 inline void read_judging(const picojson::value& v, stored_gate& g) {
@@ -8812,10 +9114,392 @@ inline record read_record(const std::string& line, std::string& gate) {
     return r;
 }
 
-// ===== [P15] the report page =====================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C51] junit.xml, summary.md, annotations, metrics.txt =====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
+/// error. Where inconclusive fails the build it is a failure: no red build without a red case.
+/// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
+/// properties belong to a suite, and a case names its place in its text.
+inline std::string junit_xml(const std::vector<gate_report>& gates) {
+    struct counts { int tests = 0, failures = 0, errors = 0, skipped = 0; };
+    const auto told = [](const counts& c) {
+        return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", c.tests, c.failures,
+                       c.errors);
+    };
+    counts all;
+    double took_s = 0;
+    std::string suites;
+    for (const gate_report& g : gates) {
+        counts of;
+        std::string properties, cases;
+        const auto property = [&](const std::string& name, const std::string& value) {
+            properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
+                          xml_escaped(value) + "\"/>\n";
+        };
+        const auto test = [&](const std::string& name, const char* tag, const std::string& words,
+                              const std::string& place) {
+            ++of.tests;
+            cases += "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" +
+                     xml_escaped(name) + "\" time=\"0\">\n";
+            const std::string text = xml_escaped(place + ": " + words);
+            const std::string start = std::string("      <") + tag;
+            const std::string end = std::string("</") + tag + ">\n";
+            const bool plain = std::string_view(tag) == "skipped";
+            if (*tag)
+                cases += start + (plain ? ">" : " type=\"slo\" message=\"" + xml_escaped(words) +
+                                                    "\">") + text + end;
+            cases += "      <system-out>" + text + "</system-out>\n    </testcase>\n";
+        };
+        const std::string gate_place = g.what.file + ":" + std::to_string(g.what.line);
+        if (!g.refusal.empty()) {
+            const bool skip = g.outcome == gate_outcome::skipped;
+            ++(skip ? of.skipped : of.errors);
+            test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
+        }
+        for (const slo_verdict& v : g.verdicts) {
+            const std::string name = str(v.what.text());
+            property(name + ": verdict", to_string(v.outcome));
+            property(name + ": estimate", json_number(v.estimate.value));
+            property(name + ": interval_low", json_number(v.estimate.low));
+            property(name + ": interval_high", json_number(v.estimate.high));
+            property(name + ": limit", json_number(v.limit));
+            const bool blocks = !v.what.is_advisory;
+            const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
+            const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
+            const bool invalid = v.outcome == verdict::invalid && blocks;
+            const bool skip = !failed && !invalid && v.outcome != verdict::pass;
+            of.failures += failed;
+            of.errors += invalid;
+            of.skipped += skip;
+            const bool written = v.what.at.line > 0;
+            test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
+                 flat_line(v),
+                 written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place);
+        }
+        if (const std::string words = unverified_servers(g); !words.empty())
+            property("tls", words);
+        if (!properties.empty())
+            properties = "    <properties>\n" + properties + "    </properties>\n";
+        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +
+                  printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s) + properties +
+                  cases + "  </testsuite>\n";
+        all.tests += of.tests;
+        all.failures += of.failures;
+        all.errors += of.errors;
+        took_s += g.took_s;
+    }
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" + told(all) +
+           printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
+}
+
+/// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
+inline constexpr std::size_t summary_limit = 64000;
+
+inline std::string markdown_escaped(const std::string& s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+        out += c == '&' ? "&amp;" : std::string(1, c);
+    }
+    return out;
+}
+
+/// One gate of the summary: a table of verdicts and a line on its requests.
+inline std::string summary_of(const gate_report& g) {
+    std::string out = "### " + markdown_escaped(g.what.name) + ": " +
+                      to_string(g.outcome) + "\n\n";
+    if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
+    if (const std::string words = unverified_servers(g); !words.empty())
+        out += markdown_escaped(words) + "\n\n";
+    if (!g.verdicts.empty())
+        out += "| verdict | objective | measured | interval | headroom | note |\n"
+               "| --- | --- | ---: | ---: | ---: | --- |\n";
+    for (const slo_verdict& v : g.verdicts) {
+        const estimate_t& e = v.estimate;
+        const double room = headroom(v);
+        const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
+        const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
+        const char* mark = v.outcome == verdict::pass               ? "\u2705"
+                           : v.outcome == verdict::fail && !noted   ? "\u274C"
+                           : v.outcome == verdict::skipped || noted ? "\u2796"
+                                                                    : "\u26A0\uFE0F";
+        out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
+               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, e.value) +
+               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+               " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
+               markdown_escaped(str(v.reason)) + " |\n";
+    }
+    if (!g.measured.candidate.empty())
+        out += "\n" + throughput_text(g, g.measured.candidate) + ", " +
+               markdown_escaped(status_text(g.measured.candidate)) +
+               (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
+    for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+    return out + "\n";
+}
+
+/// What objectives are that the repeats do not decide.
+inline const char* undecided_text(const gate_report& g) {
+    return g.undecided_fails ? "inconclusive, which fails this build"
+                             : "inconclusive: green does not mean shown";
+}
+
+/// For a CI step summary or a comment: the gates that did not pass first, and whole gates only.
+inline std::string summary_md(const std::vector<gate_report>& gates,
+                              std::size_t at_most = summary_limit) {
+    std::string out, rest;
+    for (const gate_report& g : gates)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
+                out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
+    std::size_t left = 0;
+    const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
+    for (const gate_outcome c : worst_first)
+        for (const gate_report& g : gates) {
+            if (g.outcome != c) continue;
+            const std::string one = summary_of(g);
+            if (left > 0 || out.size() + one.size() > room) ++left;
+            else out += one;
+        }
+    if (left > 0)
+        out += printed("**%zu of %zu gates are left out here, because GitHub shows no more: "
+                       "report.html and junit.xml have them all.**\n", left, gates.size());
+    return out;
+}
+
+/// GitHub's workflow commands: %, line ends and in properties ":" and "," are told in hexadecimal.
+inline std::string workflow_escaped(std::string_view s, bool property) {
+    std::string out;
+    for (const char c : s) {
+        const bool special = c == '%' || c == '\r' || c == '\n' ||
+                             (property && (c == ':' || c == ','));
+        out += special ? printed("%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)))
+                       : std::string(1, c);
+    }
+    return out;
+}
+
+/// Annotations at the lines of the gates, worst first. GitHub shows ten of a kind for a step, so
+/// nine are told and the rest is counted. `workspace` is cut off the names of the files.
+inline std::string github_annotations(const std::vector<gate_report>& gates,
+                                      const std::string& workspace) {
+    struct note { int rank; std::size_t order; std::string text; };
+    std::vector<note> notes;
+    const auto add = [&](int rank, const char* level, std::string file, int line,
+                         const std::string& title, const std::string& message) {
+        if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
+            file.erase(0, workspace.size() + 1);
+        notes.push_back({rank, notes.size(), printed("::%s file=%s,line=%d,title=%s::%s\n", level,
+                                       workflow_escaped(file, true).c_str(), line,
+                                       workflow_escaped(title, true).c_str(),
+                                       workflow_escaped(message, false).c_str())});
+    };
+    for (const gate_report& g : gates) {
+        if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
+            add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
+        for (const slo_verdict& v : g.verdicts) {
+            if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
+            if (v.outcome == verdict::skipped) continue;
+            const bool red = !v.what.is_advisory &&
+                             (v.outcome != verdict::inconclusive || g.undecided_fails);
+            const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
+            // The guard on errors was not written by anybody: it stands at its gate.
+            const bool written = v.what.at.line > 0;
+            add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
+                written ? v.what.at.line : g.what.line, g.what.name, flat_line(v));
+        }
+    }
+    std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
+        return a.rank != b.rank ? a.rank < b.rank : a.order < b.order;
+    });
+    std::string out;
+    for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
+    if (notes.size() > 9)
+        out += printed("::warning title=llmbench::%zu more, see the step summary\n",
+                       notes.size() - 9);
+    return out;
+}
+
+/// OpenMetrics text (version 1.0), for GitLab's metrics report among others. SI units. No '#' in a
+/// label: GitLab takes it for the start of a comment and refuses the whole file.
+inline std::string open_metrics(const std::vector<gate_report>& gates) {
+    const auto label = [](const std::string& s) {
+        std::string out;
+        for (const char c : printable(s, s.size() * 4 + 4))
+            out += c == '"' || c == '\\' ? std::string("\\") + c
+                 : c == '#' ? "No. " : std::string(1, c);
+        return out;
+    };
+    const auto number = [](double v) {
+        return std::isnan(v) ? std::string("NaN")
+               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
+    };
+    std::string estimates, limits, metrics;
+    for (const gate_report& g : gates) {
+        if (g.measured.candidate.empty()) continue;
+        const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
+        for (const slo_verdict& v : g.verdicts) {
+            const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
+            estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
+            limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
+        }
+        for (const metric_id id : table_metrics(g.what)) {
+            const metric_row r = metric_row_of(id, g.measured.candidate);
+            for (const auto& [name, value] :
+                 {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
+                  std::pair{"p99", r.p99}, std::pair{"max", r.max}})
+                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(id) +
+                           "\",statistic=\"" + name + "\"} " + number(value) + "\n";
+        }
+    }
+    return "# TYPE llmbench_slo_estimate gauge\n" + estimates +
+           "# TYPE llmbench_slo_limit gauge\n" + limits +
+           "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
+           metrics + "# EOF\n";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C52] the console =========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The table of a calibration run.
+inline std::string calibration_text(const gate_report& g) {
+    std::size_t width = 0;
+    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
+    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
+                              g.measured.candidate.size(), unit, static_cast<int>(width), "",
+                              "estimate", "noise sd", "headroom / sd",
+                              "a limit that would seldom be inconclusive");
+    for (const calibrated& c : g.calibration) {
+        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
+        if (std::isnan(c.sd)) {
+            out += "judged on counts, or without a finite value in every repeat\n";
+            continue;
+        }
+        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
+                                                    : value_text(c.what.what.metric, c.estimate);
+        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
+                       c.suggestion.c_str());
+    }
+    return out;
+}
+
+/// How the console may be written to.
+struct console_style {
+    bool colour = false;   // ANSI escapes
+    bool unicode = false;  // UTF-8
+};
+struct console_facts {
+    bool terminal = false;
+    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
+};
+inline console_style style_of(const console_facts& c) {
+    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
+                                                                                   : c.lang;
+    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
+    charset = charset.substr(0, charset.find('@'));
+    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
+    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
+            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
+}
+
+/// A verdict's words in its colour, behind its mark where those can be shown.
+inline std::string styled(verdict v, const std::string& words, const console_style& style) {
+    struct dress { const char *mark, *colour; };
+    const auto [mark, colour] = [&]() -> dress {
+        switch (v) {
+        case verdict::pass: return {"\u2713 ", "\x1b[32m"};
+        case verdict::fail: return {"\u2717 ", "\x1b[1;31m"};
+        case verdict::inconclusive: return {"? ", "\x1b[33m"};
+        case verdict::invalid: return {"! ", "\x1b[1;35m"};
+        case verdict::skipped: break;
+        }
+        return {"- ", "\x1b[2m"};
+    }();
+    const std::string marked = (style.unicode ? mark : "") + words;
+    return style.colour ? colour + marked + "\x1b[0m" : marked;
+}
+
+/// The block that closes a gate on the console.
+inline std::string console_text(const gate_report& g, const console_style& style = {}) {
+    const std::string title = g.what.name + ": " + to_string(g.outcome);
+    std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
+    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    std::size_t width = 0;
+    for (const slo_verdict& v : g.verdicts)
+        width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
+    for (const slo_verdict& v : g.verdicts) {
+        const std::string line = verdict_line(v, width);
+        const std::size_t word = std::min(line.find(' '), line.size());
+        out += "  " + styled(v.outcome, line.substr(0, word), style) + line.substr(word) + "\n";
+        if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
+    }
+    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
+    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
+    for (const metric_id id : table_metrics(g.what)) {
+        const metric_row r = metric_row_of(id, g.measured.candidate);
+        out +=
+            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
+                    time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
+                    time_text(r.p99).c_str(), time_text(r.max).c_str());
+    }
+    out += printed("  output %s, %s\n",
+                   throughput_text(g, g.measured.candidate).c_str(),
+                   status_text(g.measured.candidate).c_str());
+    if (!g.measured.baseline.empty())
+        out += "  baseline: " + status_text(g.measured.baseline) + "\n";
+    for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
+    return out + "  client: " + self_check_text(g.self_check) + "\n";
+}
+
+/// The last word where there were several gates: how many ended how, and which did not pass.
+inline std::string closing_text(const std::vector<gate_report>& gates,
+                                const console_style& style = {}) {
+    if (gates.size() < 2) return {};
+    std::string counts, names;
+    std::size_t named = 0, left = 0;
+    for (const gate_outcome c : worst_first) {
+        std::size_t n = 0;
+        for (const gate_report& g : gates) {
+            if (g.outcome != c) continue;
+            ++n;
+            if (c == gate_outcome::passed) continue;
+            if (++named > 20) ++left;
+            else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
+                          g.what.name + "\n";
+        }
+        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
+    }
+    if (left > 0) names += printed("  and %zu more\n", left);
+    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C53] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline constexpr const char* page_style = R"css(
 :root{color-scheme:light dark;--ink:#1b2026;--dim:#56606b;--line:#dde2e7;--back:#fff;--soft:#f5f7f9;
@@ -9007,7 +9691,15 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 })();
 )js";
 
-// ---- drawings
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C54] the report page: drawings ===========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
 inline std::string pixels(double v) {
@@ -9218,17 +9910,16 @@ private:
     int limits_ = 0;
 };
 
-// ---- words
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-inline std::string verdict_limit_text(const slo_verdict& v) {
-    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
-}
-/// "56.6 % outside the limit", "" where that says nothing.
-inline std::string room_text(const slo_verdict& v) {
-    const double room = headroom(v);
-    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
-    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
-}
+// ===== [C55] the report page: verdicts ===========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 inline std::string icon(const char* name) {
     return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
 }
@@ -9371,7 +10062,15 @@ inline std::string page_table(const std::string& name, const std::vector<std::st
 }
 inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
 
-// ---- distributions
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C56] the report page: distributions ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// A metric over the repeats of one arm: its row of numbers, and each repeat's quantiles as a line.
 struct arm_distribution {
@@ -9536,7 +10235,123 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
     return page_table("Latency of " + g.what.name, head, rows, both ? 2 : 1);
 }
 
-// ---- timelines
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C57] the report page: gates beside each other ============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Gates that differ in their load alone, lightest first.
+struct load_series {
+    bool is_rate = true;                                  // else users
+    std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
+};
+inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates) {
+    std::map<std::string, load_series> found;
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+        const gate_report& g = gates[i];
+        const arrival_data& a = g.what.arrivals;
+        const bool users = a.kind == arrival_kind::closed_loop;
+        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+        if (!g.refusal.empty() || g.measured.candidate.empty() || !(users || steady)) continue;
+        // Every simulated server has a port of its own.
+        const std::string url = g.target.kind == "endpoint" ? g.target.url : "";
+        load_series& s = found[g.target.kind + "\n" + url + "\n" + g.target.model + "\n" +
+                               g.what.workload_text + "\n" + arrival_name(a.kind)];
+        s.is_rate = !users;
+        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
+    }
+    std::vector<load_series> series;
+    for (auto& [key, s] : found) {
+        std::sort(s.gates.begin(), s.gates.end());
+        bool rising = s.gates.size() > 1;
+        for (std::size_t i = 1; i < s.gates.size(); ++i)
+            rising &= s.gates[i].first > s.gates[i - 1].first;
+        if (rising) series.push_back(std::move(s));
+    }
+    return series;
+}
+
+inline std::string load_figure(
+    const load_series& s, const std::string& caption, plot_unit unit,
+    const std::vector<std::pair<std::string, std::vector<double>>>& all) {
+    double most = 0;
+    for (const auto& [name, values] : all)
+        for (const double v : values)
+            if (std::isfinite(v)) most = std::max(most, v);
+    if (!(most > 0)) return {};
+    plot p({plot_scale::shape::linear, 0, s.gates.back().first * 1.05},
+           s.is_rate ? plot_unit::per_second : plot_unit::none,
+           {plot_scale::shape::linear, 0, most * 1.08}, unit);
+    std::string alt = caption + " against the load";
+    for (const auto& [name, values] : all) {
+        std::vector<plot_point> points;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const double v = std::isfinite(values[i]) ? values[i] : not_a_number;
+            points.push_back({s.gates[i].first, v});
+            if (std::isnan(v)) continue;
+            p.dot("c", points.back());
+            alt += printed(", %s%s%.4g at %g", name.c_str(), name.empty() ? "" : " ", v,
+                           s.gates[i].first);
+        }
+        p.line("c", name, points);
+        if (!std::isnan(points.back().y)) p.label(points.back(), name);
+    }
+    return p.figure(caption + "<span>against " + (s.is_rate ? "requests/s" : "users") + "</span>",
+                    alt, false);
+}
+inline std::string load_curves_html(const std::vector<gate_report>& gates,
+                                    const std::vector<gate_distributions>& distributions) {
+    std::string h;
+    for (const load_series& s : load_series_of(gates)) {
+        std::vector<double> ttft_p50, ttft_p90, tpot_mean, output;
+        std::string rows;
+        for (const auto& [load, i] : s.gates) {
+            const metric_row& ttft = distributions[i].candidate[0].row;
+            const metric_row& tpot = distributions[i].candidate[1].row;
+            ttft_p50.push_back(ttft.p50);
+            ttft_p90.push_back(ttft.p90);
+            tpot_mean.push_back(tpot.mean);
+            output.push_back(run_value(metric_id::output_throughput, gates[i].measured.candidate));
+            rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
+                            load) +
+                    badge(look_of(gates[i].outcome), to_string(gates[i].outcome)) +
+                    "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
+                    number_cell(time_text(tpot.mean)) +
+                    number_cell(value_text(metric_id::output_throughput, output.back())) +
+                    "</tr>\n";
+        }
+        h += "<section><h2>" + std::string(s.is_rate ? "By offered load" : "By number of users") +
+             "</h2>\n<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
+             xml_escaped(gates[s.gates[0].second].what.workload_text) +
+             ".</p>\n<div class=\"plots\">\n" +
+             load_figure(s, "ttft", plot_unit::seconds, {{"p90", ttft_p90}, {"p50", ttft_p50}}) +
+             load_figure(s, "tpot", plot_unit::seconds, {{"mean", tpot_mean}}) +
+             load_figure(s, "Output tokens/s", plot_unit::tokens_per_second, {{"", output}}) +
+             "</div>\n" +
+             page_table("By load",
+                        {s.is_rate ? "requests/s" : "users", "gate", "ttft p50", "ttft p90",
+                         "tpot mean", "output"},
+                        rows, 2) +
+             "</section>\n";
+    }
+    return h;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C58] the report page: timelines ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// One repeat in windows of equal length; seconds count from the start of its measured part.
 struct repeat_timeline {
@@ -9738,7 +10553,15 @@ private:
     std::vector<repeat_timeline> mine_{}, other_{};
 };
 
-// ---- what else a gate has to say
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C59] the report page: what else a gate has to say ========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Failures of one kind with what they said, most frequent first.
 struct failure_kind {
@@ -9933,107 +10756,15 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
     return t + " " + shell_quoted("--test-case=" + pattern);
 }
 
-// ---- gates beside each other
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// Gates that differ in their load alone, lightest first.
-struct load_series {
-    bool is_rate = true;                                  // else users
-    std::vector<std::pair<double, std::size_t>> gates{};  // load, place in the report
-};
-inline std::vector<load_series> load_series_of(const std::vector<gate_report>& gates) {
-    std::map<std::string, load_series> found;
-    for (std::size_t i = 0; i < gates.size(); ++i) {
-        const gate_report& g = gates[i];
-        const arrival_data& a = g.what.arrivals;
-        const bool users = a.kind == arrival_kind::closed_loop;
-        const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
-                            a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.measured.candidate.empty() || !(users || steady)) continue;
-        // Every simulated server has a port of its own.
-        const std::string url = g.target.kind == "endpoint" ? g.target.url : "";
-        load_series& s = found[g.target.kind + "\n" + url + "\n" + g.target.model + "\n" +
-                               g.what.workload_text + "\n" + arrival_name(a.kind)];
-        s.is_rate = !users;
-        s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
-    }
-    std::vector<load_series> series;
-    for (auto& [key, s] : found) {
-        std::sort(s.gates.begin(), s.gates.end());
-        bool rising = s.gates.size() > 1;
-        for (std::size_t i = 1; i < s.gates.size(); ++i)
-            rising &= s.gates[i].first > s.gates[i - 1].first;
-        if (rising) series.push_back(std::move(s));
-    }
-    return series;
-}
+// ===== [C60] the report page: the whole ==========================================================
 
-inline std::string load_figure(
-    const load_series& s, const std::string& caption, plot_unit unit,
-    const std::vector<std::pair<std::string, std::vector<double>>>& all) {
-    double most = 0;
-    for (const auto& [name, values] : all)
-        for (const double v : values)
-            if (std::isfinite(v)) most = std::max(most, v);
-    if (!(most > 0)) return {};
-    plot p({plot_scale::shape::linear, 0, s.gates.back().first * 1.05},
-           s.is_rate ? plot_unit::per_second : plot_unit::none,
-           {plot_scale::shape::linear, 0, most * 1.08}, unit);
-    std::string alt = caption + " against the load";
-    for (const auto& [name, values] : all) {
-        std::vector<plot_point> points;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            const double v = std::isfinite(values[i]) ? values[i] : not_a_number;
-            points.push_back({s.gates[i].first, v});
-            if (std::isnan(v)) continue;
-            p.dot("c", points.back());
-            alt += printed(", %s%s%.4g at %g", name.c_str(), name.empty() ? "" : " ", v,
-                           s.gates[i].first);
-        }
-        p.line("c", name, points);
-        if (!std::isnan(points.back().y)) p.label(points.back(), name);
-    }
-    return p.figure(caption + "<span>against " + (s.is_rate ? "requests/s" : "users") + "</span>",
-                    alt, false);
-}
-inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const std::vector<gate_distributions>& distributions) {
-    std::string h;
-    for (const load_series& s : load_series_of(gates)) {
-        std::vector<double> ttft_p50, ttft_p90, tpot_mean, output;
-        std::string rows;
-        for (const auto& [load, i] : s.gates) {
-            const metric_row& ttft = distributions[i].candidate[0].row;
-            const metric_row& tpot = distributions[i].candidate[1].row;
-            ttft_p50.push_back(ttft.p50);
-            ttft_p90.push_back(ttft.p90);
-            tpot_mean.push_back(tpot.mean);
-            output.push_back(run_value(metric_id::output_throughput, gates[i].measured.candidate));
-            rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
-                            load) +
-                    badge(look_of(gates[i].outcome), to_string(gates[i].outcome)) +
-                    "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
-                    number_cell(time_text(tpot.mean)) +
-                    number_cell(value_text(metric_id::output_throughput, output.back())) +
-                    "</tr>\n";
-        }
-        h += "<section><h2>" + std::string(s.is_rate ? "By offered load" : "By number of users") +
-             "</h2>\n<p class=\"note\">" + plural(s.gates.size(), "gate") + " with " +
-             xml_escaped(gates[s.gates[0].second].what.workload_text) +
-             ".</p>\n<div class=\"plots\">\n" +
-             load_figure(s, "ttft", plot_unit::seconds, {{"p90", ttft_p90}, {"p50", ttft_p50}}) +
-             load_figure(s, "tpot", plot_unit::seconds, {{"mean", tpot_mean}}) +
-             load_figure(s, "Output tokens/s", plot_unit::tokens_per_second, {{"", output}}) +
-             "</div>\n" +
-             page_table("By load",
-                        {s.is_rate ? "requests/s" : "users", "gate", "ttft p50", "ttft p90",
-                         "tpot mean", "output"},
-                        rows, 2) +
-             "</section>\n";
-    }
-    return h;
-}
-
-// ---- the page
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline std::string gate_html(const gate_report& g, const gate_distributions& distributions,
                              std::size_t number, const environment_facts& env) {
@@ -10179,76 +10910,314 @@ inline std::string report_html(const std::vector<gate_report>& gates,
         h += gate_html(gates[i], distributions[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }
-}  // namespace detail
-}  // inline namespace v0
+
 }  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
 #endif  // LLMBENCH_CORE
 
 #if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_IMPLEMENTED)
 #define LLMBENCH_IMPLEMENTED
 
-#ifdef LLMBENCH_MAIN
-#include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
-#endif
+#include <atomic>  // memory_order_relaxed
+#include <barrier>  // the start of a load
+#include <cerrno>  // errno, EINPROGRESS, EAGAIN, ETIMEDOUT, EINTR, EWOULDBLOCK
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>  // getenv, strtoull, atexit
+#include <ctime>  // time_t, time, strftime, clock_gettime
+#include <filesystem>  // error_code
+#include <fstream>  // ifstream, ios, istreambuf_iterator, ofstream, getline, istream
+#include <iostream>  // cout, cerr
+#include <mutex>  // unique_lock, lock_guard
+#include <new>  // bad_alloc
+#include <queue>  // users by the time they are ready
+#include <random>  // what no other run has sent
+#include <sstream>  // files as text
+#include <thread>  // this_thread
 
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
+#include <fcntl.h>  // open
+#include <netdb.h>  // getaddrinfo
+#include <netinet/in.h>  // sockaddr_in
+#include <netinet/tcp.h>  // TCP_NODELAY
+#include <poll.h>  // requests one at a time
+#include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM, SIGHUP
+#include <sys/epoll.h>  // EPOLLIN, epoll_event, EPOLLOUT
+#include <sys/ioctl.h>  // the width of a terminal
+#include <sys/prctl.h>  // a server that ends with us
+#include <sys/resource.h>  // how many files may be open
+#include <sys/socket.h>  // socklen_t, SOCK_STREAM, SOL_SOCKET, MSG_NOSIGNAL
+#include <sys/syscall.h>  // close_range
+#include <sys/timerfd.h>  // waiting for a point in time
+#include <sys/types.h>  // pid_t, ssize_t
+#include <sys/un.h>  // Unix-domain sockets
+#include <sys/utsname.h>  // the name of the system
+#include <sys/wait.h>  // how a server ended
+#include <unistd.h>  // isatty, STDOUT_FILENO, _exit, close, pipe2, fork, write
 
-#include <asio/io_context.hpp>    // all of them for the simulated server
-#include <asio/ip/tcp.hpp>        // sockets
-#include <asio/post.hpp>          // what must wait for the current handler
-#include <asio/steady_timer.hpp>  // steps
-#include <asio/write.hpp>         // answers
-
-#include <atomic>      // shared counters
-#include <barrier>     // the start of a load
-#include <cerrno>      // socket errors
-#include <chrono>      // steady_clock
-#include <condition_variable>  // the progress line, the end of a writing thread
-#include <cstdlib>     // getenv
-#include <ctime>       // started_at
-#include <filesystem>  // report directory
-#include <fstream>     // reports
-#include <functional>  // callbacks of the simulated server
-#include <iostream>    // console
-#include <memory>      // connections
-#include <mutex>       // the simulated server's log, records to be written
-#include <queue>       // users by the time they are ready
-#include <random>      // what no other run has sent
-#include <sstream>     // files as text
-#include <thread>      // client threads
-
-#ifdef LLMBENCH_WITH_TLS
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
-#endif
-
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <sys/un.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
+// ===== [E1] functions of text ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// ===== [E1] clock, environment, files ============================================================
+text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
+text::text(const char* s, size_type n) {
+    if (n == 0) return;
+    data_ = new char[n + 1];
+    size_ = n;
+    std::memcpy(data_, s, n);
+    data_[n] = 0;
+}
+text::text(const text& o) : text(o.c_str(), o.size_) {}
+text& text::operator=(const text& o) {
+    text copy(o);
+    return *this = static_cast<text&&>(copy);
+}
+text& text::operator=(text&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(size_, o.size_);
+    return *this;
+}
+text::~text() { delete[] data_; }
+text text::join(const text& a, const text& b) { return str(a) + str(b); }
+bool text::same(const text& a, const text& b) { return str(a) == str(b); }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E2] functions of SLO expressions =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
+    statistic_data s;
+    s.kind = kind;
+    s.metric = metric;
+    s.q = q;
+    const std::string of = metric_name(metric);
+    const double percent = q * 100;
+    switch (kind) {
+    case statistic_kind::value: s.name = of; break;
+    case statistic_kind::mean: s.name = "mean(" + of + ")"; break;
+    case statistic_kind::max: s.name = "max(" + of + ")"; break;
+    case statistic_kind::min: s.name = "min(" + of + ")"; break;
+    case statistic_kind::percentile:
+        if (q == 0.999) s.name = "p999(" + of + ")";
+        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
+            s.name = printed("p%.0f(%s)", percent, of.c_str());
+        else s.name = printed("percentile(%s, %g)", of.c_str(), q);
+        break;
+    }
+    return s;
+}
+statistic_data make_goodput(const list<predicate_step>& where, const text& predicate) {
+    statistic_data s;
+    s.metric = metric_id::goodput;
+    s.where = where;
+    s.name = "goodput(" + str(predicate) + ")";
+    return s;
+}
+statistic_data make_gauge(statistic_kind kind, const text& gauge) {
+    statistic_data s;
+    s.kind = kind;
+    s.metric = metric_id::server_metric;
+    s.gauge = gauge;
+    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" +
+             str(gauge) + "\"))";
+    return s;
+}
+list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
+    list<predicate_step> steps;
+    steps.push_back({predicate_step::op_kind::compare, metric, at_most, bound});
+    return steps;
+}
+list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
+                             bool both) {
+    list<predicate_step> steps = a;
+    for (const predicate_step& s : b) steps.push_back(s);
+    predicate_step op;
+    op.op = both ? predicate_step::op_kind::both : predicate_step::op_kind::either;
+    steps.push_back(op);
+    return steps;
+}
+text comparison_text(metric_id metric, bool at_most, double bound) {
+    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") +
+           limit_text(metric, bound);
+}
+}  // namespace detail
+
+detail::text slo::text() const {
+    const std::string side = at_most ? " <= " : " >= ";
+    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
+                                         : detail::limit_text(what.metric, bound);
+    const std::string whole = detail::str(what.name) + side + right;
+    return is_advisory ? "advisory(" + whole + ")" : whole;
+}
+slo advisory(const slo& s) {
+    slo copy = s;
+    copy.is_advisory = true;
+    return copy;
+}
+
+detail::text latency_limits::text() const {
+    std::string t = std::string(name) + ":";
+    for (const slo& s : slos()) t += (t.back() == ':' ? " " : ", ") + detail::str(s.text());
+    return *source ? t + " (" + source + ")" : t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [E3] functions of arrivals ================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline open_loop open_loop_of(arrival_kind kind, double rate) {
+    arrival_data d;
+    d.kind = kind;
+    d.rate = rate;
+    return open_loop(d);
+}
+}  // namespace detail
+open_loop constant(request_rate rate) {
+    return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second);
+}
+open_loop poisson(request_rate rate) {
+    return detail::open_loop_of(detail::arrival_kind::poisson, rate.per_second);
+}
+open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, 0); }
+open_loop gamma(request_rate rate, double burstiness) {
+    detail::arrival_data d =
+        detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
+    d.burstiness = burstiness;
+    return open_loop(d);
+}
+open_loop ramp(request_rate from, request_rate to, time_span over) {
+    detail::arrival_data d =
+        detail::open_loop_of(detail::arrival_kind::ramp, from.per_second).data();
+    d.rate_to = to.per_second;
+    d.over_s = over.seconds();
+    return open_loop(d);
+}
+open_loop steps(std::initializer_list<load_step> stages) {
+    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::steps, 0).data();
+    d.stages = detail::list<load_step>(stages);
+    return open_loop(d);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [E4] functions of results =================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+estimate_t estimate(const box& data, const statistic_data& what) {
+    const auto* held = data.get<std::shared_ptr<gate_report>>();
+    const estimate_t none{not_a_number, not_a_number, not_a_number};
+    if (!held || (*held)->measured.candidate.empty()) return none;
+    slo s;
+    s.what = what;
+    s.at_most = !is_speed(what.metric) && !is_throughput(what.metric) &&
+                what.metric != metric_id::goodput;
+    // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
+    // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
+    s.bound = 0.5;
+    const estimate_t e = judge_evidence((*held)->measured, s, true).estimate;
+    const bool on_counts = (*held)->measured.rule.traffic == fresh &&
+                           what.kind == statistic_kind::percentile && std::isfinite(e.value);
+    if (!on_counts) return e;
+    s.bound = e.value;
+    return judge_evidence((*held)->measured, s, true).estimate;
+}
+}  // namespace detail
+
+const char* to_string(request_status s) {
+    switch (s) {
+    case request_status::ok: return "ok";
+    case request_status::connect: return "connect";
+    case request_status::tls: return "tls";
+    case request_status::timeout: return "timeout";
+    case request_status::http: return "http";
+    case request_status::protocol: return "protocol";
+    case request_status::server: return "server";
+    case request_status::truncated: return "truncated";
+    case request_status::empty: return "empty";
+    case request_status::cancelled: return "cancelled";
+    case request_status::unsent: return "unsent";
+    }
+    return "";
+}
+const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
+const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
+const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
+const char* to_string(verdict v) {
+    switch (v) {
+    case verdict::pass: return "pass";
+    case verdict::fail: return "fail";
+    case verdict::inconclusive: return "inconclusive";
+    case verdict::invalid: return "invalid";
+    case verdict::skipped: return "skipped";
+    }
+    return "";
+}
+
+detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
+detail::text slo_verdict::explain() const {
+    std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
+                    detail::str(arithmetic);
+    for (const named_values& n : inputs) {
+        t += "\n  " + detail::str(n.name) + " =";
+        for (const double v : n.values) t += " " + detail::json_number(v);
+    }
+    return t;
+}
+
+slo_verdict judge(const result& r, const slo& s) {
+    const auto g = detail::result_access::report_of(r);
+    if (!g || !g->refusal.empty()) {
+        slo_verdict v;
+        v.what = s;
+        const bool skip = g && g->outcome == detail::gate_outcome::skipped;
+        v.outcome = skip ? verdict::skipped : verdict::invalid;
+        v.reason = g ? g->refusal : "the result is empty";
+        v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
+        return v;
+    }
+    detail::check_slo(s, g->what);
+    detail::measurement& m = g->measured;  // no copy of it: it may be large
+    m.slos.push_back(s);
+    slo_verdict v = detail::judged(m, s);
+    m.slos.pop_back();
+    return v;
+}
+
+const detail::list<record>& result::requests() const& {
+    const auto g = detail::result_access::report_of(*this);
+    if (!g || requests_.size() > 0) return requests_;
+    for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
+        for (const detail::repeat_data& d : *arm)
+            for (const record& x : d.records) requests_.push_back(x);
+    return requests_;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [E5] the clock ============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// CLOCK_MONOTONIC, nanoseconds.
 inline long long now_ns() {
@@ -10262,6 +11231,16 @@ inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
             std::chrono::nanoseconds(ns)));
 }
 inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E6] settings from the environment ========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline std::string environment(const char* name) {
     const char* v = std::getenv(name);
@@ -10288,7 +11267,7 @@ inline std::uint64_t default_seed() {
             "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
     return seed;
 }
-enum class inconclusive_means : unsigned char { warn, fail, skip };
+
 inline inconclusive_means inconclusive_policy() {
     const std::string s = environment("LLMBENCH_INCONCLUSIVE");
     if (s == "fail") return inconclusive_means::fail;
@@ -10329,18 +11308,6 @@ inline long long deadline_ns() {
     return budget > 0 ? program_began_ns + ns_of(budget) : 0;
 }
 
-/// What standard output can show, by the usual variables (no-color.org, bixense.com/clicolors).
-inline console_style style_of_console() {
-    return style_of({::isatty(STDOUT_FILENO) == 1, environment("NO_COLOR"),
-                     environment("CLICOLOR_FORCE"), environment("TERM"), environment("LC_ALL"),
-                     environment("LC_CTYPE"), environment("LANG")});
-}
-/// Columns of the terminal, 80 where they are not known.
-inline std::size_t console_width() {
-    winsize size{};
-    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return known ? size.ws_col : 80;
-}
 enum class progress_mode : unsigned char { off, plain, line };
 /// LLMBENCH_PROGRESS, by itself a line on a terminal and plain lines in a log.
 inline progress_mode progress_wanted() {
@@ -10353,6 +11320,41 @@ inline progress_mode progress_wanted() {
     const bool rewritable = ::isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
     return rewritable ? progress_mode::line : progress_mode::plain;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E7] standard output ======================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What standard output can show, by the usual variables (no-color.org, bixense.com/clicolors).
+inline console_style style_of_console() {
+    return style_of({::isatty(STDOUT_FILENO) == 1, environment("NO_COLOR"),
+                     environment("CLICOLOR_FORCE"), environment("TERM"), environment("LC_ALL"),
+                     environment("LC_CTYPE"), environment("LANG")});
+}
+/// Columns of the terminal, 80 where they are not known.
+inline std::size_t console_width() {
+    winsize size{};
+    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : 80;
+}
+
+inline void say(const std::string& s) { std::cout << s << std::flush; }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E8] files ================================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline std::string file_content(const std::string& path, const std::string& what) {
     std::ifstream in(path, std::ios::binary);
@@ -10399,6 +11401,81 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
     return values;
 }
 
+/// The file's bytes, read as they are asked for.
+inline byte_stream bytes_of(const std::string& path, const char* field) {
+    auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
+    std::error_code ignored;
+    require(static_cast<bool>(*in) && !std::filesystem::is_directory(path, ignored),
+            printed("%s is \"%s\": the file cannot be read", field, path.c_str()));
+    return {[in](char* room, std::size_t n) {
+                in->read(room, static_cast<std::streamsize>(n));
+                return static_cast<std::size_t>(in->gcount());
+            },
+            path};
+}
+
+/// The last lines of a text file, for error messages.
+inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream all;
+    all << in.rdbuf();
+    const std::string s = all.str();
+    return s.size() > bytes ? "..." + s.substr(s.size() - bytes) : s;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E9] signals ==============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
+inline std::atomic<bool> interrupted{false};
+/// Process groups to end when a second signal ends us at once.
+inline std::atomic<pid_t> groups_to_end[16];
+
+inline void on_interrupt(int signal) {
+    if (interrupted.exchange(true)) {
+        for (auto& g : groups_to_end)
+            if (const pid_t pid = g.load(); pid > 0) ::kill(-pid, SIGKILL);
+        ::_exit(128 + signal);
+    }
+}
+/// Handles SIGINT and SIGTERM for as long as it lives.
+class interrupt_guard {
+public:
+    interrupt_guard() {
+        struct sigaction action{};
+        action.sa_handler = on_interrupt;
+        sigemptyset(&action.sa_mask);
+        ::sigaction(SIGINT, &action, &old_int_);
+        ::sigaction(SIGTERM, &action, &old_term_);
+    }
+    ~interrupt_guard() {
+        ::sigaction(SIGINT, &old_int_, nullptr);
+        ::sigaction(SIGTERM, &old_term_, nullptr);
+    }
+    interrupt_guard(const interrupt_guard&) = delete;
+    interrupt_guard& operator=(const interrupt_guard&) = delete;
+
+private:
+    struct sigaction old_int_{}, old_term_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E10] the machine and the commit ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// The commit that is tested, by what GitHub, GitLab, Jenkins or Buildkite say, else by the git
 /// directory above us. "" where there is none.
 inline std::string commit_now() {
@@ -10429,18 +11506,39 @@ inline std::string commit_now() {
     return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
 }
 
-/// The file's bytes, read as they are asked for.
-inline byte_stream bytes_of(const std::string& path, const char* field) {
-    auto in = std::make_shared<std::ifstream>(path, std::ios::binary);
-    std::error_code ignored;
-    require(static_cast<bool>(*in) && !std::filesystem::is_directory(path, ignored),
-            printed("%s is \"%s\": the file cannot be read", field, path.c_str()));
-    return {[in](char* room, std::size_t n) {
-                in->read(room, static_cast<std::streamsize>(n));
-                return static_cast<std::size_t>(in->gcount());
-            },
-            path};
+inline environment_facts environment_now() {
+    environment_facts f;
+    utsname u{};
+    if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
+    std::ifstream cpu("/proc/cpuinfo");
+    for (std::string line; std::getline(cpu, line);)
+        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos) {
+            f.cpu = std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
+            break;
+        }
+    f.cores = static_cast<int>(std::thread::hardware_concurrency());
+    f.compiler = __VERSION__;
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char buffer[32];
+    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    f.started_at = buffer;
+    f.commit = commit_now();
+    std::ifstream call("/proc/self/cmdline");
+    std::getline(call, f.program, '\0');
+    return f;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E11] all that a scenario names in files ==================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Puts the images of a sample into it.
 inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
@@ -10502,64 +11600,15 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
     return f;
 }
 
-inline environment_facts environment_now() {
-    environment_facts f;
-    utsname u{};
-    if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
-    std::ifstream cpu("/proc/cpuinfo");
-    for (std::string line; std::getline(cpu, line);)
-        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos) {
-            f.cpu = std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
-            break;
-        }
-    f.cores = static_cast<int>(std::thread::hardware_concurrency());
-    f.compiler = __VERSION__;
-    const std::time_t now = std::time(nullptr);
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    char buffer[32];
-    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    f.started_at = buffer;
-    f.commit = commit_now();
-    std::ifstream call("/proc/self/cmdline");
-    std::getline(call, f.program, '\0');
-    return f;
-}
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
-inline std::atomic<bool> interrupted{false};
-/// Process groups to end when a second signal ends us at once.
-inline std::atomic<pid_t> groups_to_end[16];
+// ===== [E12] sockets and addresses ===============================================================
 
-inline void on_interrupt(int signal) {
-    if (interrupted.exchange(true)) {
-        for (auto& g : groups_to_end)
-            if (const pid_t pid = g.load(); pid > 0) ::kill(-pid, SIGKILL);
-        ::_exit(128 + signal);
-    }
-}
-/// Handles SIGINT and SIGTERM for as long as it lives.
-class interrupt_guard {
-public:
-    interrupt_guard() {
-        struct sigaction action{};
-        action.sa_handler = on_interrupt;
-        sigemptyset(&action.sa_mask);
-        ::sigaction(SIGINT, &action, &old_int_);
-        ::sigaction(SIGTERM, &action, &old_term_);
-    }
-    ~interrupt_guard() {
-        ::sigaction(SIGINT, &old_int_, nullptr);
-        ::sigaction(SIGTERM, &old_term_, nullptr);
-    }
-    interrupt_guard(const interrupt_guard&) = delete;
-    interrupt_guard& operator=(const interrupt_guard&) = delete;
-
-private:
-    struct sigaction old_int_{}, old_term_{};
-};
-
-// ===== [E2] blocking requests and processes ======================================================
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// A file descriptor that closes itself.
 class descriptor {
@@ -10633,6 +11682,35 @@ inline descriptor connecting_socket(const address& to) {
     }
     return fd;
 }
+
+/// A port of the loopback interface that nothing listens on now.
+inline int free_port() {
+    const descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof a;
+    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 ||
+        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
+        throw std::runtime_error("no free port can be had on 127.0.0.1");
+    return ntohs(a.sin_port);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E13] TLS =================================================================================
+
+#ifdef LLMBENCH_WITH_TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 #ifdef LLMBENCH_WITH_TLS
 template <auto Free> struct freed_by {
@@ -10815,6 +11893,16 @@ struct tls_channel {
 #endif
 inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E14] requests that are not measured ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 struct http_answer {
     int status = 0;
     std::string body{};
@@ -10936,27 +12024,15 @@ inline http_answer blocking_get(const http_url& u, const std::string& path,
                             within_s, tls);
 }
 
-/// A port of the loopback interface that nothing listens on now.
-inline int free_port() {
-    const descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in a{};
-    a.sin_family = AF_INET;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof a;
-    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 ||
-        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
-        throw std::runtime_error("no free port can be had on 127.0.0.1");
-    return ntohs(a.sin_port);
-}
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// The last lines of a text file, for error messages.
-inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream all;
-    all << in.rdbuf();
-    const std::string s = all.str();
-    return s.size() > bytes ? "..." + s.substr(s.size() - bytes) : s;
-}
+// ===== [E15] server processes ====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// Kills a process group when this program is gone, even by SIGKILL: a process that does nothing
 /// but wait for the end of a pipe.
@@ -11084,7 +12160,15 @@ private:
     pid_t pid_ = -1;
 };
 
-// ===== [E3] load generator =======================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E16] what a load is told and delivers ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// What every request of one load has in common.
 struct load_target {
@@ -11208,6 +12292,16 @@ struct load_state {
     }
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E17] waiting for sockets =================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// Waits for sockets and for one point in time. Not asio: a wait there costs an epoll_ctl, which at
 /// one event a read is a third system call beside the two that nobody can do without. A socket is
 /// told of while it holds bytes, so one read a turn is enough, and none starves the others.
@@ -11252,6 +12346,16 @@ private:
     int count_ = 0;
     long long rings_at_ns_ = 0;
 };
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E18] a client thread and its connections =================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// One thread's share of the load: its own poller, connections, users and records.
 class load_worker {
@@ -11972,9 +13076,123 @@ private:
     bool stopping_ = false;
 };
 
-// ===== [E4] simulated server =====================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// The engine model behind real sockets on a thread of its own: every API of [P7], their lists of
+// ===== [E19] the load of one repeat ==============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Connections that this load needs at one time; 0 where that is up to the server's speed.
+inline std::size_t connections_needed(const load_order& o) {
+    const arrival_data& a = o.what->arrivals;
+    std::size_t n = 0;
+    if (a.kind == arrival_kind::all_at_once) n = o.starts();
+    else if (o.send_at.empty()) n = std::min(o.starts(), static_cast<std::size_t>(a.users));
+    return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
+}
+
+/// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
+inline void make_room_for(const load_order& o) {
+    const std::size_t needed = connections_needed(o);
+    const rlim_t wanted = 2 * std::max<rlim_t>(needed, 8192) + 256;  // twice: simulated servers
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
+        files.rlim_cur = std::min(wanted, files.rlim_max);
+        ::setrlimit(RLIMIT_NOFILE, &files);
+    }
+    require(files.rlim_cur == 0 || needed + 64 <= files.rlim_cur,
+            printed("the load needs %zu connections at a time and this process may open %llu "
+                    "files: raise the hard limit (ulimit -Hn), or ask for less at once",
+                    needed, static_cast<unsigned long long>(files.rlim_cur)));
+    long long low = 0, high = 0;
+    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+    if (o.target->url.socket.empty() && range >> low >> high)
+        require(static_cast<long long>(needed) <= high - low + 1,
+                printed("the load needs %zu connections at a time and this machine has %lld ports "
+                        "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
+                        needed, high - low + 1));
+}
+
+/// One thread reads some hundred thousand paced events a second. A second one is for thousands of
+/// streams, and only on a machine that has cores to spare: the server may be on it too.
+inline std::size_t default_threads(const load_order& o) {
+    const arrival_data& a = o.what->arrivals;
+    const double needed = static_cast<double>(connections_needed(o));
+    const double streams = needed > 0 ? needed : 10 * a.rate;  // answers of ten seconds
+    const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
+    return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
+}
+
+/// Gaps of the whole program that are kept one by one, in 128 MiB. Whatever else the client keeps
+/// is kept for a request, not for an event.
+inline std::uint64_t most_gaps_kept = 32ull << 20;
+
+/// Runs one load on as many threads as asked for and gathers what they saw.
+inline void run_load(const load_order& order, load_state& state, repeat_data& into,
+                     request_log& log) {
+    make_room_for(order);
+    const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
+    std::size_t threads = asked > 0 ? asked : default_threads(order);
+    // A cap below the number of threads would give some of them nothing to send.
+    const long long cap = order.what->arrivals.max_in_flight;
+    if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
+    state.next = order.first;
+    std::vector<std::unique_ptr<load_worker>> workers;
+    for (std::size_t i = 0; i < threads; ++i)
+        workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
+    // Every thread is awake again 10 ms after the last one has its connections.
+    const auto start = [&state]() noexcept { state.start_ns = now_ns() + 10000000; };
+    std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
+    const auto work = [&](load_worker& w) {
+        w.open_connections();
+        all_connected.arrive_and_wait();
+        w.run();
+    };
+    std::vector<std::thread> running;
+    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, std::ref(*workers[i]));
+    work(*workers[0]);
+    for (std::thread& t : running) t.join();
+    for (const auto& w : workers) {
+        log.take(std::move(w->finished()));
+        into.connections_opened += w->connections_opened();
+        add_handshakes(into.handshakes_full, w->handshakes_full());
+        add_handshakes(into.handshakes_resumed, w->handshakes_resumed());
+        into.content_events += w->content_events();
+        into.coalesced_events += w->coalesced_events();
+        into.cpu_share = std::max(into.cpu_share, w->cpu_share());
+        into.thread_cpu_shares.push_back(w->cpu_share());
+        into.loop_lag.add(w->loop_lag());
+        into.stamp_lag.add(w->stamp_lag());
+    }
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E20] asio, for the simulated server ======================================================
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/io_context.hpp>    // all of them for the simulated server
+#include <asio/ip/tcp.hpp>        // sockets
+#include <asio/post.hpp>          // what must wait for the current handler
+#include <asio/steady_timer.hpp>  // steps
+#include <asio/write.hpp>         // answers
+
+// ===== [E21] simulated server ====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The engine model behind real sockets on a thread of its own: every API, their lists of
 /// models, /health, /tokenize, /metrics.
 class simulated_host {
 public:
@@ -12598,7 +13816,15 @@ private:
     bool catching_up_ = false;
 };
 
-// ===== [E5] targets brought up ===================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E22] targets brought up ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// No server where one was expected: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
 struct no_server : std::runtime_error {
@@ -12912,370 +14138,15 @@ private:
     double startup_s_ = not_a_number;
 };
 
-// ===== [E6] gates run ============================================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-/// Tells how a gate is getting on, from a thread of its own that only reads counters: one line that
-/// is written over on a terminal, lines ever further apart in a log.
-class progress_meter {
-public:
-    progress_meter(const plan& p, progress_mode mode, const console_style& style)
-        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(expected_seconds(p)) {
-        facts_.slos = p.slos.size();
-        if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
-    }
-    ~progress_meter() {
-        {
-            const std::lock_guard lock(mutex_);
-            over_ = true;
-            clear();
-        }
-        wake_.notify_all();
-        if (thread_.joinable()) thread_.join();
-    }
-    progress_meter(const progress_meter&) = delete;
-    progress_meter& operator=(const progress_meter&) = delete;
+// ===== [E23] all gates of a program and their files ==============================================
 
-    /// Any other words on the console, while this one holds it.
-    void say(const std::string& words) {
-        const std::lock_guard lock(mutex_);
-        clear();
-        std::cout << words << std::flush;
-    }
-    void stage(const std::string& name) {
-        const std::lock_guard lock(mutex_);
-        facts_.stage = name;
-    }
-    void decided(const std::vector<slo_verdict>& verdicts) {
-        const std::lock_guard lock(mutex_);
-        facts_.decided.clear();
-        for (const slo_verdict& v : verdicts)
-            if (v.outcome != verdict::inconclusive)
-                facts_.decided.push_back(str(v.what.text()) + ": " + to_string(v.outcome));
-    }
-    /// A load whose counters are told from now on; null: none. It outlives that.
-    void watch(const load_state* load) {
-        const std::lock_guard lock(mutex_);
-        if (load) load_began_ns_ = now_ns();
-        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
-        load_ = load;
-    }
-
-private:
-    void tell() {
-        std::unique_lock lock(mutex_);
-        const auto between = [&] {
-            if (mode_ == progress_mode::line) return std::chrono::milliseconds(200);
-            return std::chrono::milliseconds(now_ns() - began_ns_ < 60000000000 ? 5000 : 15000);
-        };
-        while (!wake_.wait_for(lock, between(), [&] { return over_; })) {
-            gather();
-            if (mode_ == progress_mode::plain) {
-                std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
-                continue;
-            }
-            // One column is left free: a full line would wrap on some terminals.
-            const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
-            std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K"
-                      << std::flush;
-            drawn_ = true;
-        }
-    }
-    void gather() {
-        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        const auto [least, most] = expected_span(plan_, each_s_);
-        facts_.least_s = least;
-        facts_.most_s = most;
-        facts_.phase = load_                  ? ""
-                       : facts_.stage.empty() ? "waiting for the server"
-                                              : "resting";
-        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
-        facts_.ttft = facts_.tpot = not_a_number;
-        if (!load_) return;
-        facts_.planned = load_->planned.load();
-        facts_.done = load_->done.load();  // before `sent`, which is never behind it then
-        facts_.failed = load_->failed.load();
-        facts_.sent = load_->sent.load();
-        const auto mean = [](long long sum, long long n) {
-            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
-        };
-        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
-        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
-        if (load_->measured_from.load() == 0) facts_.phase = "warming up";
-        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
-            facts_.phase = "waiting for the last answers";
-    }
-    void clear() {
-        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
-    }
-
-    const progress_mode mode_;
-    const console_style style_;
-    const plan& plan_;
-    const long long began_ns_;
-    std::mutex mutex_{};
-    std::condition_variable wake_{};
-    progress_facts facts_{};
-    const load_state* load_ = nullptr;
-    long long load_began_ns_ = 0;
-    double each_s_;
-    bool over_ = false, drawn_ = false;
-    std::thread thread_{};
-};
-/// Shows one load for as long as it lives.
-class progress_watch {
-public:
-    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
-        if (meter_) meter_->watch(&load);
-    }
-    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
-    progress_watch(const progress_watch&) = delete;
-    progress_watch& operator=(const progress_watch&) = delete;
-
-private:
-    progress_meter* meter_;
-};
-
-/// Connections that this load needs at one time; 0 where that is up to the server's speed.
-inline std::size_t connections_needed(const load_order& o) {
-    const arrival_data& a = o.what->arrivals;
-    std::size_t n = 0;
-    if (a.kind == arrival_kind::all_at_once) n = o.starts();
-    else if (o.send_at.empty()) n = std::min(o.starts(), static_cast<std::size_t>(a.users));
-    return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
-}
-
-/// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
-inline void make_room_for(const load_order& o) {
-    const std::size_t needed = connections_needed(o);
-    const rlim_t wanted = 2 * std::max<rlim_t>(needed, 8192) + 256;  // twice: simulated servers
-    rlimit files{};
-    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
-        files.rlim_cur = std::min(wanted, files.rlim_max);
-        ::setrlimit(RLIMIT_NOFILE, &files);
-    }
-    require(files.rlim_cur == 0 || needed + 64 <= files.rlim_cur,
-            printed("the load needs %zu connections at a time and this process may open %llu "
-                    "files: raise the hard limit (ulimit -Hn), or ask for less at once",
-                    needed, static_cast<unsigned long long>(files.rlim_cur)));
-    long long low = 0, high = 0;
-    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
-    if (o.target->url.socket.empty() && range >> low >> high)
-        require(static_cast<long long>(needed) <= high - low + 1,
-                printed("the load needs %zu connections at a time and this machine has %lld ports "
-                        "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
-                        needed, high - low + 1));
-}
-
-/// One thread reads some hundred thousand paced events a second. A second one is for thousands of
-/// streams, and only on a machine that has cores to spare: the server may be on it too.
-inline std::size_t default_threads(const load_order& o) {
-    const arrival_data& a = o.what->arrivals;
-    const double needed = static_cast<double>(connections_needed(o));
-    const double streams = needed > 0 ? needed : 10 * a.rate;  // answers of ten seconds
-    const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
-    return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
-}
-
-/// Gaps of the whole program that are kept one by one, in 128 MiB. Whatever else the client keeps
-/// is kept for a request, not for an event.
-inline std::uint64_t most_gaps_kept = 32ull << 20;
-
-/// Runs one load on as many threads as asked for and gathers what they saw.
-inline void run_load(const load_order& order, load_state& state, repeat_data& into,
-                     request_log& log) {
-    make_room_for(order);
-    const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
-    std::size_t threads = asked > 0 ? asked : default_threads(order);
-    // A cap below the number of threads would give some of them nothing to send.
-    const long long cap = order.what->arrivals.max_in_flight;
-    if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
-    state.next = order.first;
-    std::vector<std::unique_ptr<load_worker>> workers;
-    for (std::size_t i = 0; i < threads; ++i)
-        workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
-    // Every thread is awake again 10 ms after the last one has its connections.
-    const auto start = [&state]() noexcept { state.start_ns = now_ns() + 10000000; };
-    std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
-    const auto work = [&](load_worker& w) {
-        w.open_connections();
-        all_connected.arrive_and_wait();
-        w.run();
-    };
-    std::vector<std::thread> running;
-    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, std::ref(*workers[i]));
-    work(*workers[0]);
-    for (std::thread& t : running) t.join();
-    for (const auto& w : workers) {
-        log.take(std::move(w->finished()));
-        into.connections_opened += w->connections_opened();
-        add_handshakes(into.handshakes_full, w->handshakes_full());
-        add_handshakes(into.handshakes_resumed, w->handshakes_resumed());
-        into.content_events += w->content_events();
-        into.coalesced_events += w->coalesced_events();
-        into.cpu_share = std::max(into.cpu_share, w->cpu_share());
-        into.thread_cpu_shares.push_back(w->cpu_share());
-        into.loop_lag.add(w->loop_lag());
-        into.stamp_lag.add(w->stamp_lag());
-    }
-}
-
-/// "" unless the last of the measured requests all failed to connect.
-inline std::string gone_reason(const std::vector<record>& records) {
-    std::vector<const record*> measured;
-    for (const record& r : records)
-        if (is_measured(r)) measured.push_back(&r);
-    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
-        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
-    });
-    std::size_t trailing = 0;
-    while (trailing < measured.size() &&
-           measured[measured.size() - 1 - trailing]->status == request_status::connect)
-        ++trailing;
-    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
-        return {};
-    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
-                   measured.size(), measured.back()->error.c_str());
-}
-
-/// Where only events were counted, a server that merges a few of them is forgiven.
-inline bool brought_too_little(const plan& p, const finished_request& f) {
-    const double forced = forced_tokens(p, f.index);
-    const double least = f.what.token_source == token_origin::usage ? forced : 0.95 * forced;
-    return is_measured(f.what) && f.what.status == request_status::ok &&
-           f.what.output_tokens < least;
-}
-
-/// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
-inline void note_rates(const plan& p, repeat_data& d) {
-    std::vector<double> planned_at, sent_at;
-    for (const record& r : d.records)
-        if (is_measured(r) && r.dispatched_ns > 0) {
-            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window_from_ns) * 1e-9);
-        }
-    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
-        p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
-        return;
-    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
-    double both = 0, squares = 0;
-    for (std::size_t i = 0; i < sent_at.size(); ++i) {
-        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
-        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
-    }
-    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
-    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
-                            p.arrivals.kind != arrival_kind::replay && p.stride == 1;
-    const double n = static_cast<double>(sent_at.size());
-    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(*last - *first, 1e-9);
-    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
-}
-
-struct repeat_terms {
-    long long deadline_ns = 0;                 // of the whole program, 0: none
-    std::uint64_t most_gaps = most_gaps_kept;  // to be kept one by one
-    outbox* out = nullptr;                     // where the records go while the load runs
-    progress_meter* meter = nullptr;
-};
-/// One repeat of one arm.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
-                              int gate_number, const repeat_terms& terms = {}) {
-    repeat_data d;
-    d.arm = arm;
-    d.index = repeat;
-    load_order order;
-    order.what = &p;
-    order.target = &target.load();
-    order.arm = arm;
-    order.repeat = repeat;
-    order.id_prefix =
-        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
-    d.startup_s = target.take_startup_s();
-
-    load_state state;
-    state.deadline_ns = terms.deadline_ns;
-    state.most_gaps = terms.most_gaps;
-    state.out = terms.out;
-    const progress_watch watched(terms.meter, state);
-    request_log all;
-    const auto gather = [&] { run_load(order, state, d, all); };
-    const conversation_counts counts = counted_conversations(p);
-    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
-    if (at_once) {
-        // The warm-up is answered before the measured part starts.
-        state.planned = requests_before(
-            p, end_of_trace(p, counts.warmup + counts.measured));
-        order.warmup = order.last = counts.warmup * p.stride;
-        order.send_at.assign(counts.warmup, 0);
-        if (order.last > 0) gather();
-        order.first = order.last;
-        order.last = end_of_trace(p, counts.warmup + counts.measured);
-        order.send_at.assign(counts.measured, 0);
-        gather();
-        long long last_end = 0;
-        for (const finished_request& f : all.requests())
-            last_end = std::max(last_end, f.what.end_ns);
-        d.window_from_ns = state.start_ns;
-        d.window_to_ns = last_end + 1;
-    } else if (p.is_open_loop()) {
-        const schedule s = schedule_of(p);
-        order.last = end_of_trace(p, s.at.size());
-        state.planned = requests_before(p, order.last);
-        order.warmup = s.warmup * p.stride;
-        order.measured_from_ns = ns_of(s.measured_from);
-        for (const double t : s.at) order.send_at.push_back(ns_of(t));
-        if (!s.at.empty()) gather();
-        d.window_from_ns = state.start_ns + ns_of(s.measured_from);
-        d.window_to_ns = s.at.empty() ? d.window_from_ns : state.start_ns + order.send_at.back();
-    } else {
-        order.measured_by_time = p.warmup_s > 0;
-        order.measured_from_ns = ns_of(p.warmup_s);
-        order.warmup = counts.warmup * p.stride;
-        const bool counted = p.requests > 0 && !order.measured_by_time;
-        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
-                             : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = requests_before(p, order.last);
-        if (order.measured_by_time) order.most_measured = p.requests;
-        gather();
-        d.window_from_ns =
-            std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
-        d.window_to_ns = state.exhausted_at.load();
-    }
-    for (const finished_request& f : all.requests())
-        d.short_outputs += target.load().api->forces_lengths && brought_too_little(p, f);
-    const bool counted = state.gaps > terms.most_gaps;
-    if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
-    all.move_into(d, counted);
-    note_rates(p, d);
-    d.target_gone = target.how_it_went();
-    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
-    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
-    d.loop_lag_max = d.loop_lag.max();
-    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
-    d.stamp_lag_max = d.stamp_lag.max();
-    d.interrupted = interrupted.load();
-    d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
-    return d;
-}
-
-/// The worst of a gate's verdicts, advisory ones left out.
-inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
-                               inconclusive_means policy) {
-    bool fail = false, invalid = false, skip = false;
-    for (const slo_verdict& v : verdicts) {
-        if (v.what.is_advisory) continue;
-        fail |= v.outcome == verdict::fail ||
-                (v.outcome == verdict::inconclusive && policy == inconclusive_means::fail);
-        invalid |= v.outcome == verdict::invalid;
-        skip |= v.outcome == verdict::skipped ||
-                (v.outcome == verdict::inconclusive && policy == inconclusive_means::skip);
-    }
-    return fail      ? gate_outcome::failed
-           : invalid ? gate_outcome::invalid
-           : skip    ? gate_outcome::skipped
-                     : gate_outcome::passed;
-}
-
-// ===== [E7] session and doctest ==================================================================
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// All gates of this program, and the files they leave.
 class session {
@@ -13284,7 +14155,7 @@ public:
         static session* const s = [] {
             std::atexit([] {
                 of_this_program().finish();
-                // Too late to tell a main(): a gate that was cut off, a file that cannot be written.
+                // Too late to tell main(): a gate was cut off, or a file cannot be written.
                 if (of_this_program().is_cut_off()) {
                     std::cout.flush();
                     std::_Exit(exit_code_of(of_this_program().outcome()));
@@ -13321,7 +14192,8 @@ public:
         return most_gaps_kept - std::min(most_gaps_kept, kept);
     }
 
-    /// Both files are open, or it throws std::invalid_argument: what cannot be reported is not begun.
+    /// Both files are open, or it throws std::invalid_argument: what cannot be reported is not
+    /// begun.
     void open_files() {
         if (records_.is_open() && events_.is_open()) return;
         const std::filesystem::path dir = report_directory();
@@ -13488,20 +14360,15 @@ private:
     std::thread thread_{};
 };
 
-struct result_access {
-    static result make(const std::shared_ptr<gate_report>& g) {
-        result r;
-        r.name_ = g->what.name;
-        for (const slo_verdict& v : g->verdicts) r.verdicts_.push_back(v);
-        r.self_check_ = g->self_check;
-        r.data_ = box::make(g);
-        return r;
-    }
-    static std::shared_ptr<gate_report> report_of(const result& r) {
-        const auto* held = r.data_.get<std::shared_ptr<gate_report>>();
-        return held ? *held : nullptr;
-    }
-};
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E24] gates inside doctest ================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
@@ -13559,7 +14426,294 @@ inline std::string test_case_name() { return {}; }
 inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 #endif
 
-inline void say(const std::string& s) { std::cout << s << std::flush; }
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E25] the progress of a repeat ============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tells how a gate is getting on, from a thread of its own that only reads counters: one line that
+/// is written over on a terminal, lines ever further apart in a log.
+class progress_meter {
+public:
+    progress_meter(const plan& p, progress_mode mode, const console_style& style)
+        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(expected_seconds(p)) {
+        facts_.slos = p.slos.size();
+        if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
+    }
+    ~progress_meter() {
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+            clear();
+        }
+        wake_.notify_all();
+        if (thread_.joinable()) thread_.join();
+    }
+    progress_meter(const progress_meter&) = delete;
+    progress_meter& operator=(const progress_meter&) = delete;
+
+    /// Any other words on the console, while this one holds it.
+    void say(const std::string& words) {
+        const std::lock_guard lock(mutex_);
+        clear();
+        std::cout << words << std::flush;
+    }
+    void stage(const std::string& name) {
+        const std::lock_guard lock(mutex_);
+        facts_.stage = name;
+    }
+    void decided(const std::vector<slo_verdict>& verdicts) {
+        const std::lock_guard lock(mutex_);
+        facts_.decided.clear();
+        for (const slo_verdict& v : verdicts)
+            if (v.outcome != verdict::inconclusive)
+                facts_.decided.push_back(str(v.what.text()) + ": " + to_string(v.outcome));
+    }
+    /// A load whose counters are told from now on; null: none. It outlives that.
+    void watch(const load_state* load) {
+        const std::lock_guard lock(mutex_);
+        if (load) load_began_ns_ = now_ns();
+        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
+        load_ = load;
+    }
+
+private:
+    void tell() {
+        std::unique_lock lock(mutex_);
+        const auto between = [&] {
+            if (mode_ == progress_mode::line) return std::chrono::milliseconds(200);
+            return std::chrono::milliseconds(now_ns() - began_ns_ < 60000000000 ? 5000 : 15000);
+        };
+        while (!wake_.wait_for(lock, between(), [&] { return over_; })) {
+            gather();
+            if (mode_ == progress_mode::plain) {
+                std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+                continue;
+            }
+            // One column is left free: a full line would wrap on some terminals.
+            const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
+            std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K"
+                      << std::flush;
+            drawn_ = true;
+        }
+    }
+    void gather() {
+        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        const auto [least, most] = expected_span(plan_, each_s_);
+        facts_.least_s = least;
+        facts_.most_s = most;
+        facts_.phase = load_                  ? ""
+                       : facts_.stage.empty() ? "waiting for the server"
+                                              : "resting";
+        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
+        facts_.ttft = facts_.tpot = not_a_number;
+        if (!load_) return;
+        facts_.planned = load_->planned.load();
+        facts_.done = load_->done.load();  // before `sent`, which is never behind it then
+        facts_.failed = load_->failed.load();
+        facts_.sent = load_->sent.load();
+        const auto mean = [](long long sum, long long n) {
+            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
+        };
+        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
+        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
+        if (load_->measured_from.load() == 0) facts_.phase = "warming up";
+        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
+            facts_.phase = "waiting for the last answers";
+    }
+    void clear() {
+        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
+    }
+
+    const progress_mode mode_;
+    const console_style style_;
+    const plan& plan_;
+    const long long began_ns_;
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    progress_facts facts_{};
+    const load_state* load_ = nullptr;
+    long long load_began_ns_ = 0;
+    double each_s_;
+    bool over_ = false, drawn_ = false;
+    std::thread thread_{};
+};
+/// Shows one load for as long as it lives.
+class progress_watch {
+public:
+    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
+        if (meter_) meter_->watch(&load);
+    }
+    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
+    progress_watch(const progress_watch&) = delete;
+    progress_watch& operator=(const progress_watch&) = delete;
+
+private:
+    progress_meter* meter_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E26] one repeat ==========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "" unless the last of the measured requests all failed to connect.
+inline std::string gone_reason(const std::vector<record>& records) {
+    std::vector<const record*> measured;
+    for (const record& r : records)
+        if (is_measured(r)) measured.push_back(&r);
+    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
+        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
+    });
+    std::size_t trailing = 0;
+    while (trailing < measured.size() &&
+           measured[measured.size() - 1 - trailing]->status == request_status::connect)
+        ++trailing;
+    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
+        return {};
+    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
+                   measured.size(), measured.back()->error.c_str());
+}
+
+/// Where only events were counted, a server that merges a few of them is forgiven.
+inline bool brought_too_little(const plan& p, const finished_request& f) {
+    const double forced = forced_tokens(p, f.index);
+    const double least = f.what.token_source == token_origin::usage ? forced : 0.95 * forced;
+    return is_measured(f.what) && f.what.status == request_status::ok &&
+           f.what.output_tokens < least;
+}
+
+/// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
+inline void note_rates(const plan& p, repeat_data& d) {
+    std::vector<double> planned_at, sent_at;
+    for (const record& r : d.records)
+        if (is_measured(r) && r.dispatched_ns > 0) {
+            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window_from_ns) * 1e-9);
+        }
+    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
+        p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+        return;
+    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
+    double both = 0, squares = 0;
+    for (std::size_t i = 0; i < sent_at.size(); ++i) {
+        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
+        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
+    }
+    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
+    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
+                            p.arrivals.kind != arrival_kind::replay && p.stride == 1;
+    const double n = static_cast<double>(sent_at.size());
+    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(*last - *first, 1e-9);
+    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
+}
+
+struct repeat_terms {
+    long long deadline_ns = 0;                 // of the whole program, 0: none
+    std::uint64_t most_gaps = most_gaps_kept;  // to be kept one by one
+    outbox* out = nullptr;                     // where the records go while the load runs
+    progress_meter* meter = nullptr;
+};
+/// One repeat of one arm.
+inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
+                              int gate_number, const repeat_terms& terms = {}) {
+    repeat_data d;
+    d.arm = arm;
+    d.index = repeat;
+    load_order order;
+    order.what = &p;
+    order.target = &target.load();
+    order.arm = arm;
+    order.repeat = repeat;
+    order.id_prefix =
+        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    d.startup_s = target.take_startup_s();
+
+    load_state state;
+    state.deadline_ns = terms.deadline_ns;
+    state.most_gaps = terms.most_gaps;
+    state.out = terms.out;
+    const progress_watch watched(terms.meter, state);
+    request_log all;
+    const auto gather = [&] { run_load(order, state, d, all); };
+    const conversation_counts counts = counted_conversations(p);
+    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    if (at_once) {
+        // The warm-up is answered before the measured part starts.
+        state.planned = requests_before(
+            p, end_of_trace(p, counts.warmup + counts.measured));
+        order.warmup = order.last = counts.warmup * p.stride;
+        order.send_at.assign(counts.warmup, 0);
+        if (order.last > 0) gather();
+        order.first = order.last;
+        order.last = end_of_trace(p, counts.warmup + counts.measured);
+        order.send_at.assign(counts.measured, 0);
+        gather();
+        long long last_end = 0;
+        for (const finished_request& f : all.requests())
+            last_end = std::max(last_end, f.what.end_ns);
+        d.window_from_ns = state.start_ns;
+        d.window_to_ns = last_end + 1;
+    } else if (p.is_open_loop()) {
+        const schedule s = schedule_of(p);
+        order.last = end_of_trace(p, s.at.size());
+        state.planned = requests_before(p, order.last);
+        order.warmup = s.warmup * p.stride;
+        order.measured_from_ns = ns_of(s.measured_from);
+        for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        if (!s.at.empty()) gather();
+        d.window_from_ns = state.start_ns + ns_of(s.measured_from);
+        d.window_to_ns = s.at.empty() ? d.window_from_ns : state.start_ns + order.send_at.back();
+    } else {
+        order.measured_by_time = p.warmup_s > 0;
+        order.measured_from_ns = ns_of(p.warmup_s);
+        order.warmup = counts.warmup * p.stride;
+        const bool counted = p.requests > 0 && !order.measured_by_time;
+        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                             : static_cast<std::size_t>(-1) / 2;
+        if (counted) state.planned = requests_before(p, order.last);
+        if (order.measured_by_time) order.most_measured = p.requests;
+        gather();
+        d.window_from_ns =
+            std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
+        d.window_to_ns = state.exhausted_at.load();
+    }
+    for (const finished_request& f : all.requests())
+        d.short_outputs += target.load().api->forces_lengths && brought_too_little(p, f);
+    const bool counted = state.gaps > terms.most_gaps;
+    if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
+    all.move_into(d, counted);
+    note_rates(p, d);
+    d.target_gone = target.how_it_went();
+    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
+    d.loop_lag_max = d.loop_lag.max();
+    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
+    d.stamp_lag_max = d.stamp_lag.max();
+    d.interrupted = interrupted.load();
+    d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
+    return d;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E27] the repeats of a gate ===============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 /// What the gate will do, said before it does it.
 inline std::string announcement(const gate_report& g) {
@@ -13753,6 +14907,16 @@ private:
     progress_meter meter_;
 };
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E28] one gate from its scenario to its result ============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// What is left where nothing was to be judged.
 inline void mark_skipped(gate_report& g, bool relative_only, const std::string& why) {
     for (slo_verdict& v : g.verdicts) {
@@ -13896,104 +15060,15 @@ inline result measured_result(const scenario& s, const char* file, int line, con
     return result_access::make(g);
 }
 
-// ===== [E8] public functions and main ============================================================
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
-text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
-text::text(const char* s, size_type n) {
-    if (n == 0) return;
-    data_ = new char[n + 1];
-    size_ = n;
-    std::memcpy(data_, s, n);
-    data_[n] = 0;
-}
-text::text(const text& o) : text(o.c_str(), o.size_) {}
-text& text::operator=(const text& o) {
-    text copy(o);
-    return *this = static_cast<text&&>(copy);
-}
-text& text::operator=(text&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(size_, o.size_);
-    return *this;
-}
-text::~text() { delete[] data_; }
-text text::join(const text& a, const text& b) { return str(a) + str(b); }
-bool text::same(const text& a, const text& b) { return str(a) == str(b); }
+// ===== [E29] public functions ====================================================================
 
-statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
-    statistic_data s;
-    s.kind = kind;
-    s.metric = metric;
-    s.q = q;
-    const std::string of = metric_name(metric);
-    const double percent = q * 100;
-    switch (kind) {
-    case statistic_kind::value: s.name = of; break;
-    case statistic_kind::mean: s.name = "mean(" + of + ")"; break;
-    case statistic_kind::max: s.name = "max(" + of + ")"; break;
-    case statistic_kind::min: s.name = "min(" + of + ")"; break;
-    case statistic_kind::percentile:
-        if (q == 0.999) s.name = "p999(" + of + ")";
-        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
-            s.name = printed("p%.0f(%s)", percent, of.c_str());
-        else s.name = printed("percentile(%s, %g)", of.c_str(), q);
-        break;
-    }
-    return s;
-}
-statistic_data make_goodput(const list<predicate_step>& where, const text& predicate) {
-    statistic_data s;
-    s.metric = metric_id::goodput;
-    s.where = where;
-    s.name = "goodput(" + str(predicate) + ")";
-    return s;
-}
-statistic_data make_gauge(statistic_kind kind, const text& gauge) {
-    statistic_data s;
-    s.kind = kind;
-    s.metric = metric_id::server_metric;
-    s.gauge = gauge;
-    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" +
-             str(gauge) + "\"))";
-    return s;
-}
-list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
-    list<predicate_step> steps;
-    steps.push_back({predicate_step::op_kind::compare, metric, at_most, bound});
-    return steps;
-}
-list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
-                             bool both) {
-    list<predicate_step> steps = a;
-    for (const predicate_step& s : b) steps.push_back(s);
-    predicate_step op;
-    op.op = both ? predicate_step::op_kind::both : predicate_step::op_kind::either;
-    steps.push_back(op);
-    return steps;
-}
-text comparison_text(metric_id metric, bool at_most, double bound) {
-    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") +
-           limit_text(metric, bound);
-}
-
-estimate_t estimate(const box& data, const statistic_data& what) {
-    const auto* held = data.get<std::shared_ptr<gate_report>>();
-    const estimate_t none{not_a_number, not_a_number, not_a_number};
-    if (!held || (*held)->measured.candidate.empty()) return none;
-    slo s;
-    s.what = what;
-    s.at_most = !is_speed(what.metric) && !is_throughput(what.metric) &&
-                what.metric != metric_id::goodput;
-    // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
-    // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
-    s.bound = 0.5;
-    const estimate_t e = judge_evidence((*held)->measured, s, true).estimate;
-    const bool on_counts = (*held)->measured.rule.traffic == fresh &&
-                           what.kind == statistic_kind::percentile && std::isfinite(e.value);
-    if (!on_counts) return e;
-    s.bound = e.value;
-    return judge_evidence((*held)->measured, s, true).estimate;
-}
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
@@ -14023,121 +15098,57 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     assert_verdict(real, file, line, expression, v);
 }
 #endif
-
 }  // namespace detail
 
-detail::text slo::text() const {
-    const std::string side = at_most ? " <= " : " >= ";
-    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
-                                         : detail::limit_text(what.metric, bound);
-    const std::string whole = detail::str(what.name) + side + right;
-    return is_advisory ? "advisory(" + whole + ")" : whole;
-}
-slo advisory(const slo& s) {
-    slo copy = s;
-    copy.is_advisory = true;
-    return copy;
+past_result read_result(const detail::text& file) {
+    const std::string name = detail::str(file);
+    return detail::read_past_result(detail::file_content(name, "read_result"), name);
 }
 
-namespace detail {
-inline open_loop open_loop_of(arrival_kind kind, double rate) {
-    arrival_data d;
-    d.kind = kind;
-    d.rate = rate;
-    return open_loop(d);
-}
-}  // namespace detail
-open_loop constant(request_rate rate) {
-    return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second);
-}
-open_loop poisson(request_rate rate) {
-    return detail::open_loop_of(detail::arrival_kind::poisson, rate.per_second);
-}
-open_loop all_at_once() { return detail::open_loop_of(detail::arrival_kind::all_at_once, 0); }
-open_loop gamma(request_rate rate, double burstiness) {
-    detail::arrival_data d =
-        detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
-    d.burstiness = burstiness;
-    return open_loop(d);
-}
-open_loop ramp(request_rate from, request_rate to, time_span over) {
-    detail::arrival_data d =
-        detail::open_loop_of(detail::arrival_kind::ramp, from.per_second).data();
-    d.rate_to = to.per_second;
-    d.over_s = over.seconds();
-    return open_loop(d);
-}
-open_loop steps(std::initializer_list<load_step> stages) {
-    detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::steps, 0).data();
-    d.stages = detail::list<load_step>(stages);
-    return open_loop(d);
-}
-detail::text latency_limits::text() const {
-    std::string t = std::string(name) + ":";
-    for (const slo& s : slos()) t += (t.back() == ':' ? " " : ", ") + detail::str(s.text());
-    return *source ? t + " (" + source + ")" : t;
-}
-
-const char* to_string(request_status s) {
-    switch (s) {
-    case request_status::ok: return "ok";
-    case request_status::connect: return "connect";
-    case request_status::tls: return "tls";
-    case request_status::timeout: return "timeout";
-    case request_status::http: return "http";
-    case request_status::protocol: return "protocol";
-    case request_status::server: return "server";
-    case request_status::truncated: return "truncated";
-    case request_status::empty: return "empty";
-    case request_status::cancelled: return "cancelled";
-    case request_status::unsent: return "unsent";
+int serve_simulated(const engine& e, int port) {
+    const detail::interrupt_guard signals;
+    try {
+        const detail::simulated_host host(e, port);
+        detail::say("listening on " + host.url() + "\n");
+        while (!detail::interrupted.load())
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    } catch (const std::exception& error) {
+        std::cerr << "llmbench: cannot serve on port " << port << ": " << error.what() << "\n";
+        return 1;
     }
-    return "";
-}
-const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
-const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
-const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
-const char* to_string(verdict v) {
-    switch (v) {
-    case verdict::pass: return "pass";
-    case verdict::fail: return "fail";
-    case verdict::inconclusive: return "inconclusive";
-    case verdict::invalid: return "invalid";
-    case verdict::skipped: return "skipped";
-    }
-    return "";
+    return 0;
 }
 
-detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
-detail::text slo_verdict::explain() const {
-    std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
-                    detail::str(arithmetic);
-    for (const named_values& n : inputs) {
-        t += "\n  " + detail::str(n.name) + " =";
-        for (const double v : n.values) t += " " + detail::json_number(v);
-    }
-    return t;
+int exit_code() {
+    auto& all = detail::session::of_this_program();
+    all.write_reports();  // what cannot be written counts
+    return detail::exit_code_of(all.outcome());
 }
-
-slo_verdict judge(const result& r, const slo& s) {
+result run(const scenario& s, const char* file, int line) {
+    return detail::measured_result(s, file, line, "run");
+}
+result gate(const scenario& s, const char* file, int line) {
+    const result r = detail::measured_result(s, file, line, "gate");
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
     const auto g = detail::result_access::report_of(r);
-    if (!g || !g->refusal.empty()) {
-        slo_verdict v;
-        v.what = s;
-        const bool skip = g && g->outcome == detail::gate_outcome::skipped;
-        v.outcome = skip ? verdict::skipped : verdict::invalid;
-        v.reason = g ? g->refusal : "the result is empty";
-        v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
-        return v;
-    }
-    detail::check_slo(s, g->what);
-    detail::measurement& m = g->measured;  // no copy of it: it may be large
-    m.slos.push_back(s);
-    slo_verdict v = detail::judged(m, s);
-    m.slos.pop_back();
-    return v;
+    if (detail::inside_test_case() && g->refusal.empty())
+        for (const slo_verdict& v : g->verdicts)
+            detail::assert_verdict(
+                v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
+                file, line, detail::str(v.what.text()), v);
+#endif
+    return r;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [E30] records judged again ================================================================
+
+namespace llmbench {
+inline namespace v0 {
 namespace detail {
+
 /// The place of a request in its trace, which ends its id.
 inline std::size_t index_of(const record& r, std::size_t otherwise) {
     const std::string id = str(r.id);
@@ -14259,57 +15270,14 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
     return out;
 }
 
-past_result read_result(const detail::text& file) {
-    const std::string name = detail::str(file);
-    return detail::read_past_result(detail::file_content(name, "read_result"), name);
-}
-
-int serve_simulated(const engine& e, int port) {
-    const detail::interrupt_guard signals;
-    try {
-        const detail::simulated_host host(e, port);
-        detail::say("listening on " + host.url() + "\n");
-        while (!detail::interrupted.load())
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << port << ": " << error.what() << "\n";
-        return 1;
-    }
-    return 0;
-}
-const detail::list<record>& result::requests() const& {
-    const auto g = detail::result_access::report_of(*this);
-    if (!g || requests_.size() > 0) return requests_;
-    for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
-        for (const detail::repeat_data& d : *arm)
-            for (const record& x : d.records) requests_.push_back(x);
-    return requests_;
-}
-int exit_code() {
-    auto& all = detail::session::of_this_program();
-    all.write_reports();  // what cannot be written counts
-    return detail::exit_code_of(all.outcome());
-}
-result run(const scenario& s, const char* file, int line) {
-    return detail::measured_result(s, file, line, "run");
-}
-result gate(const scenario& s, const char* file, int line) {
-    const result r = detail::measured_result(s, file, line, "gate");
-#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
-    const auto g = detail::result_access::report_of(r);
-    if (detail::inside_test_case() && g->refusal.empty())
-        for (const slo_verdict& v : g->verdicts)
-            detail::assert_verdict(
-                v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
-                file, line, detail::str(v.what.text()), v);
-#endif
-    return r;
-}
-
-}  // inline namespace v0
 }  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [E31] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
+#include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
+
 /// doctest decides between red and green; the exit code says which red.
 int main(int argc, char** argv) {
     doctest::Context context(argc, argv);
@@ -14329,5 +15297,6 @@ int main(int argc, char** argv) {
     return result != 0 && is_green ? 1 : code;
 }
 #endif
+
 
 #endif  // LLMBENCH_IMPLEMENT

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Puts the parts in src/ together into llmbench.hpp, the one header that users take.
+
+    ci/assemble.py                 writes llmbench.hpp
+    ci/assemble.py --check         exits with 1 where llmbench.hpp is not what src/ gives, and says
+                                   in which part the first difference lies
+    ci/assemble.py --embed DIR     writes the files that parts embed (style.css as style.css.inc)
+                                   below DIR, for a compiler that reads the parts themselves
+
+A part begins with what the table of contents says of it, and with what it includes:
+
+    // random numbers
+    // More about the section, which then stands below its banner.
+    #pragma once
+
+    #include "core/base/text.hpp"
+
+    #include <cmath>  // what for
+
+Includes up to the first line of another kind are gathered at the top of the zone. Those inside #if
+or behind a #define stay where they are, for what stands around them may matter.
+"""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+ROOT = "llmbench.hpp"
+
+# The floors of the house. A part includes parts of its own floor and of those listed before it. The
+# letter is the zone of the header that a floor belongs to, each with a guard of its own, and the
+# letter of its tags. Bodies are no part of the core's zone: they are not inline.
+FLOORS = {
+    "api": "A",
+    "core/base": "C",
+    "core/metric": "C",
+    "core/wire": "C",
+    "core/dialects": "C",
+    "core/answers": "C",
+    "core/measured": "C",
+    "core/judging": "C",
+    "core/files": "C",
+    "core/traffic": "C",
+    "core/simulated": "C",
+    "core/reports": "C",
+    "core/reports/page": "C",
+    "core/bodies": "E",
+    "effects/system": "E",
+    "effects/net": "E",
+    "effects/load": "E",
+    "effects/simulated": "E",
+    "effects/targets": "E",
+    "effects/gates": "E",
+    "effects": "E",
+}
+ZONES = "ACE"  # in the order in which src/llmbench.hpp says "Part one", "Part two", "Part three"
+
+# Every file with gates pays for what api/ includes. The core does no I/O, knows no clock and has no
+# threads, and its includes are where it would show.
+API_MAY_INCLUDE = {"initializer_list", "doctest/doctest.h"}
+CORE_MAY_NOT_INCLUDE = re.compile(
+    r"atomic|barrier|chrono|condition_variable|ctime|filesystem|fstream|future|iostream|istream|"
+    r"latch|mutex|ostream|semaphore|shared_mutex|stop_token|syncstream|thread|time\.h|"
+    r"(asio|openssl|sys|netinet|arpa)/.*|(fcntl|netdb|poll|pthread|signal|unistd)\.h")
+
+COLUMNS = 100
+QUOTED = re.compile(r'#include "([^"]+)"$')
+SYSTEM = re.compile(r"\s*#\s*include <([^>]+)>(?:\s*// (.*))?$")
+OPENED = re.compile(r"((?:inline )?namespace \w+) \{$")
+CLOSED = re.compile(r"\}  // ((?:inline )?namespace \w+)$")
+
+
+class Refused(Exception):
+    """One sentence about what is wrong in src/."""
+
+
+def without_blank_ends(lines):
+    filled = [i for i, line in enumerate(lines) if line]
+    return lines[filled[0]:filled[-1] + 1] if filled else []
+
+
+class Part:
+    """One file of src/, taken apart."""
+
+    def __init__(self, src, name):
+        self.name = name
+        folder = str(Path(name).parent)
+        if folder not in FLOORS:
+            raise Refused(f"{name} is on no floor: {folder} is not among those of ci/assemble.py")
+        self.floor = list(FLOORS).index(folder)
+        self.zone = FLOORS[folder]
+        self.embeds = []  # files that stand in the part as a literal
+        lines = (src / name).read_text().splitlines()
+        if "#pragma once" not in lines or not lines[0].startswith("// "):
+            raise Refused(f"{name} does not begin with a comment on what it is and #pragma once")
+        pragma = lines.index("#pragma once")
+        self.title, self.notes = lines[0][3:], lines[1:pragma]
+        self.includes, self.system = [], []
+        at = pragma + 1
+        while at < len(lines):
+            quoted, system = QUOTED.match(lines[at]), SYSTEM.match(lines[at])
+            if quoted:
+                self.includes.append(quoted[1])
+            elif system:
+                self.system.append((system[1], system[2] or ""))
+            elif lines[at]:
+                break
+            at += 1
+        body = without_blank_ends(lines[at:])
+        self.check_system_includes(body)
+        # The namespaces that are open at both ends may be joined with those of the neighbours.
+        self.opens, self.closes = [], []
+        while body and (opened := OPENED.match(body[0])):
+            self.opens.append(opened[1])
+            del body[0]
+        while body and (closed := CLOSED.match(body[-1])):
+            self.closes.insert(0, closed[1])
+            del body[-1]
+        self.body = self.with_embedded(src, without_blank_ends(body))
+
+    def check_system_includes(self, body):
+        in_place = [m[1] for m in map(SYSTEM.match, body) if m]
+        for header in [h for h, _ in self.system] + in_place:
+            if self.zone == "A" and header not in API_MAY_INCLUDE:
+                raise Refused(f"{self.name} includes <{header}>, "
+                              "which every file with gates would pay for")
+            if self.name.startswith("core/") and CORE_MAY_NOT_INCLUDE.fullmatch(header):
+                raise Refused(f"{self.name} includes <{header}>: the core does no I/O, knows no "
+                              "clock and has no threads")
+
+    def with_embedded(self, src, body):
+        out = []
+        for line in body:
+            quoted = QUOTED.match(line)
+            if not quoted:
+                # The end of `= <literal> ;`, which three lines say where the part stands alone.
+                if out and line.strip() == ";":
+                    out[-1] += ";"
+                else:
+                    out.append(line)
+                continue
+            if not quoted[1].endswith(".inc"):
+                raise Refused(f"{self.name} includes {quoted[1]} in its middle: "
+                              "the includes of a part stand at its top")
+            self.embeds.append(quoted[1].removesuffix(".inc"))
+            first, *others = literal(src, self.embeds[-1]).split("\n")
+            out[-1:] = [f"{out[-1]} {first}", *others]
+        return out
+
+
+def literal(src, name):
+    """A file as a raw string literal: R"css( and a new line, its text, )css"."""
+    kind, text = Path(name).suffix[1:], (src / name).read_text()
+    if f'){kind}"' in text:
+        raise Refused(f'{name} holds ){kind}", which ends the literal that it becomes')
+    return f'R"{kind}(\n{text}){kind}"'
+
+
+def read_parts(src):
+    """All parts that src/llmbench.hpp reaches, in the order of the floors; on one floor as the
+    includes reach them, depth first, so that each stands below what it uses."""
+    order, parts, trail = [], {}, []
+
+    def reach(name, user):
+        if name in trail:
+            circle = ", which includes ".join(trail[trail.index(name):] + [name])
+            raise Refused(f"the includes run in a circle: {circle}")
+        if name not in parts:
+            if not (src / name).is_file():
+                raise Refused(f"{user} includes {name}, which is not in src/")
+            parts[name] = Part(src, name)
+            trail.append(name)
+            for used in parts[name].includes:
+                reach(used, name)
+            trail.pop()
+            order.append(parts[name])
+        if user in parts and parts[name].floor > parts[user].floor:
+            raise Refused(f"{user} includes {name}, whose floor comes after its own")
+
+    for line in (src / ROOT).read_text().splitlines():
+        if quoted := QUOTED.match(line):
+            reach(quoted[1], ROOT)
+    reached = {ROOT, *parts, *(e for part in order for e in part.embeds)}
+    for path in sorted(src.rglob("*")):
+        name = path.relative_to(src).as_posix()
+        if path.is_file() and name not in reached and path.suffix != ".md":
+            raise Refused(f"{name} is reached by nothing: no part includes it, nor does {ROOT}")
+    order.sort(key=lambda part: part.floor)
+    for zone in ZONES:
+        for number, part in enumerate((p for p in order if p.zone == zone), 1):
+            part.tag = f"[{zone}{number}]"
+    return order
+
+
+def system_includes(parts, there):
+    """Each header once, with all that the parts want of it. `there` are those that a zone above has
+    included already, and takes the new ones."""
+    wanted = {}
+    for part in parts:
+        for header, why in part.system:
+            reasons = wanted.setdefault(header, [])
+            reasons += [r for r in why.split(", ") if r and r not in reasons]
+    groups = {True: [], False: []}  # the standard library's, then all others
+    for header in sorted(set(wanted) - there):
+        line, reasons = f"#include <{header}>", wanted[header]
+        for i, reason in enumerate(reasons):
+            longer = line + (", " if i else "  // ") + reason
+            if len(longer) > COLUMNS - (len(", ...") if i + 1 < len(reasons) else 0):
+                line += ", ..."
+                break
+            line = longer
+        groups["/" not in header and "." not in header].append(line)
+    there |= set(wanted)
+    return [line for g in (True, False) if groups[g] for line in ["", *groups[g]]]
+
+
+def zone_text(parts, there):
+    """The parts of one zone as (lines, name of the part or None)."""
+    out = [(system_includes(parts, there), None)]
+    open_now = []
+    for part in parts:
+        shared = 0
+        while shared < min(len(open_now), len(part.opens)) and \
+                open_now[shared] == part.opens[shared]:
+            shared += 1
+        banner = f"// ===== {part.tag} {part.title} "
+        if len(banner) + 3 > COLUMNS:
+            raise Refused(f"{part.name} says too much in its first line for a banner")
+        between = [f"}}  // {n}" for n in reversed(open_now[shared:])]
+        opening = [f"{n} {{" for n in part.opens[shared:]]
+        lines = [""] + (between + [""] if between else [])
+        lines += [banner + "=" * (COLUMNS - len(banner)), *part.notes, ""]
+        lines += opening + ([""] if opening and part.body else []) + part.body
+        out.append((lines, part.name))
+        open_now = part.closes
+    out.append(([""] + [f"}}  // {n}" for n in reversed(open_now)] + [""], None))
+    return out
+
+
+def put_together(src):
+    """The header as (lines, name of the part they come from)."""
+    parts = read_parts(src)
+    of_zone = {zone: [p for p in parts if p.zone == zone] for zone in ZONES}
+    texts, there = {}, set()
+    for zone in ZONES:
+        texts[zone] = zone_text(of_zone[zone], there)
+    numbers, done, out = iter(ZONES), set(), []
+    for i, line in enumerate((src / ROOT).read_text().splitlines()):
+        quoted = QUOTED.match(line)
+        if quoted:
+            # The first include of a zone stands for all of it.
+            zone = next(p.zone for p in parts if p.name == quoted[1])
+            if zone not in done:
+                out += texts[zone]
+            done.add(zone)
+            continue
+        out.append(([line], ROOT))
+        if i == 0:
+            out.append((["// Put together from src/ by ci/assemble.py: edit there, not here."], ROOT))
+        if re.match(r"// Part \w+: ", line):
+            contents = [f"//   {p.tag} {p.title}" for p in of_zone[next(numbers)]]
+            out.append((contents, ROOT))
+    return out, parts
+
+
+def check(header, blocks):
+    """Empty where the header is what src/ gives, else the first difference."""
+    have = header.read_text().splitlines() if header.is_file() else []
+    want = [(line, name) for lines, name in blocks for line in lines]
+    for number, (line, name) in enumerate(want, 1):
+        if number > len(have) or have[number - 1] != line:
+            found = have[number - 1] if number <= len(have) else "(the end of the file)"
+            return (f"{header.name}:{number} is not what src/{name or ROOT} gives\n"
+                    f"  in src/: {line}\n  there:   {found}")
+    return "" if len(have) == len(want) else f"{header.name} goes on where src/ ends"
+
+
+def write_if_changed(path, text):
+    """So that nothing is compiled again for a file that says what it said before."""
+    if not path.is_file() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def main():
+    project = Path(__file__).resolve().parent.parent
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--check", action="store_true", help="compare, write nothing")
+    options.add_argument("--embed", type=Path, metavar="DIR", help="write embedded files alone")
+    options.add_argument("--src", type=Path, default=project / "src", help="where the parts are")
+    options.add_argument("--header", type=Path, default=project / ROOT, help="what is put together")
+    options = options.parse_args()
+    try:
+        blocks, parts = put_together(options.src)
+        if options.embed:
+            for name in (e for part in parts for e in part.embeds):
+                write_if_changed(options.embed / f"{name}.inc", literal(options.src, name) + "\n")
+        elif options.check:
+            if difference := check(options.header, blocks):
+                sys.exit(f"{difference}\nrun ci/assemble.py, or take the edit over into src/")
+        else:
+            text = "".join(line + "\n" for lines, _ in blocks for line in lines)
+            write_if_changed(options.header, text)
+    except Refused as why:
+        sys.exit(f"ci/assemble.py: {why}")
+
+
+if __name__ == "__main__":
+    main()

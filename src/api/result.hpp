@@ -1,0 +1,162 @@
+// results
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+
+namespace llmbench {
+inline namespace v0 {
+
+enum class request_status : unsigned char {
+    ok, connect, tls, timeout, http, protocol, server, truncated, empty, cancelled, unsent
+};
+enum class token_origin : unsigned char { usage, events };
+enum class run_phase : unsigned char { warmup, measure };
+enum class run_arm : unsigned char { candidate, baseline };
+enum class verdict : unsigned char { pass, fail, inconclusive, invalid, skipped };
+const char* to_string(request_status s);
+const char* to_string(token_origin o);
+const char* to_string(run_phase p);
+const char* to_string(run_arm a);
+const char* to_string(verdict v);
+
+/// One request, as in records.jsonl. Times are steady-clock nanoseconds, 0 where there is none.
+struct record {
+    detail::text id{};
+    run_arm arm = run_arm::candidate;
+    run_phase phase = run_phase::measure;
+    int repeat = 0;
+    long long scheduled_ns = 0, dispatched_ns = 0, connected_ns = 0, sent_ns = 0;
+    long long first_token_ns = 0, last_token_ns = 0, end_ns = 0;
+    long long late_ns = 0;  ///< the client's own lateness; 0 too for what was never dispatched
+    int prompt_tokens = 0, output_tokens = 0;
+    token_origin token_source = token_origin::events;
+    int events = 0, first_event_tokens = 0;
+    request_status status = request_status::unsent;
+    int http_status = 0;
+    detail::text finish_reason{}, error{};
+    int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
+    long long conversation = 0;     ///< its number in the trace
+    int turn = 0;                   ///< of the conversation, 0 is the first
+};
+
+/// A statistic's value and the interval its verdict used, SI units (seconds, per second, fraction).
+/// The value is NaN where nothing was measured, infinite where failures reach it.
+struct estimate_t {
+    double value = 0, low = 0, high = 0;
+};
+
+/// One input or intermediate value of a verdict, exactly as it was used.
+struct named_values {
+    detail::text name{};
+    detail::list<double> values{};
+};
+
+struct slo_verdict {
+    slo what{};
+    verdict outcome = verdict::skipped;
+    estimate_t estimate{};
+    double limit = 0;       ///< SI; of a relative SLO the ratio
+    /// What this sample would have shown four times in five: a relative regression, or the share of
+    /// misses where those are counted.
+    double detectable = 0;
+    int repeats = 0;        ///< or pairs, or stages of fresh traffic
+    detail::text unit{};    ///< "repeat", "pair" or "stage"
+    long long requests = 0; ///< measured ones, all repeats
+    detail::text method{};
+    detail::text reason{};
+    detail::text advice{};  ///< a limit that would be decided more often, where this one is tight
+    /// One line for a person.
+    detail::text line() const;
+    /// The arithmetic in full: enough to do it again by hand from records.jsonl.
+    detail::text explain() const;
+    detail::text arithmetic{};
+    detail::list<named_values> inputs{};
+};
+
+/// TLS handshakes of one kind, over all repeats. Their time is part of the connection's.
+struct handshakes_t {
+    long long count = 0;
+    double mean = 0, max = 0;  ///< seconds
+};
+
+/// What the client can say against its own numbers.
+struct self_check_t {
+    bool ok = true;
+    detail::text reason{};
+    double lateness_p50 = 0, lateness_p99 = 0,
+           lateness_max = 0;               ///< seconds after the planned send
+    double late_share = 0;                 ///< of sends, later than 10 ms
+    double asked_rate = 0, achieved_rate = 0;  ///< requests/s; 0 where the load asks for none
+    double coalesced_share = 0;            ///< of content events, read together with an earlier one
+    double cpu_share = 0;                  ///< of one core, the busiest client thread of any repeat
+    double loop_lag_p99 = 0, loop_lag_max = 0;    ///< seconds a client thread came late to its work
+    double stamp_lag_p99 = 0, stamp_lag_max = 0;  ///< seconds from "readable" to the arrival stamp
+    long long connections_opened = 0;
+    handshakes_t handshakes_full{};     ///< of https:// alone
+    handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
+};
+
+namespace detail {
+estimate_t estimate(const box& data, const statistic_data& what);
+struct result_access;
+}  // namespace detail
+
+/// What a run measured.
+class result {
+public:
+    /// Every request of every repeat and arm, warm-up included (`phase` says which). Of a result
+    /// that nobody holds it is a copy, so that `for (const record& r : run(s).requests())` is safe.
+    const detail::list<record>& requests() const&;
+    detail::list<record> requests() && {
+        const result& held = *this;
+        return held.requests();
+    }
+    template <class U, detail::bound_side S>
+    estimate_t estimate(const statistic<U, S>& s) const { return detail::estimate(data_, s.data); }
+    template <detail::run_metric M>
+    estimate_t estimate(M m) const {
+        return detail::estimate(data_, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// One per SLO of the scenario, in order; the guard on errors is last.
+    const detail::list<slo_verdict>& verdicts() const& { return verdicts_; }
+    detail::list<slo_verdict> verdicts() && { return verdicts_; }
+    const self_check_t& self_check() const& { return self_check_; }
+    self_check_t self_check() && { return self_check_; }
+    const detail::text& name() const { return name_; }
+
+private:
+    friend struct detail::result_access;
+    detail::text name_{};
+    mutable detail::list<record> requests_{};  // a copy, made for whoever asks
+    detail::list<slo_verdict> verdicts_{};
+    self_check_t self_check_{};
+    detail::box data_{};
+};
+
+/// One objective of a result that was read back. SI units, NaN where the file has no value.
+struct past_slo {
+    detail::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
+    verdict outcome = verdict::skipped;
+    bool advisory = false;
+    bool at_most = true;   ///< which side of the limit is the good one
+    bool relative = false; ///< to a baseline: estimate and limit are ratios
+    estimate_t estimate{};
+    double limit = 0;
+    detail::text reason{};
+};
+/// One gate of a result that was read back.
+struct past_gate {
+    detail::text name{}, outcome{};  ///< passed, failed, refused, invalid or skipped
+    detail::text model{}, arrivals{};
+    detail::list<past_slo> slos{};
+};
+/// A result.json that an earlier run left.
+struct past_result {
+    detail::text started_at{}, commit{}, cpu{};
+    detail::list<past_gate> gates{};
+};
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,80 @@
+// the scenario
+#pragma once
+
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "api/text.hpp"
+#include "api/traffic.hpp"
+#include "api/units.hpp"
+#include "api/workload.hpp"
+
+namespace llmbench {
+inline namespace v0 {
+
+/// What a verdict is about. `replayed`: this traffic, on this server from one repeat to the next.
+/// `fresh`: all traffic of this kind. Its means allow for what two runs of one server differ by
+/// (4 %, or as calibrated); its quantiles and shares are of the server as it runs now: leave room
+/// for that in their limits.
+enum class traffic_mode : unsigned char { replayed, fresh };
+using enum traffic_mode;
+
+/// Time limits of one request, and of the wait for the last ones.
+struct limits {
+    time_span connect = time_span::from_seconds(5);
+    time_span first_event = time_span::from_seconds(60);
+    time_span between_events = time_span::from_seconds(30);
+    time_span total = time_span::from_seconds(300);
+    time_span drain = time_span::from_seconds(60);
+};
+
+/// How sure a verdict must be. The levels hold for one SLO over all looks at it.
+struct judging_options {
+    share false_pass{0.05};  ///< at the limit, 0.01 % to 20 %
+    share false_fail{0.01};  ///< at the limit, 0.01 % to 20 %
+    bool holm = false;       ///< false_fail for all blocking SLOs of the gate together (Holm 1979)
+};
+
+struct client_options {
+    detail::whole threads = 0;  ///< 0: one, or more for thousands of streams on many cores
+    bool spin = false;          ///< spin through the last stretch before each send
+};
+
+/// A time, or a number of requests.
+class warmup_amount {
+public:
+    constexpr warmup_amount() = default;
+    constexpr warmup_amount(time_span t) : seconds_(t.seconds()), requests_(0) {}
+    template <detail::duration_like D>
+    constexpr warmup_amount(const D& d) : warmup_amount(time_span(d)) {}
+    template <detail::integer I>
+    constexpr warmup_amount(I requests) : requests_(static_cast<long long>(requests)) {}
+    constexpr double seconds() const { return seconds_; }
+    constexpr long long requests() const { return requests_; }
+
+private:
+    double seconds_ = 0;
+    long long requests_ = 20;
+};
+
+/// One measurement, described. Designated initialisers must keep this order.
+struct scenario {
+    detail::text name{};            ///< default: the test case's
+    any_target target{};            ///< default: LLMBENCH_URL
+    any_baseline baseline{};        ///< the other arm of an A/B gate
+    any_workload workload{};        ///< default: synthetic{}
+    arrival_pattern arrivals{};     ///< default: closed_loop(1)
+    warmup_amount warmup{};         ///< before the measured part; default 20 requests
+    detail::whole requests = 0;     ///< measured requests of each repeat
+    time_span duration{};           ///< of the measured part; with both, the first reached ends it
+    detail::whole repeats = 0;      ///< 0: two to five, as many as it takes
+    traffic_mode traffic = replayed;
+    slo_list slos{};
+    detail::whole seed = 0;         ///< 0: LLMBENCH_SEED, else 1
+    llmbench::limits limits{};
+    request_options options{};
+    client_options client{};
+    judging_options judging{};
+};
+
+}  // inline namespace v0
+}  // namespace llmbench

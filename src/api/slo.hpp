@@ -1,0 +1,212 @@
+// SLO expressions
+#pragma once
+
+#include "api/doctest.hpp"
+#include "api/metrics.hpp"
+#include "api/text.hpp"
+#include "api/units.hpp"
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A predicate about one request, as a postfix program: comparisons push, `&&` and `||` combine.
+struct predicate_step {
+    enum class op_kind : unsigned char { compare, both, either } op = op_kind::compare;
+    metric_id metric = metric_id::ttft;
+    bool at_most = true;
+    double bound = 0;  // SI
+};
+
+/// What is measured, without its unit type.
+struct statistic_data {
+    statistic_kind kind = statistic_kind::value;
+    metric_id metric = metric_id::ttft;
+    double q = 0;  // of percentile, 0 to 1
+    list<predicate_step> where{};
+    text gauge{};
+    text name{};
+};
+
+statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
+statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
+statistic_data make_gauge(statistic_kind kind, const text& gauge);
+list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
+list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
+                             bool both);
+text comparison_text(metric_id metric, bool at_most, double bound);
+}  // namespace detail
+
+/// A limit as a multiple of the baseline: `1.10 * baseline`.
+struct relative_limit {
+    double factor = 1;
+};
+constexpr relative_limit operator*(double f, baseline_t) { return {f}; }
+constexpr relative_limit operator*(share f, baseline_t) { return {f.fraction}; }
+
+/// The right side of a comparison. Its constructors run in the user's line, so their default
+/// arguments capture that line.
+template <class U>
+struct limit {
+    double bound = 0;   // SI
+    double factor = 0;  // over 0: relative to the baseline
+    source_line at{};
+    template <class T>
+        requires detail::gives<U, T>
+    limit(const T& v, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : bound(detail::si(U(v))), at{file, line} {}
+    limit(relative_limit r, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : factor(r.factor), at{file, line} {}
+    limit(baseline_t, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : factor(1), at{file, line} {}
+};
+
+/// A service-level objective: a statistic, a side, a limit.
+struct slo {
+    detail::statistic_data what{};
+    bool at_most = true;
+    double bound = 0;   ///< SI: seconds, per second, fraction
+    double factor = 0;  ///< over 0: the limit is factor * baseline
+    bool is_advisory = false;
+    source_line at{};
+
+    /// As written: "p99(ttft) <= 300 ms".
+    detail::text text() const;
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const slo& s) { o << s.text().c_str(); return o; }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const slo& s) { return s.text().c_str(); }
+#endif
+};
+using slo_list = detail::list<slo>;
+
+/// Measured, judged and reported like any other, but never changes the outcome of the build.
+slo advisory(const slo& s);
+
+/// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
+struct predicate {
+    detail::list<detail::predicate_step> steps{};
+    detail::text text{};
+    friend predicate operator&&(const predicate& a, const predicate& b) {
+        return {detail::combine(a.steps, b.steps, true), a.text + " && " + b.text};
+    }
+    friend predicate operator||(const predicate& a, const predicate& b) {
+        return {detail::combine(a.steps, b.steps, false), "(" + a.text + " || " + b.text + ")"};
+    }
+};
+template <detail::time_metric M, class T>
+    requires detail::gives<time_span, T>
+predicate operator<=(M m, const T& bound) {
+    const double b = time_span(bound).seconds();
+    return {detail::one_step(detail::id_of(m), true, b),
+            detail::comparison_text(detail::id_of(m), true, b)};
+}
+template <detail::rate_metric M, class T>
+    requires detail::gives<token_rate, T>
+predicate operator>=(M m, const T& bound) {
+    const double b = token_rate(bound).per_second;
+    return {detail::one_step(detail::id_of(m), false, b),
+            detail::comparison_text(detail::id_of(m), false, b)};
+}
+
+/// One number per run, in unit U, on which a limit may be put from the side that makes sense.
+template <class U, detail::bound_side Side>
+struct statistic {
+    detail::statistic_data data{};
+    friend slo operator<=(const statistic& s, const limit<U>& l)
+        requires(Side != detail::bound_side::at_least)
+    { return {s.data, true, l.bound, l.factor, false, l.at}; }
+    friend slo operator>=(const statistic& s, const limit<U>& l)
+        requires(Side != detail::bound_side::at_most)
+    { return {s.data, false, l.bound, l.factor, false, l.at}; }
+    template <class T>
+    friend void operator==(const statistic&, const T&) = delete;
+};
+
+namespace detail {
+template <class M>
+using statistic_of = statistic<unit_of<M>, metric_traits<M>::side>;
+template <class M> statistic_of<M> make(statistic_kind kind, M m, double q = 0) {
+    return {make_statistic(kind, id_of(m), q)};
+}
+}  // namespace detail
+
+/// Percentiles by nearest rank (the inverse of the empirical CDF, never interpolated): the value is
+/// always one that was measured. Failed requests count as the worst value. Times have the upper
+/// ones, speeds the lower ones.
+template <detail::request_metric M> auto p50(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.50);
+}
+template <detail::time_metric M> auto p75(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.75);
+}
+template <detail::time_metric M> auto p90(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.90);
+}
+template <detail::time_metric M> auto p95(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.95);
+}
+template <detail::time_metric M> auto p99(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.99);
+}
+template <detail::time_metric M> auto p999(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.999);
+}
+template <detail::rate_metric M> auto p1(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.01);
+}
+template <detail::rate_metric M> auto p5(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.05);
+}
+template <detail::rate_metric M> auto p10(M m) {
+    return detail::make(detail::statistic_kind::percentile, m, 0.10);
+}
+/// Any quantile, q strictly between 0 and 1.
+template <detail::request_metric M> auto percentile(M m, double q) {
+    return detail::make(detail::statistic_kind::percentile, m, q);
+}
+/// Arithmetic mean over completed requests.
+template <detail::request_metric M> auto mean(M m) {
+    return detail::make(detail::statistic_kind::mean, m);
+}
+template <detail::time_metric M> auto max(M m) {
+    return detail::make(detail::statistic_kind::max, m);
+}
+template <detail::rate_metric M> auto min(M m) {
+    return detail::make(detail::statistic_kind::min, m);
+}
+
+/// Share of all measured requests, failed ones included, that satisfy the predicate.
+inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p) {
+    return {detail::make_goodput(p.steps, p.text)};
+}
+
+/// A gauge of the server's own metrics page (not measured by this version).
+struct gauge {
+    detail::text name{};
+};
+inline gauge server_metric(const detail::text& name) { return {name}; }
+inline statistic<plain_number, detail::bound_side::either> max(const gauge& g) {
+    return {detail::make_gauge(detail::statistic_kind::max, g.name)};
+}
+inline statistic<plain_number, detail::bound_side::either> mean(const gauge& g) {
+    return {detail::make_gauge(detail::statistic_kind::mean, g.name)};
+}
+
+template <detail::run_metric M>
+    requires(detail::metric_traits<M>::side == detail::bound_side::at_most)
+slo operator<=(M m, const limit<detail::unit_of<M>>& l) {
+    return detail::make(detail::statistic_kind::value, m) <= l;
+}
+template <detail::run_metric M>
+    requires(detail::metric_traits<M>::side == detail::bound_side::at_least)
+slo operator>=(M m, const limit<detail::unit_of<M>>& l) {
+    return detail::make(detail::statistic_kind::value, m) >= l;
+}
+template <class M, class T>
+    requires detail::request_metric<M> || detail::run_metric<M>
+void operator==(M, const T&) = delete;  // equality of measurements is never meant
+
+}  // inline namespace v0
+}  // namespace llmbench

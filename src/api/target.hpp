@@ -1,0 +1,155 @@
+// targets
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/text.hpp"
+#include "api/units.hpp"
+
+namespace llmbench {
+inline namespace v0 {
+
+/// How requests are written and answers read. LLMBENCH_API takes the same names.
+enum class api_format : unsigned char {
+    openai_chat,         ///< /v1/chat/completions: vLLM, SGLang, llama.cpp, LMDeploy, LiteLLM ...
+    openai_completions,  ///< /v1/completions
+    tgi,                 ///< /generate_stream of Hugging Face's Text Generation Inference
+    triton,              ///< /v2/models/MODEL/generate_stream (vLLM, TensorRT-LLM); name the model
+    ollama,              ///< /api/chat
+    ollama_generate,     ///< /api/generate
+    llama_cpp,           ///< /completion of llama-server
+    sglang,              ///< /generate of SGLang
+    plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
+    anthropic            ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
+};
+using enum api_format;
+
+struct name_value {
+    detail::text name{};
+    detail::text value{};
+};
+/// How an https:// server is trusted: TLS 1.2 or 1.3, its certificate signed by an authority that
+/// is known here and made for the URL's host. Needs LLMBENCH_WITH_TLS.
+struct tls_options {
+    bool verify = true;      ///< false: any certificate will do, and every report says so
+    detail::text ca_file{};  ///< the authorities to trust, PEM; default: those of the system
+};
+
+/// A server that runs already. `url` may end in a path, `http://host:8000` and
+/// `http://host:8000/v1` mean the same; of plain_text it is the whole address.
+/// `unix:/run/server.sock` is a Unix-domain socket, named by its full path of at most 107 bytes.
+struct endpoint {
+    detail::text url{};
+    detail::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
+    api_format api = openai_chat;
+    detail::text
+        api_key_env{};  ///< name of the variable that holds the key; default LLMBENCH_API_KEY
+    detail::list<name_value> headers{};
+    detail::text metrics_url{};
+    tls_options tls{};
+};
+
+/// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the
+/// command runs in a shell, in a process group of its own, which is ended with the gate.
+struct process {
+    detail::text command{};
+    detail::text ready{};  ///< path polled until it answers 200; default: the API's, "/health"
+    detail::list<name_value> env{};
+    detail::text working_directory{};
+    bool restart_between_repeats = false;
+    time_span ready_within = time_span::from_seconds(120);
+    api_format api = openai_chat;
+    detail::text model{};
+};
+
+/// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
+/// bytes_per_value bytes.
+struct kv_cache {
+    detail::whole layers = 32;
+    detail::whole kv_heads = 8;
+    detail::whole head_size = 128;
+    detail::whole bytes_per_value = 2;
+    double memory_bytes = 16e9;
+};
+
+/// Faults of the simulated server, off by default.
+struct engine_faults {
+    time_span delay{};            ///< added to every answer's first byte
+    share error_rate{};           ///< share of requests answered with HTTP 500
+    share reset_rate{};           ///< share of answers cut by a reset after the first content
+    share stall_rate{};           ///< share of answers that say nothing more after it
+    share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
+    detail::whole stop_after = 0; ///< after so many requests the server is gone; 0: never
+};
+
+/// The simulated server's engine: continuous batching in steps. A step takes
+/// `decode_step + step_per_sequence * running + prefill_per_token * prompt tokens`, and gives every
+/// running sequence its next token.
+struct engine {
+    detail::whole slots = 32;  ///< sequences that run together at most
+    time_span decode_step = time_span::from_seconds(0.012);
+    time_span step_per_sequence = time_span::from_seconds(0.0001);
+    time_span prefill_per_token = time_span::from_seconds(0.00006);
+    detail::whole prefill_budget = 2048;  ///< tokens a step, running sequences included
+    bool chunked_prefill = true;   ///< false: whole prompts only; one over the budget gets HTTP 400
+    bool static_batching = false;  ///< true: a new batch starts when the old one has ended
+    detail::whole queue_limit = 0; ///< waiting requests at most, HTTP 429 beyond; 0: no limit
+    detail::whole max_model_len = 32768;  ///< prompt + output tokens of one request
+    kv_cache kv{};
+    bool prefix_cache =
+        true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
+    detail::whole tokens_per_event = 1;  ///< speculative decoding: tokens a sequence gains a step
+    double jitter = 0.02;                ///< relative standard deviation of a step's time
+    detail::whole seed = 1;
+    engine_faults faults{};
+};
+struct simulated_server {
+    engine settings{};
+};
+/// The built-in server on a thread of its own: real sockets, modelled compute.
+inline simulated_server simulated(const engine& e = {}) { return {e}; }
+
+struct stored_result {
+    detail::text file{};
+    share day_to_day{0.05};
+};
+/// The result.json of an earlier run, as a baseline. It must be of the same traffic and model.
+/// `day_to_day` is the relative standard deviation between two days' runs of an unchanged server;
+/// nothing below twice that can fail. LLMBENCH_WRITE_BASELINE=1 writes the file and compares
+/// nothing.
+inline stored_result stored(const detail::text& file, share day_to_day = share(0.05)) {
+    return {file, day_to_day};
+}
+
+/// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
+class any_target {
+public:
+    any_target() = default;
+    any_target(const endpoint& e) : what_(detail::box::make(e)) {}
+    any_target(const process& p) : what_(detail::box::make(p)) {}
+    any_target(const simulated_server& s) : what_(detail::box::make(s)) {}
+    const detail::box& what() const { return what_; }
+
+private:
+    detail::box what_{};
+};
+/// Any live target, or a stored result. The default is none.
+class any_baseline {
+public:
+    any_baseline() = default;
+    template <class T>
+        requires detail::gives<any_target, T>
+    any_baseline(const T& t) : live_(t), given_(true) {}
+    any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
+    const any_target& live() const { return live_; }
+    const stored_result& stored() const { return stored_; }
+    bool is_live() const { return given_; }
+    bool is_stored() const { return is_stored_; }
+
+private:
+    any_target live_{};
+    stored_result stored_{};
+    bool given_ = false, is_stored_ = false;
+};
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,194 @@
+// text and lists
+// <string> and <vector> would make every gate file two to three times as slow to compile, so the
+// public structs hold these two. Both convert from and to the std types where those are included.
+#pragma once
+
+#include "api/doctest.hpp"
+
+#include <initializer_list>  // .slos = {...}
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+using size_type = decltype(sizeof 0);
+
+/// An owned, zero-terminated string.
+class text {
+public:
+    text() = default;
+    text(const char* s);
+    text(const char* s, size_type n);
+    template <class S>
+        requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
+    text(const S& s) : text(s.data(), s.size()) {}
+    text(const text& o);
+    text(text&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr; o.size_ = 0; }
+    text& operator=(const text& o);
+    text& operator=(text&& o) noexcept;
+    ~text();
+
+    const char* c_str() const { return data_ ? data_ : ""; }
+    const char* data() const { return c_str(); }
+    size_type size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+
+    template <class S>
+        requires requires(const S& s) { typename S::traits_type; s.substr(0); }
+    operator S() const { return S(c_str(), size_); }
+
+    friend text operator+(const text& a, const text& b) { return join(a, b); }
+    friend bool operator==(const text& a, const text& b) { return same(a, b); }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const text& t) { o << t.c_str(); return o; }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const text& t) { return t.c_str(); }
+#endif
+
+private:
+    static text join(const text& a, const text& b);
+    static bool same(const text& a, const text& b);
+    char* data_ = nullptr;
+    size_type size_ = 0;
+};
+
+/// A growing array with value semantics.
+template <class T>
+class list {
+public:
+    using value_type = T;
+    list() = default;
+    list(std::initializer_list<T> items) { for (const T& x : items) push_back(x); }
+    template <class C>
+        requires requires(const C& c) {
+            typename C::allocator_type;
+            c.begin();
+            c.end();
+            T(*c.begin());
+        }
+    list(const C& items) { for (const auto& x : items) push_back(T(x)); }
+    list(const list& o) { for (const T& x : o) push_back(x); }
+    list(list&& o) noexcept : data_(o.data_), size_(o.size_), room_(o.room_) { o.forget(); }
+    list& operator=(const list& o) { list copy(o); swap(copy); return *this; }
+    list& operator=(list&& o) noexcept { swap(o); return *this; }
+    ~list() { delete[] data_; }
+
+    void push_back(const T& x) {
+        if (size_ == room_) {
+            T copy = x;  // it may be an element of ours, which growing moves away
+            grow();
+            data_[size_++] = static_cast<T&&>(copy);
+        } else {
+            data_[size_++] = x;
+        }
+    }
+    const T* begin() const { return data_; }
+    const T* end() const { return data_ + size_; }
+    const T* data() const { return data_; }
+    size_type size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    const T& operator[](size_type i) const { return data_[i]; }
+    const T& front() const { return data_[0]; }
+    const T& back() const { return data_[size_ - 1]; }
+
+private:
+    void grow() {
+        const size_type room = room_ ? 2 * room_ : 4;
+        T* bigger = new T[room];
+        for (size_type i = 0; i < size_; ++i) bigger[i] = static_cast<T&&>(data_[i]);
+        delete[] data_;
+        data_ = bigger;
+        room_ = room;
+    }
+    void forget() { data_ = nullptr; size_ = room_ = 0; }
+    void swap(list& o) noexcept {
+        T* d = data_; data_ = o.data_; o.data_ = d;
+        size_type n = size_; size_ = o.size_; o.size_ = n;
+        n = room_; room_ = o.room_; o.room_ = n;
+    }
+    T* data_ = nullptr;
+    size_type size_ = 0;
+    size_type room_ = 0;
+};
+
+/// An immutable, shared, typed box: what std::shared_ptr<const any> would be without <memory>.
+class box {
+    struct holder {
+        int refs = 1;
+        virtual ~holder() = default;
+    };
+    template <class T>
+    struct holder_of : holder {
+        T value;
+        explicit holder_of(T&& v) : value(static_cast<T&&>(v)) {}
+    };
+
+public:
+    box() = default;
+    template <class T>
+    static box make(T v) {
+        box b;
+        b.held_ = new holder_of<T>(static_cast<T&&>(v));
+        return b;
+    }
+    box(const box& o) : held_(o.held_) {
+        if (held_) __atomic_add_fetch(&held_->refs, 1, __ATOMIC_RELAXED);
+    }
+    box(box&& o) noexcept : held_(o.held_) { o.held_ = nullptr; }
+    box& operator=(box o) noexcept {
+        holder* h = held_;
+        held_ = o.held_;
+        o.held_ = h;
+        return *this;
+    }
+    ~box() {
+        if (held_ && __atomic_sub_fetch(&held_->refs, 1, __ATOMIC_ACQ_REL) == 0) delete held_;
+    }
+
+    bool empty() const { return held_ == nullptr; }
+    /// The value, or null where the box holds another type or nothing.
+    template <class T>
+    const T* get() const {
+        const auto* h = dynamic_cast<const holder_of<T>*>(held_);
+        return h ? &h->value : nullptr;
+    }
+
+private:
+    holder* held_ = nullptr;
+};
+
+template <class T>
+concept integer = requires(T t) { static_cast<unsigned long long>(t); t % 2; };
+template <class D>
+concept duration_like = requires(const D& d) { d.count(); D::period::num; D::period::den; };
+
+/// A whole number that takes any integer type without narrowing or sign warnings.
+class whole {
+public:
+    constexpr whole() = default;
+    template <integer I>
+    constexpr whole(I n) : value_(static_cast<long long>(n)) {}
+    constexpr operator long long() const { return value_; }
+
+private:
+    long long value_ = 0;
+};
+
+/// A value or nothing.
+template <class T>
+class maybe {
+public:
+    constexpr maybe() = default;
+    constexpr maybe(T v) : value_(v), has_(true) {}
+    constexpr explicit operator bool() const { return has_; }
+    constexpr const T& operator*() const { return value_; }
+
+private:
+    T value_{};
+    bool has_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

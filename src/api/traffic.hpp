@@ -1,0 +1,180 @@
+// lengths and arrivals
+#pragma once
+
+#include "api/text.hpp"
+#include "api/units.hpp"
+
+#include <initializer_list>  // .slos = {...}
+
+namespace llmbench {
+inline namespace v0 {
+
+/// A distribution of lengths in tokens. Draws are rounded to whole tokens, at least 1.
+struct length_distribution {
+    enum class shape : unsigned char { fixed, uniform, normal, lognormal, empirical, trace };
+    shape kind = shape::fixed;
+    double a = 0;
+    double b = 0;
+    detail::text file{};
+    length_distribution() = default;
+    length_distribution(shape k, double x, double y) : kind(k), a(x), b(y) {}
+    template <detail::integer I>
+    length_distribution(I n) : a(static_cast<double>(n)) {}
+    length_distribution(token_count n) : a(n.tokens) {}
+};
+/// Always n tokens.
+template <detail::integer I>
+length_distribution fixed(I n) { return length_distribution(n); }
+inline length_distribution fixed(token_count n) { return length_distribution(n); }
+/// Whole numbers from `low` to `high`, both included.
+inline length_distribution uniform(double low, double high) {
+    return {length_distribution::shape::uniform, low, high};
+}
+inline length_distribution normal(double mean_tokens, double sd) {
+    return {length_distribution::shape::normal, mean_tokens, sd};
+}
+/// `median` tokens, `sigma` the standard deviation of the logarithm.
+inline length_distribution lognormal(double median, double sigma) {
+    return {length_distribution::shape::lognormal, median, sigma};
+}
+/// Lengths drawn from a file with one number a line.
+inline length_distribution empirical(const detail::text& file) {
+    length_distribution d(length_distribution::shape::empirical, 0, 0);
+    d.file = file;
+    return d;
+}
+
+/// The lengths of the trace that `replay` plays, times `scale`, at most `most` tokens. Where no
+/// workload is named, `replay` uses them as they are.
+inline length_distribution from_trace(double scale = 1, double most = 1e7) {
+    return {length_distribution::shape::trace, scale, most};
+}
+
+/// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
+struct load_step {
+    request_rate rate{};
+    time_span lasts{};
+};
+
+namespace detail {
+enum class arrival_kind : unsigned char {
+    constant, poisson, gamma, ramp, steps, replay, all_at_once, closed_loop
+};
+struct arrival_data {
+    arrival_kind kind = arrival_kind::closed_loop;
+    double rate = 0;        // requests/s; of ramp: at its start
+    double rate_to = 0;     // of ramp: at its end
+    double over_s = 0;      // of ramp: how long it takes
+    double burstiness = 1;  // of gamma: the shape of the gaps
+    list<load_step> stages{};
+    text file{};            // of replay
+    double speed = 1;       // of replay: 2 plays it in half the time
+    long long max_in_flight = 0;  // 0: no cap
+    long long users = 1;
+    double think_s = 0;
+    double users_ramp_s = 0;
+};
+}  // namespace detail
+
+/// Requests are sent when they are due, whether or not earlier ones were answered.
+class open_loop {
+public:
+    explicit open_loop(const detail::arrival_data& d) : data_(d) {}
+    /// At most n requests in flight; the others wait, and their waiting counts in ttft and e2e.
+    template <detail::integer I>
+    open_loop max_in_flight(I n) const {
+        open_loop copy = *this;
+        copy.data_.max_in_flight = static_cast<long long>(n);
+        return copy;
+    }
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// A recorded trace, played again.
+class trace_replay {
+public:
+    explicit trace_replay(const detail::text& file) {
+        data_.kind = detail::arrival_kind::replay;
+        data_.file = file;
+    }
+    /// 2 plays the trace in half its time, 0.5 in twice its time; 0.000001 to 1000000.
+    trace_replay speed(double times) const {
+        trace_replay copy = *this;
+        copy.data_.speed = times;
+        return copy;
+    }
+    /// As of `open_loop`.
+    template <detail::integer I>
+    trace_replay max_in_flight(I n) const {
+        trace_replay copy = *this;
+        copy.data_.max_in_flight = static_cast<long long>(n);
+        return copy;
+    }
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// Users who each send again once they were answered.
+class closed_loop_users {
+public:
+    explicit closed_loop_users(long long users) { data_.users = users; }
+    /// Pause of a user between an answer and the next request.
+    closed_loop_users think(time_span t) const {
+        closed_loop_users copy = *this;
+        copy.data_.think_s = t.seconds();
+        return copy;
+    }
+    /// Users start one after the other, evenly spread over t.
+    closed_loop_users ramp(time_span t) const {
+        closed_loop_users copy = *this;
+        copy.data_.users_ramp_s = t.seconds();
+        return copy;
+    }
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// Any way of sending requests. The default is one user in a closed loop.
+class arrival_pattern {
+public:
+    arrival_pattern() = default;
+    arrival_pattern(const open_loop& o) : data_(o.data()) {}
+    arrival_pattern(const trace_replay& t) : data_(t.data()) {}
+    arrival_pattern(const closed_loop_users& c) : data_(c.data()) {}
+    const detail::arrival_data& data() const { return data_; }
+
+private:
+    detail::arrival_data data_{};
+};
+
+/// Evenly spaced requests.
+open_loop constant(request_rate rate);
+/// Exponential gaps, scaled so that the number asked for takes exactly number / rate.
+open_loop poisson(request_rate rate);
+/// Gamma-distributed gaps of shape `burstiness`: 1 is Poisson, less is burstier, more is steadier.
+open_loop gamma(request_rate rate, double burstiness);
+/// Poisson arrivals whose rate moves linearly over the given time, then stays.
+open_loop ramp(request_rate from, request_rate to, time_span over);
+/// Poisson arrivals in stages.
+open_loop steps(std::initializer_list<load_step> stages);
+/// The arrival times of a published trace, and its lengths where no workload is named. The first
+/// line tells the format: Azure LLM inference (CSV: TIMESTAMP, ContextTokens, GeneratedTokens),
+/// BurstGPT (CSV: Timestamp, Request tokens, Response tokens), Mooncake (JSONL: timestamp in ms,
+/// input_length, output_length, hash_ids, which say what prompts have in common). It ends with
+/// `.requests`, `.duration` or the trace, whichever comes first.
+inline trace_replay replay(const detail::text& trace_file) { return trace_replay(trace_file); }
+/// Everything is sent at the start: the offline, saturating case.
+open_loop all_at_once();
+/// A fixed number of users.
+template <detail::integer I>
+closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,68 @@
+// verbs and assertions
+#pragma once
+
+#include "api/doctest.hpp"
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "api/text.hpp"
+
+namespace llmbench {
+inline namespace v0 {
+
+/// Measures. With `.slos` their verdicts are part of the result, but nothing fails: in a doctest
+/// case reports tell them as advisory, elsewhere exit_code() counts them. Throws
+/// std::invalid_argument for an unsound scenario, std::runtime_error where the target cannot be
+/// brought up; inside a doctest case both become a failed assertion at the caller's line.
+result run(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// Measures and asserts every SLO: the test case fails where one is missed or cannot be judged.
+result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// The verdict of one SLO on a result.
+slo_verdict judge(const result& r, const slo& s);
+
+/// The verdicts on a run that is over, from the records.jsonl that it left and the result.json and
+/// events.bin beside it: the same as the run's own, bit for bit. `gate` names one of several. The
+/// guard on errors is last. Throws std::invalid_argument where a file or an SLO cannot be used.
+detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
+                                const detail::text& gate = {});
+
+/// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
+/// std::invalid_argument where the file is none.
+past_result read_result(const detail::text& file);
+
+/// Exit code for a main of one's own, over all gates so far: 0 passed, 1 missed, 2 refused,
+/// 3 invalid, 77 skipped.
+int exit_code();
+
+/// Serves the simulated engine alone on 127.0.0.1 until SIGINT or SIGTERM; port 0 takes a free one.
+/// Says its URL on standard output. 0 at the end, 1 where the port cannot be had.
+int serve_simulated(const engine& e, int port);
+
+#if !defined(LLMBENCH_NO_DOCTEST)
+#ifndef DOCTEST_CONFIG_DISABLE
+namespace detail {
+void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
+                const char* expression, const result& r, const slo& s);
+}  // namespace detail
+#define LLMBENCH_ASSERT_SLO_(severity, r, ...)                                                     \
+    ::llmbench::detail::assert_slo(::doctest::assertType::severity, __FILE__, __LINE__,            \
+                                   #r ", " #__VA_ARGS__, (r), (__VA_ARGS__))
+#else
+#define LLMBENCH_ASSERT_SLO_(severity, r, ...) static_cast<void>(0)
+#endif
+/// As doctest's CHECK, REQUIRE and WARN, about an SLO: `CHECK_SLO(result, p99(ttft) <= 300_ms)`.
+#define LLMBENCH_CHECK_SLO(r, ...) LLMBENCH_ASSERT_SLO_(DT_CHECK, r, __VA_ARGS__)
+#define LLMBENCH_REQUIRE_SLO(r, ...) LLMBENCH_ASSERT_SLO_(DT_REQUIRE, r, __VA_ARGS__)
+#define LLMBENCH_WARN_SLO(r, ...) LLMBENCH_ASSERT_SLO_(DT_WARN, r, __VA_ARGS__)
+#ifndef DOCTEST_CONFIG_NO_SHORT_MACRO_NAMES
+#define CHECK_SLO(r, ...) LLMBENCH_CHECK_SLO(r, __VA_ARGS__)
+#define REQUIRE_SLO(r, ...) LLMBENCH_REQUIRE_SLO(r, __VA_ARGS__)
+#define WARN_SLO(r, ...) LLMBENCH_WARN_SLO(r, __VA_ARGS__)
+#endif
+#endif
+
+}  // inline namespace v0
+}  // namespace llmbench

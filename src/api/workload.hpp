@@ -1,0 +1,104 @@
+// workloads
+#pragma once
+
+#include "api/text.hpp"
+#include "api/traffic.hpp"
+#include "api/units.hpp"
+
+#include <initializer_list>  // .slos = {...}
+
+namespace llmbench {
+inline namespace v0 {
+
+/// Made-up prompts and forced output lengths. Every prompt is made of other words, so that prefix
+/// caches help only where `shared_prefix` asks for it.
+///
+/// A prompt's length is what the server counts, chat template and system prompt included; where
+/// these alone are as long, the prompt is one word. Before the load the server's `/tokenize` (vLLM,
+/// SGLang, llama.cpp), or else the usage of requests of one output token, tells which words are one
+/// token, so that every length is exact. Where few are, `/v1/completions` gets lists of token ids,
+/// if it takes them, and elsewhere lengths are right on the average. A server that tells nothing
+/// within 5 s gets a word for a token. Which of these holds is announced.
+struct synthetic {
+    length_distribution prompt_tokens = lognormal(512, 0.6);
+    length_distribution output_tokens = fixed(128);
+    length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
+    detail::whole prefix_groups = 1;               ///< so many prefixes, drawn evenly; 1 to 1000000
+    share prefix_share{1.0};                       ///< of the prompts that start with one
+};
+
+/// Made-up conversations. The server's answers are fed back, so each turn's prompt is all that was
+/// said before. Arrivals start conversations; users play one after the other.
+struct conversations {
+    length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
+    length_distribution user_tokens = fixed(64);      ///< of each of them
+    length_distribution output_tokens = fixed(128);   ///< of each answer, forced
+    time_span think{};                                ///< between an answer and the next message
+    length_distribution system_tokens = fixed(0);     ///< of a system prompt
+    bool shared_system_prompt = true;                 ///< false: each conversation has its own
+};
+
+/// How a dataset's file is written. A conversation's first message of the user is the prompt, and
+/// the answer behind it says how long the server's is to be.
+enum class dataset_format : unsigned char {
+    sharegpt,       ///< JSON array (or JSONL) of {"conversations": [{"from": "human", "value"}...]}
+    dolly,          ///< databricks-dolly-15k, JSONL of {"instruction", "context", "response"}
+    openai_jsonl,   ///< JSONL of {"messages": [...]} or {"prompt"}, as in batch files or without
+    coco_captions,  ///< COCO captions JSON, or JSONL of {"image", "question", "answer"}
+    text_lines,     ///< one prompt a line
+    csv             ///< a header with a column prompt, and perhaps answer or output_tokens
+};
+using enum dataset_format;
+
+/// Prompts from a local file, sampled by the seed without putting back, sent in the sample's order
+/// and again from its start where it is too small. What is held in memory is the sample. Tokens are
+/// estimated (one for four ASCII bytes, one for any other character); records have the server's.
+struct dataset {
+    detail::text path{};
+    dataset_format format = sharegpt;
+    detail::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
+    detail::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
+    detail::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
+    detail::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
+    detail::whole max_output_tokens = 0;
+    detail::whole max_turns = 1;  ///< over 1: conversations are played, with the server's answers
+    time_span think{};            ///< between an answer and the next turn
+    bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
+    bool salted = true;           ///< a line of five words first, fresh in every repeat
+    detail::text images{};        ///< directory of a dataset's images; default: that of the file
+};
+
+struct prompt_list {
+    detail::list<detail::text> items{};
+};
+/// The given prompts, in turn.
+inline prompt_list prompts(const detail::list<detail::text>& items) { return {items}; }
+inline prompt_list prompts(std::initializer_list<detail::text> items) {
+    return {detail::list<detail::text>(items)};
+}
+
+class any_workload {
+public:
+    any_workload() = default;  ///< synthetic{}
+    any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
+    any_workload(const conversations& c) : what_(detail::box::make(c)) {}
+    any_workload(const dataset& d) : what_(detail::box::make(d)) {}
+    any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
+    const detail::box& what() const { return what_; }
+
+private:
+    detail::box what_{};
+};
+
+/// Fields of every request body.
+struct request_options {
+    detail::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
+    detail::maybe<double> temperature{};
+    detail::text system_prompt{};
+    bool ignore_eos = false;  ///< synthetic workloads always send it: their lengths are forced
+    bool stream = true;
+    detail::text extra_body{};  ///< a JSON object whose fields are added to every request
+};
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,134 @@
+// from bytes to the timeline of an answer
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/wire/http.hpp"
+#include "core/dialects/body_reader.hpp"
+#include "core/dialects/stream_event.hpp"
+#include "core/dialects/table.hpp"
+#include "core/answers/timeline.hpp"
+
+#include <algorithm>  // min
+#include <string>
+#include <string_view>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One answer without I/O: the bytes of a connection go in, in pieces of any size and with the time
+/// of each; what became of the request comes out.
+class answer_reader {
+public:
+    /// Takes what one read brought. What follows a complete answer belongs to nobody.
+    void feed(std::string_view bytes, long long now_ns) {
+        const std::size_t used =
+            http_.feed(bytes, [&](std::string_view body) { on_body(body, now_ns); });
+        more_came_ = more_came_ || (used < bytes.size() && http_.complete());
+        if (http_.complete()) on_complete(now_ns);
+        else if (http_.broken()) on_cut(http_.error());
+    }
+    /// The connection ended; `error` is empty where the server closed it in an orderly way.
+    void end_of_input(long long now_ns, const std::string& error = "") {
+        const bool untouched = http_.untouched();
+        http_.end_of_input();
+        if (untouched)
+            return timeline_.fail(request_status::truncated,
+                                  "the connection was lost before an answer: " +
+                                      (error.empty() ? "the server closed it" : error));
+        if (http_.complete()) return on_complete(now_ns);
+        // A stream that was cut: what it said so far decides what it was.
+        if (is_asked_for()) timeline_.on_body_end(now_ns);
+        on_cut(error.empty() ? http_.error() : "the connection was lost: " + error);
+    }
+    /// Nothing more can come of it: it is whole or broken.
+    bool finished() const { return http_.complete() || http_.broken(); }
+    /// No byte of it was seen yet.
+    bool untouched() const { return http_.untouched(); }
+    /// The next request may follow on the same connection.
+    bool keeps_connection() const { return http_.keep_alive() && !more_came_; }
+    /// 0 before the head is there.
+    int http_status() const { return http_.head_done() ? http_.status() : 0; }
+    stream_timeline& timeline() { return timeline_; }
+    const stream_timeline& timeline() const { return timeline_; }
+    const std::string& words() const { return reader_.answer(); }
+    /// `keeps_answer`: its words are wanted, for the next turn of a conversation.
+    void reset(const api_traits& api = apis[0], bool streamed = true, bool keeps_answer = false) {
+        timeline_.reset();
+        http_.reset();
+        reader_.reset(api, streamed, keeps_answer);
+        body_.clear();
+        body_is_ = body_kind::unknown;
+        more_came_ = false;
+    }
+
+private:
+    enum class body_kind : unsigned char { unknown, asked_for, other };
+
+    bool is_asked_for() const {
+        return http_.status() / 100 == 2 && reader_.takes(http_.header("content-type"));
+    }
+    void on_body(std::string_view body, long long now_ns) {
+        if (body_is_ == body_kind::unknown)
+            body_is_ = is_asked_for() ? body_kind::asked_for : body_kind::other;
+        if (body_is_ == body_kind::other) {
+            body_.append(body.substr(0, 65536 - std::min<std::size_t>(body_.size(), 65536)));
+            return;
+        }
+        if (timeline_.ended()) return;
+        const bool held = reader_.feed(body, [&](const stream_event& e) {
+            timeline_.on_event(e, now_ns);
+            if (timeline_.ended()) reader_.stop();
+        });
+        if (!held) timeline_.fail(request_status::protocol, "an event is over 16 MiB");
+    }
+    void on_complete(long long now_ns) {
+        if (!is_asked_for()) return on_other_answer();
+        const std::string wrong =
+            reader_.end([&](const stream_event& e) { timeline_.on_event(e, now_ns); });
+        if (!wrong.empty()) timeline_.fail(request_status::protocol, wrong);
+        timeline_.on_body_end(now_ns);
+    }
+    /// An error status is what the server said, even where the rest of its answer is not to be had.
+    void on_cut(const std::string& why) {
+        if (http_status() != 0 && http_status() / 100 != 2) return on_other_answer();
+        timeline_.fail(request_status::protocol, why);
+    }
+    void on_other_answer() {
+        picojson::value v;
+        const std::string told = parse_json(body_, v) ? error_message(v) : "";
+        const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
+        const std::string_view to = http_.header("location");
+        const std::string_view later = http_.header("retry-after");
+        if (http_.status() / 100 == 3 && !to.empty())
+            timeline_.fail(request_status::http,
+                           printed("HTTP %d, a redirect to \"%s\": name the final URL",
+                                   http_.status(), printable(to, 100).c_str()));
+        else if (http_.status() / 100 != 2)
+            timeline_.fail(request_status::http,
+                           printed("HTTP %d", http_.status()) +
+                               (detail.empty() ? "" : ": " + detail) +
+                               (later.empty() ? "" : " (Retry-After: " + printable(later) + ")"));
+        else if (!told.empty())
+            timeline_.fail(request_status::server, detail);
+        else
+            timeline_.fail(request_status::protocol,
+                           "the answer is \"" + printable(http_.header("content-type"), 60) +
+                               "\" and not " + reader_.wanted());
+    }
+
+    stream_timeline timeline_{};
+    response_parser http_{};
+    body_reader reader_{};
+    std::string body_{};
+    body_kind body_is_ = body_kind::unknown;
+    bool more_came_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

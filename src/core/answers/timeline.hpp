@@ -1,0 +1,184 @@
+// the timeline of one answer
+// The definitions "metrics/1": every number is computed from these timelines and nothing else.
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/stream_event.hpp"
+
+#include <algorithm>  // min, max
+#include <cstdint>  // uint32_t, uint64_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Gaps between events in microseconds, 4 bytes each. It grows by blocks of 4 KiB, so that growing
+/// copies nothing, and gives them back from the front.
+class gap_list {
+public:
+    void push_back(std::uint32_t us) {
+        if (size_ % block == 0) add_block();
+        blocks_.back().push_back(us);
+        ++size_;
+    }
+    /// Returns where they begin.
+    std::uint64_t append(const gap_list& more) {
+        const std::uint64_t at = size_;
+        more.for_each_block([this](const std::vector<std::uint32_t>& b) {
+            for (std::size_t from = 0; from < b.size();) {
+                if (size_ % block == 0) add_block();
+                const std::size_t n = std::min<std::size_t>(b.size() - from, block - size_ % block);
+                blocks_.back().insert(blocks_.back().end(), b.data() + from, b.data() + from + n);
+                size_ += n;
+                from += n;
+            }
+        });
+        return at;
+    }
+    /// The same without a copy: blocks that are not full leave places behind that hold nothing.
+    std::uint64_t take(gap_list&& more) {
+        const std::uint64_t at = blocks_.size() * block;
+        std::move(more.blocks_.begin(), more.blocks_.end(), std::back_inserter(blocks_));
+        size_ = at + more.size_;
+        more = gap_list();
+        return at;
+    }
+    std::uint32_t operator[](std::uint64_t at) const { return blocks_[at / block][at % block]; }
+    /// The place of the next one.
+    std::uint64_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    /// Keeps the first block, for the next stream.
+    void clear() {
+        if (blocks_.size() > 1) blocks_.resize(1);
+        if (!blocks_.empty()) blocks_[0].clear();
+        size_ = released_ = 0;
+    }
+    /// Gives back what lies before this place; the places of the others stay.
+    void release_before(std::uint64_t at) {
+        for (; (released_ + 1) * block <= at; ++released_)
+            std::vector<std::uint32_t>().swap(blocks_[released_]);
+    }
+    template <class F>
+    void for_each_block(F&& f) const {
+        for (const std::vector<std::uint32_t>& b : blocks_) f(b);
+    }
+
+private:
+    static constexpr std::uint64_t block = 1024;
+    void add_block() {
+        // The one that clear() left behind is used again.
+        if (size_ == 0 && !blocks_.empty()) return;
+        blocks_.emplace_back();
+        blocks_.back().reserve(block);
+    }
+    std::vector<std::vector<std::uint32_t>> blocks_{};
+    std::uint64_t size_ = 0, released_ = 0;
+};
+
+/// Builds one request's record and gaps from what its stream says and when.
+class stream_timeline {
+public:
+    void on_event(const stream_event& e, long long now_ns) {
+        if (ended_) return;
+        if (e.malformed) return fail(request_status::protocol, e.error);
+        if (!e.finish_reason.empty() && !stream_event::is_failure(finish_reason_))
+            finish_reason_ = e.finish_reason;
+        if (!e.error.empty()) {
+            end_ns_ = now_ns;
+            return fail(request_status::server, printable(e.error));
+        }
+        if (e.content) on_content(e, now_ns);
+        choices_ = std::max(choices_, e.choices);
+        if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
+        if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
+        if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
+        if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
+        if (e.done) end(now_ns);
+    }
+    /// The body is complete, or cut off.
+    void on_body_end(long long now_ns) {
+        if (ended_) return;
+        if (finished_ > 0 && finished_ >= choices_) return end(now_ns);
+        end_ns_ = now_ns;
+        fail(request_status::truncated,
+             finished_ > 0 ? printed("the answer ended after %d of its %d choices", finished_,
+                                     choices_)
+             : events_ == 0 ? "the answer ended before any content"
+                            : "the answer ended without a finish reason or [DONE]");
+    }
+    void fail(request_status status, std::string error) {
+        if (ended_) return;
+        ended_ = true;
+        status_ = status;
+        error_ = std::move(error);
+    }
+    bool ended() const { return ended_; }
+    int events() const { return events_; }
+    long long last_content_ns() const { return last_ns_; }
+    const gap_list& gaps_us() const { return gaps_; }
+
+    void write_to(record& r) const {
+        r.first_token_ns = first_ns_;
+        r.last_token_ns = last_ns_;
+        r.end_ns = end_ns_;
+        r.events = events_;
+        r.first_event_tokens = events_ ? first_tokens_ : 0;
+        r.prompt_tokens = std::max(prompt_tokens_, 0);
+        // Usage that counts nothing where there was something is none.
+        const bool told = completion_tokens_ > 0 || (completion_tokens_ == 0 && events_ == 0);
+        r.cached_tokens = cached_tokens_;
+        r.token_source = told ? token_origin::usage : token_origin::events;
+        r.output_tokens = told ? completion_tokens_ : events_;
+        r.status = status_;
+        r.finish_reason = printable(finish_reason_, 40);
+        r.error = error_;
+    }
+    void reset() {
+        gap_list room = std::move(gaps_);
+        *this = stream_timeline();
+        room.clear();
+        gaps_ = std::move(room);
+    }
+
+private:
+    void on_content(const stream_event& e, long long now_ns) {
+        if (events_++ == 0) {
+            first_ns_ = now_ns;
+            first_tokens_ = e.first_tokens;
+        } else {
+            // Gaps are differences of rounded offsets, so that their sum never drifts.
+            const long long offset = (now_ns - first_ns_ + 500) / 1000;
+            gaps_.push_back(
+                static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
+            offset_us_ = offset;
+        }
+        last_ns_ = now_ns;
+    }
+    void end(long long now_ns) {
+        end_ns_ = now_ns;
+        const std::string reason = "finish reason \"" + printable(finish_reason_, 40) + "\"";
+        if (stream_event::is_failure(finish_reason_)) return fail(request_status::server, reason);
+        if (events_ == 0)
+            return fail(request_status::empty, "complete without any content" +
+                                                   (finish_reason_.empty() ? "" : ", " + reason));
+        ended_ = true;
+        status_ = request_status::ok;
+    }
+
+    gap_list gaps_{};
+    std::string finish_reason_{}, error_{};
+    long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
+    int events_ = 0, first_tokens_ = 1;
+    int choices_ = 1, finished_ = 0;
+    int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
+    request_status status_ = request_status::unsent;
+    bool ended_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,51 @@
+// base64 and a hash
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <cstdint>  // uint32_t, uint64_t
+#include <string>
+#include <string_view>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// RFC 4648.
+inline std::string base64(std::string_view bytes) {
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t three = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k])
+                                                       : 0u);
+        for (std::size_t k = 0; k < 4; ++k)
+            out += i + k <= bytes.size() ? digits[three >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
+}
+
+/// FNV-1a, 64 bit: tells files and traces apart, protects against nothing.
+class fnv1a {
+public:
+    void add(const void* data, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i)
+            h_ = (h_ ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001B3ull;
+    }
+    void add(long long v) {
+        for (int i = 0; i < 8; ++i) {
+            const auto byte =
+                static_cast<unsigned char>(static_cast<unsigned long long>(v) >> (8 * i));
+            add(&byte, 1);
+        }
+    }
+    std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
+
+private:
+    std::uint64_t h_ = 0xCBF29CE484222325ull;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,228 @@
+// JSON, read and written
+#pragma once
+
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // max, min
+#include <charconv>  // to_chars, from_chars
+#include <cmath>  // isfinite
+#include <map>
+#include <stdexcept>  // exception
+#include <string>
+#include <string_view>
+#include <type_traits>  // which JSON a value becomes
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The shortest decimal text that reads back as the same double; JSON has no other numbers than
+/// finite ones, so those become null.
+inline std::string json_number(double v) {
+    if (!std::isfinite(v)) return "null";
+    char buffer[40];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
+    return {buffer, end};
+}
+
+/// A JSON string. JSON is UTF-8: bytes that are not become U+FFFD.
+inline std::string json_quoted(std::string_view s) {
+    std::string out = "\"";
+    for (std::size_t i = 0, length = 0; i < s.size(); i += std::max<std::size_t>(length, 1)) {
+        const auto c = static_cast<unsigned char>(s[i]);
+        length = utf8_length(s, i);
+        if (c == '"') out += "\\\"";
+        else if (c == '\\') out += "\\\\";
+        else if (c == '\n') out += "\\n";
+        else if (c == '\t') out += "\\t";
+        else if (c == '\r') out += "\\r";
+        else if (c < 0x20) out += printed("\\u%04x", static_cast<unsigned>(c));
+        else if (length == 0) out += "\xEF\xBF\xBD";
+        else out.append(s.substr(i, length));
+    }
+    return out + "\"";
+}
+
+inline const picojson::value* member(const picojson::value& v, const char* name) {
+    if (!v.is<picojson::object>()) return nullptr;
+    const auto& fields = v.get<picojson::object>();
+    const auto found = fields.find(name);
+    return found == fields.end() ? nullptr : &found->second;
+}
+inline std::string string_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<std::string>() ? m->get<std::string>() : std::string();
+}
+inline int count_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    if (!m || !m->is<double>()) return -1;
+    const double d = m->get<double>();
+    return d >= 0 && d <= 1e9 ? static_cast<int>(d) : -1;
+}
+
+/// picojson recurses without a limit of its own; a hostile answer must not exhaust our stack.
+inline bool nests_deeper_than(std::string_view s, int limit) {
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (quoted) {
+            if (s[i] == '\\') ++i;
+            else if (s[i] == '"') quoted = false;
+        } else if (s[i] == '"') {
+            quoted = true;
+        } else if (s[i] == '{' || s[i] == '[') {
+            if (++depth > limit) return true;
+        } else if (s[i] == '}' || s[i] == ']') {
+            --depth;
+        }
+    }
+    return false;
+}
+/// Halves of surrogate pairs become U+FFFD. JSON may hold them (RFC 8259, 8.2) and servers that cut
+/// text in the middle of an emoji send them; picojson refuses them.
+inline std::string without_half_pairs(std::string_view s) {
+    const auto unit = [&](std::size_t at) {  // of "\uXXXX", 0 where there is none
+        unsigned code = 0;
+        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return code;
+        const char* const end = s.data() + at + 6;
+        return std::from_chars(end - 4, end, code, 16).ptr == end ? code : 0;
+    };
+    std::string out;
+    for (std::size_t i = 0, n = 0; i < s.size(); i += n) {
+        n = s[i] == '\\' ? std::min<std::size_t>(2, s.size() - i) : 1;
+        const unsigned first = unit(i) & 0xFC00, second = unit(i + 6) & 0xFC00;
+        if (first == 0xD800 && second == 0xDC00) n = 12;
+        else if (first == 0xD800 || first == 0xDC00) { out += "\\ufffd"; n = 6; continue; }
+        out.append(s.substr(i, n));
+    }
+    return out;
+}
+/// False for anything but one JSON value with nothing after it.
+inline bool parse_json(std::string_view s, picojson::value& out) {
+    if (nests_deeper_than(s, 100)) return false;
+    std::string whole_pairs;
+    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
+        s = whole_pairs = without_half_pairs(s);
+    try {
+        std::string error;
+        const char* const last = s.data() + s.size();
+        const char* end = picojson::parse(out, s.data(), last, &error);
+        while (end != last && (*end == ' ' || *end == '\t' || *end == '\r' || *end == '\n')) ++end;
+        return error.empty() && end == last;
+    } catch (const std::exception&) {
+        return false;  // picojson throws at a number that no double holds, such as 1e999
+    }
+}
+
+inline bool has_text(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<std::string>() && !m->get<std::string>().empty();
+}
+
+/// Writes JSON with two-space indentation and keys in the order they come.
+class json_writer {
+public:
+    json_writer& key(std::string_view name) {
+        separate();
+        out_ += json_quoted(name) + ": ";
+        after_key_ = true;
+        return *this;
+    }
+    json_writer& open(char bracket) {
+        separate();
+        out_ += bracket;
+        closers_ += bracket == '{' ? '}' : ']';
+        first_ = true;
+        return *this;
+    }
+    json_writer& close() {
+        const char closer = closers_.back();
+        closers_.pop_back();
+        if (!first_) newline();
+        out_ += closer;
+        first_ = false;
+        return *this;
+    }
+    json_writer& raw(const std::string& v) {
+        separate();
+        out_ += v;
+        return *this;
+    }
+    json_writer& value(double v) { return raw(json_number(v)); }
+    json_writer& value(long long v) { return raw(std::to_string(v)); }
+    json_writer& value(std::string_view v) { return raw(json_quoted(v)); }
+    template <class T>
+    json_writer& field(std::string_view name, const T& v) {
+        key(name);
+        if constexpr (std::is_same_v<T, bool>) return raw(v ? "true" : "false");
+        else if constexpr (integer<T>) return value(static_cast<long long>(v));
+        else if constexpr (std::is_floating_point_v<T>) return value(v);
+        else return value(std::string_view(v));
+    }
+    const std::string& text() const { return out_; }
+
+private:
+    void newline() { out_ += '\n' + std::string(2 * closers_.size(), ' '); }
+    void separate() {
+        if (after_key_) { after_key_ = false; return; }
+        if (closers_.empty()) return;
+        if (!first_) out_ += ',';
+        first_ = false;
+        newline();
+    }
+    std::string out_{}, closers_{};
+    bool first_ = true;
+    bool after_key_ = false;
+};
+
+/// The whole numbers under a key, in the order of the document. picojson has doubles only, and a
+/// clock reading may not fit one. Inside a JSON string the quotes would be escaped.
+inline std::vector<long long> whole_numbers(std::string_view json, const std::string& key) {
+    std::vector<long long> found;
+    const std::string mark = "\"" + key + "\":";
+    for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
+        at += mark.size();
+        while (at < json.size() && json[at] == ' ') ++at;
+        long long v = 0;
+        std::from_chars(json.data() + at, json.data() + json.size(), v);
+        found.push_back(v);  // null stays 0
+    }
+    return found;
+}
+inline double number_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<double>() ? m->get<double>() : not_a_number;
+}
+inline bool true_member(const picojson::value& v, const char* name) {
+    const picojson::value* m = member(v, name);
+    return m && m->is<bool>() && m->get<bool>();
+}
+inline const picojson::array& array_member(const picojson::value& v, const char* name) {
+    static const picojson::array none;
+    const picojson::value* m = member(v, name);
+    return m && m->is<picojson::array>() ? m->get<picojson::array>() : none;
+}
+
+/// 0 where it is missing or no count.
+inline long long large_count(const picojson::value& v, const char* name) {
+    const double d = number_member(v, name);
+    return d >= 0 && d <= 9e15 ? static_cast<long long>(d) : 0;
+}
+
+inline std::map<std::string, std::vector<double>> lists_of(const picojson::value* v) {
+    std::map<std::string, std::vector<double>> lists;
+    if (v && v->is<picojson::object>())
+        for (const auto& [name, values] : v->get<picojson::object>())
+            if (values.is<picojson::array>())
+                for (const picojson::value& x : values.get<picojson::array>())
+                    lists[name].push_back(x.is<double>() ? x.get<double>() : not_a_number);
+    return lists;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

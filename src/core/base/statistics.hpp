@@ -1,0 +1,220 @@
+// statistics
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <algorithm>  // min, max
+#include <cmath>  // erfc, sqrt, fabs, log
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+/// Inverse of the normal distribution: Wichura, AS 241 (PPND16), 1988; about 1e-16 relative.
+inline double normal_quantile(double p) {
+    if (p <= 0) return -infinity;
+    if (p >= 1) return infinity;
+    const auto ratio = [](const double (&a)[8], const double (&b)[8], double r) {
+        double num = a[7], den = b[7];
+        for (int i = 6; i >= 0; --i) { num = num * r + a[i]; den = den * r + b[i]; }
+        return num / den;
+    };
+    static constexpr double a[8] = {3.3871328727963666080e0, 1.3314166789178437745e+2,
+        1.9715909503065514427e+3, 1.3731693765509461125e+4, 4.5921953931549871457e+4,
+        6.7265770927008700853e+4, 3.3430575583588128105e+4, 2.5090809287301226727e+3};
+    static constexpr double b[8] = {1.0, 4.2313330701600911252e+1, 6.8718700749205790830e+2,
+        5.3941960214247511077e+3, 2.1213794301586595867e+4, 3.9307895800092710610e+4,
+        2.8729085735721942674e+4, 5.2264952788528545610e+3};
+    static constexpr double c[8] = {1.42343711074968357734e0, 4.63033784615654529590e0,
+        5.76949722146069140550e0, 3.64784832476320460504e0, 1.27045825245236838258e0,
+        2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4};
+    static constexpr double d[8] = {1.0, 2.05319162663775882187e0, 1.67638483018380384940e0,
+        6.89767334985100004550e-1, 1.48103976427480074590e-1, 1.51986665636164571966e-2,
+        5.47593808499534494600e-4, 1.05075007164441684324e-9};
+    static constexpr double e[8] = {6.65790464350110377720e0, 5.46378491116411436990e0,
+        1.78482653991729133580e0, 2.96560571828504891230e-1, 2.65321895265761230930e-2,
+        1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7};
+    static constexpr double f[8] = {1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1,
+        1.48753612908506148525e-2, 7.86869131145613259100e-4, 1.84631831751005468180e-5,
+        1.42151175831644588870e-7, 2.04426310338993978564e-15};
+    const double q = p - 0.5;
+    if (std::fabs(q) <= 0.425) return q * ratio(a, b, 0.180625 - q * q);
+    const double r = std::sqrt(-std::log(q < 0 ? p : 1 - p));
+    const double x = r <= 5 ? ratio(c, d, r - 1.6) : ratio(e, f, r - 5);
+    return q < 0 ? -x : x;
+}
+
+/// Regularised incomplete beta function I_x(a, b) by its continued fraction (DLMF 8.17.22),
+/// evaluated with the modified Lentz method.
+inline double incomplete_beta(double a, double b, double x) {
+    if (!(x > 0)) return 0;
+    if (x >= 1) return 1;
+    // The fraction converges fast below the mean; above it the symmetric form does.
+    if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
+    const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
+                                  a * std::log(x) + b * std::log1p(-x)) / a;
+    constexpr double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (std::fabs(d) < tiny ? tiny : d);
+    double h = d;
+    for (int m = 1; m <= 10000; ++m) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        double change = 1;
+        for (const double step : {even, odd}) {
+            d = 1 + step * d;
+            d = 1 / (std::fabs(d) < tiny ? tiny : d);
+            c = 1 + step / c;
+            if (std::fabs(c) < tiny) c = tiny;
+            change = c * d;
+            h *= change;
+        }
+        if (std::fabs(change - 1) < 1e-15) break;
+    }
+    return front * h;
+}
+
+/// The x in [low, high] where a growing function crosses `target`.
+template <class F>
+double bisect(double low, double high, double target, F&& f) {
+    for (int i = 0; i < 200 && low < high; ++i) {
+        const double mid = low + (high - low) / 2;
+        if (mid <= low || mid >= high) break;
+        (f(mid) < target ? low : high) = mid;
+    }
+    return low + (high - low) / 2;
+}
+
+inline double student_t_cdf(double t, double df) {
+    const double tail = 0.5 * incomplete_beta(df / 2, 0.5, df / (df + t * t));
+    return t > 0 ? 1 - tail : tail;
+}
+inline double student_t_quantile(double p, double df) {
+    if (p == 0.5) return 0;
+    if (p < 0.5) return -student_t_quantile(1 - p, df);
+    double high = 2;
+    while (student_t_cdf(high, df) < p && high < 1e15) high *= 2;
+    return bisect(0, high, p, [&](double t) { return student_t_cdf(t, df); });
+}
+
+/// 95 % quantile of the chi-square distribution, within 3 % (Wilson and Hilferty 1931).
+inline double chi_square_95(double df) {
+    const double spread = 2 / (9 * df);
+    return df * std::pow(1 - spread + 1.6449 * std::sqrt(spread), 3);
+}
+
+/// One-sided Clopper-Pearson (1934) bounds of a share after k hits in n trials, each at error level
+/// alpha. k and n may be fractional (counts divided by a design effect).
+inline double clopper_pearson_upper(double k, double n, double alpha) {
+    if (k >= n) return 1;
+    return bisect(0, 1, 1 - alpha, [&](double p) { return incomplete_beta(k + 1, n - k, p); });
+}
+inline double clopper_pearson_lower(double k, double n, double alpha) {
+    if (k <= 0) return 0;
+    return bisect(0, 1, alpha, [&](double p) { return incomplete_beta(k, n - k + 1, p); });
+}
+
+/// Inverse of the empirical CDF: the place of the smallest of `size` values with at least a share q
+/// of them at or below it, counted from 0.
+inline std::size_t nearest_rank_of(std::size_t size, double q) {
+    const double n = static_cast<double>(size);
+    // 0.07 * 100 is a hair over 7 in binary; a rank must not jump for that.
+    const double rank = std::ceil(q * n - 1e-9 * n);
+    return static_cast<std::size_t>(std::min(std::max(rank, 1.0), n) - 1);
+}
+/// The value there. `sorted` must not be empty.
+inline double nearest_rank(const std::vector<double>& sorted, double q) {
+    return sorted[nearest_rank_of(sorted.size(), q)];
+}
+
+inline double mean_of(const std::vector<double>& v) {
+    double sum = 0;
+    for (const double x : v) sum += x;
+    return v.empty() ? not_a_number : sum / static_cast<double>(v.size());
+}
+inline double sample_variance(const std::vector<double>& v) {
+    if (v.size() < 2) return 0;
+    const double m = mean_of(v);
+    double sum = 0;
+    for (const double x : v) sum += (x - m) * (x - m);
+    return sum / static_cast<double>(v.size() - 1);
+}
+
+/// How much more a share varies than that of independent trials would: the variance of batch sums
+/// in arrival order over the binomial one, at least 1 (Kish's design effect from batch means).
+/// `batches`: of each repeat, or of all of them together.
+inline double design_effect(const std::vector<std::vector<bool>>& repeats, std::size_t batches = 20,
+                            bool together = false) {
+    double hits = 0, trials = 0;
+    for (const auto& r : repeats)
+        for (const bool hit : r) { hits += hit; ++trials; }
+    if (hits == 0 || hits == trials) return 1;
+    const double p = hits / trials;
+    double squares = 0, expected = 0;
+    for (const auto& r : repeats) {
+        std::size_t count = std::min(batches, r.size() / 5);
+        if (together)
+            count = std::min(count, static_cast<std::size_t>(std::llround(
+                                        static_cast<double>(batches * r.size()) / trials)));
+        if (count < 2) continue;
+        for (std::size_t b = 0; b < count; ++b) {
+            const std::size_t from = b * r.size() / count, to = (b + 1) * r.size() / count;
+            const double n = static_cast<double>(to - from);
+            double sum = 0;
+            for (std::size_t i = from; i < to; ++i) sum += r[i];
+            squares += (sum - n * p) * (sum - n * p);
+            expected += n * p * (1 - p);
+        }
+    }
+    return expected > 0 ? std::max(1.0, squares / expected) : 1;
+}
+
+/// The score that a random walk of normal steps, looked at after each of `looks` equal parts,
+/// exceeds with probability alpha at any look: Pocock (1977), one-sided, by the recursive
+/// integration of Armitage, McPherson and Rowe (1969).
+inline double pocock_constant(int looks, double alpha) {
+    constexpr std::size_t cells = 60;  // of Simpson's rule; the constants come out to four decimals
+    const auto crossed = [&](double c) {
+        // The density of the walk among the paths that stayed below, on a grid up to the boundary.
+        const auto grid = [&](int n, std::size_t i) {
+            return (-7 + (c + 7) * static_cast<double>(i) / cells) * std::sqrt(n);
+        };
+        std::vector<double> weight(cells + 1), next(cells + 1);
+        const auto simpson = [&](int n, std::size_t i) {
+            return (grid(n, 1) - grid(n, 0)) / 3 * (i == 0 || i == cells ? 1 : i % 2 ? 4 : 2);
+        };
+        const auto density = [](double x) { return 0.39894228040143268 * std::exp(-x * x / 2); };
+        for (std::size_t i = 0; i <= cells; ++i) weight[i] = simpson(1, i) * density(grid(1, i));
+        double sum = 1 - normal_cdf(c);
+        for (int n = 2; n <= looks; ++n) {
+            for (std::size_t j = 0; j <= cells; ++j) {
+                sum += weight[j] * (1 - normal_cdf(c * std::sqrt(n) - grid(n - 1, j)));
+                next[j] = 0;
+                for (std::size_t i = 0; i <= cells; ++i)
+                    next[j] += weight[i] * density(grid(n, j) - grid(n - 1, i));
+                next[j] *= simpson(n, j);
+            }
+            weight = next;
+        }
+        return -sum;
+    };
+    return bisect(0, 10, -alpha, crossed);
+}
+
+/// Of the values there are; infinite or zero where one of them is.
+inline double geometric_mean(const std::vector<double>& values) {
+    std::vector<double> logs;
+    for (const double v : values) {
+        if (std::isnan(v)) continue;
+        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
+        logs.push_back(std::log(v));
+    }
+    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

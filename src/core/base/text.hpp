@@ -1,0 +1,126 @@
+// text helpers
+#pragma once
+
+#include "api/text.hpp"
+
+#include <algorithm>  // equal, count_if
+#include <cmath>  // fabs, isnan, isinf
+#include <cstdarg>  // printed()
+#include <cstdio>  // vsnprintf
+#include <limits>  // infinity
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <string_view>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+inline constexpr const char* definitions_version = "metrics/1";
+
+inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
+
+[[gnu::format(printf, 1, 2)]] inline std::string printed(const char* format, ...) {
+    std::va_list args;
+    va_start(args, format);
+    std::va_list again;
+    va_copy(again, args);
+    const int n = std::vsnprintf(nullptr, 0, format, args);
+    va_end(args);
+    std::string out(n > 0 ? static_cast<std::size_t>(n) : 0, '\0');
+    if (n > 0) std::vsnprintf(out.data(), out.size() + 1, format, again);
+    va_end(again);
+    return out;
+}
+
+/// Bytes of the UTF-8 character at s[i], 0 where there is none.
+inline std::size_t utf8_length(std::string_view s, std::size_t i) {
+    const auto c = static_cast<unsigned char>(s[i]);
+    if (c < 0x80) return 1;
+    const std::size_t length = c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3
+                             : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+    if (length == 0 || i + length > s.size()) return 0;
+    for (std::size_t k = 1; k < length; ++k)
+        if ((static_cast<unsigned char>(s[i + k]) & 0xC0) != 0x80) return 0;
+    const auto next = static_cast<unsigned char>(s[i + 1]);
+    const bool overlong = (c == 0xE0 && next < 0xA0) || (c == 0xF0 && next < 0x90);
+    const bool outside = (c == 0xED && next > 0x9F) || (c == 0xF4 && next > 0x8F);
+    return overlong || outside ? 0 : length;
+}
+
+/// Bytes that are not well-formed UTF-8 become U+FFFD, as do those of U+FFFE and U+FFFF, which no
+/// XML may hold; control characters become spaces.
+inline std::string printable(std::string_view s, std::size_t at_most = 300) {
+    std::string out;
+    std::size_t i = 0;
+    while (i < s.size() && out.size() < at_most) {
+        const auto c = static_cast<unsigned char>(s[i]);
+        std::size_t length = utf8_length(s, i);
+        const bool no_character = length == 3 && s.substr(i, 2) == "\xEF\xBF" &&
+                                  static_cast<unsigned char>(s[i + 2]) > 0xBD;
+        if (no_character) length = 0;
+        if (length == 0) { out += "\xEF\xBF\xBD"; ++i; continue; }
+        if (c < 0x20 || c == 0x7F) out += ' ';
+        else out.append(s.substr(i, length));
+        i += length;
+    }
+    if (i < s.size()) out += "...";
+    return out;
+}
+
+/// For XML and HTML, text and attributes. XML 1.0 has no control characters, not even escaped.
+inline std::string xml_escaped(std::string_view s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (c == '&') out += "&amp;";
+        else if (c == '<') out += "&lt;";
+        else if (c == '>') out += "&gt;";
+        else if (c == '"') out += "&quot;";
+        else if (c == '\'') out += "&#39;";
+        else out += c;
+    }
+    return out;
+}
+
+inline bool same_ignoring_case(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                              [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+inline std::string_view trimmed(std::string_view s) {
+    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+    while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+    return s;
+}
+
+/// Three significant digits with the unit that fits: "87.3 ms", "1.24 s".
+inline std::string time_text(double seconds) {
+    const double a = std::fabs(seconds);
+    if (std::isnan(seconds)) return "none";
+    if (std::isinf(seconds)) return "infinite";
+    if (a == 0) return "0 ms";
+    if (a < 0.000999) return printed("%.3g us", seconds * 1e6);
+    if (a < 0.9995) return printed("%.3g ms", seconds * 1e3);
+    return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
+}
+
+/// Refusals are sentences that name the field, its value and what is allowed.
+inline void require(bool sound, const std::string& sentence) {
+    if (!sound) throw std::invalid_argument(sentence);
+}
+
+/// Without its directories, which differ from machine to machine.
+inline std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// Characters of well-formed UTF-8, which are columns in all that we write ourselves.
+inline std::size_t columns_of(std::string_view s) {
+    return static_cast<std::size_t>(std::count_if(
+        s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

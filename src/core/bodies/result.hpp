@@ -1,0 +1,119 @@
+// functions of results
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "api/verbs.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/words.hpp"
+#include "core/traffic/check_slo.hpp"
+#include "core/reports/gate_report.hpp"
+
+#include <cmath>  // isfinite
+#include <memory>  // shared_ptr
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+estimate_t estimate(const box& data, const statistic_data& what) {
+    const auto* held = data.get<std::shared_ptr<gate_report>>();
+    const estimate_t none{not_a_number, not_a_number, not_a_number};
+    if (!held || (*held)->measured.candidate.empty()) return none;
+    slo s;
+    s.what = what;
+    s.at_most = !is_speed(what.metric) && !is_throughput(what.metric) &&
+                what.metric != metric_id::goodput;
+    // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
+    // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
+    s.bound = 0.5;
+    const estimate_t e = judge_evidence((*held)->measured, s, true).estimate;
+    const bool on_counts = (*held)->measured.rule.traffic == fresh &&
+                           what.kind == statistic_kind::percentile && std::isfinite(e.value);
+    if (!on_counts) return e;
+    s.bound = e.value;
+    return judge_evidence((*held)->measured, s, true).estimate;
+}
+}  // namespace detail
+
+const char* to_string(request_status s) {
+    switch (s) {
+    case request_status::ok: return "ok";
+    case request_status::connect: return "connect";
+    case request_status::tls: return "tls";
+    case request_status::timeout: return "timeout";
+    case request_status::http: return "http";
+    case request_status::protocol: return "protocol";
+    case request_status::server: return "server";
+    case request_status::truncated: return "truncated";
+    case request_status::empty: return "empty";
+    case request_status::cancelled: return "cancelled";
+    case request_status::unsent: return "unsent";
+    }
+    return "";
+}
+const char* to_string(token_origin o) { return o == token_origin::usage ? "usage" : "events"; }
+const char* to_string(run_phase p) { return p == run_phase::warmup ? "warmup" : "measure"; }
+const char* to_string(run_arm a) { return a == run_arm::baseline ? "baseline" : "candidate"; }
+const char* to_string(verdict v) {
+    switch (v) {
+    case verdict::pass: return "pass";
+    case verdict::fail: return "fail";
+    case verdict::inconclusive: return "inconclusive";
+    case verdict::invalid: return "invalid";
+    case verdict::skipped: return "skipped";
+    }
+    return "";
+}
+
+detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
+detail::text slo_verdict::explain() const {
+    std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
+                    detail::str(arithmetic);
+    for (const named_values& n : inputs) {
+        t += "\n  " + detail::str(n.name) + " =";
+        for (const double v : n.values) t += " " + detail::json_number(v);
+    }
+    return t;
+}
+
+slo_verdict judge(const result& r, const slo& s) {
+    const auto g = detail::result_access::report_of(r);
+    if (!g || !g->refusal.empty()) {
+        slo_verdict v;
+        v.what = s;
+        const bool skip = g && g->outcome == detail::gate_outcome::skipped;
+        v.outcome = skip ? verdict::skipped : verdict::invalid;
+        v.reason = g ? g->refusal : "the result is empty";
+        v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
+        return v;
+    }
+    detail::check_slo(s, g->what);
+    detail::measurement& m = g->measured;  // no copy of it: it may be large
+    m.slos.push_back(s);
+    slo_verdict v = detail::judged(m, s);
+    m.slos.pop_back();
+    return v;
+}
+
+const detail::list<record>& result::requests() const& {
+    const auto g = detail::result_access::report_of(*this);
+    if (!g || requests_.size() > 0) return requests_;
+    for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
+        for (const detail::repeat_data& d : *arm)
+            for (const record& x : d.records) requests_.push_back(x);
+    return requests_;
+}
+
+}  // inline namespace v0
+}  // namespace llmbench

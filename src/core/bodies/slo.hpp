@@ -1,0 +1,95 @@
+// functions of SLO expressions
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/presets.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+
+#include <cmath>  // fabs, round
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+statistic_data make_statistic(statistic_kind kind, metric_id metric, double q) {
+    statistic_data s;
+    s.kind = kind;
+    s.metric = metric;
+    s.q = q;
+    const std::string of = metric_name(metric);
+    const double percent = q * 100;
+    switch (kind) {
+    case statistic_kind::value: s.name = of; break;
+    case statistic_kind::mean: s.name = "mean(" + of + ")"; break;
+    case statistic_kind::max: s.name = "max(" + of + ")"; break;
+    case statistic_kind::min: s.name = "min(" + of + ")"; break;
+    case statistic_kind::percentile:
+        if (q == 0.999) s.name = "p999(" + of + ")";
+        else if (std::fabs(percent - std::round(percent)) < 1e-9 && percent >= 1 && percent <= 99)
+            s.name = printed("p%.0f(%s)", percent, of.c_str());
+        else s.name = printed("percentile(%s, %g)", of.c_str(), q);
+        break;
+    }
+    return s;
+}
+statistic_data make_goodput(const list<predicate_step>& where, const text& predicate) {
+    statistic_data s;
+    s.metric = metric_id::goodput;
+    s.where = where;
+    s.name = "goodput(" + str(predicate) + ")";
+    return s;
+}
+statistic_data make_gauge(statistic_kind kind, const text& gauge) {
+    statistic_data s;
+    s.kind = kind;
+    s.metric = metric_id::server_metric;
+    s.gauge = gauge;
+    s.name = std::string(kind == statistic_kind::max ? "max" : "mean") + "(server_metric(\"" +
+             str(gauge) + "\"))";
+    return s;
+}
+list<predicate_step> one_step(metric_id metric, bool at_most, double bound) {
+    list<predicate_step> steps;
+    steps.push_back({predicate_step::op_kind::compare, metric, at_most, bound});
+    return steps;
+}
+list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
+                             bool both) {
+    list<predicate_step> steps = a;
+    for (const predicate_step& s : b) steps.push_back(s);
+    predicate_step op;
+    op.op = both ? predicate_step::op_kind::both : predicate_step::op_kind::either;
+    steps.push_back(op);
+    return steps;
+}
+text comparison_text(metric_id metric, bool at_most, double bound) {
+    return std::string(metric_name(metric)) + (at_most ? " <= " : " >= ") +
+           limit_text(metric, bound);
+}
+}  // namespace detail
+
+detail::text slo::text() const {
+    const std::string side = at_most ? " <= " : " >= ";
+    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
+                                         : detail::limit_text(what.metric, bound);
+    const std::string whole = detail::str(what.name) + side + right;
+    return is_advisory ? "advisory(" + whole + ")" : whole;
+}
+slo advisory(const slo& s) {
+    slo copy = s;
+    copy.is_advisory = true;
+    return copy;
+}
+
+detail::text latency_limits::text() const {
+    std::string t = std::string(name) + ":";
+    for (const slo& s : slos()) t += (t.back() == ':' ? " " : ", ") + detail::str(s.text());
+    return *source ? t + " (" + source + ")" : t;
+}
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,249 @@
+// what each API writes and reads
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/dialects/stream_event.hpp"
+
+#include <algorithm>  // min, max
+#include <string>
+#include <utility>  // pair
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "image/png" and "AA==" of "data:image/png;base64,AA==".
+inline std::pair<std::string, std::string> parts_of_data_url(const std::string& url) {
+    const std::size_t type = std::min(url.find(':') + 1, url.size());
+    const std::size_t end = std::min(url.find(';', type), url.size());
+    return {url.substr(type, end - type), url.substr(std::min(url.find(',') + 1, url.size()))};
+}
+
+// The user's turn as the APIs that know images write it, as the value of a message's "content".
+
+inline std::string openai_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    return "[{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) +
+           "},{\"type\":\"image_url\",\"image_url\":{\"url\":" + json_quoted(r.image) + "}}]";
+}
+inline std::string anthropic_content(const request_spec& r) {
+    if (r.image.empty()) return json_quoted(r.prompt);
+    const auto [type, data] = parts_of_data_url(r.image);
+    return "[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":" +
+           json_quoted(type) + ",\"data\":" + json_quoted(data) +
+           "}},{\"type\":\"text\",\"text\":" + json_quoted(r.prompt) + "}]";
+}
+inline std::string ollama_images(const request_spec& r) {
+    return "[" + json_quoted(parts_of_data_url(r.image).second) + "]";
+}
+/// With images in a field of their own beside it.
+inline std::string ollama_content(const request_spec& r) {
+    return json_quoted(r.prompt) + (r.image.empty() ? "" : ",\"images\":" + ollama_images(r));
+}
+
+// Each API: its request, its events, and where these differ, its whole answer. The table below them
+// says the rest.
+
+inline void write_openai(body_writer& b, const request_spec& r) {
+    b.flag("stream", r.stream);
+    if (r.stream) b.raw("stream_options", "{\"include_usage\":true}");
+    b.max_tokens("max_tokens").ignore_eos().temperature();
+}
+inline void write_openai_chat(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(openai_content);
+    write_openai(b, r);
+}
+inline void write_openai_completions(body_writer& b, const std::string& model,
+                                     const request_spec& r) {
+    b.string("model", model);
+    b.raw("prompt", r.token_ids.empty() ? json_quoted(joined_prompt(r)) : r.token_ids);
+    write_openai(b, r);
+}
+
+/// It samples at a temperature above 0 only.
+inline void write_tgi(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("inputs", joined_prompt(r)).object("parameters", [&](body_writer& p) {
+        p.flag("details", true).max_tokens("max_new_tokens");
+        if (r.temperature == 0) p.flag("do_sample", false);
+        else p.temperature();
+    });
+}
+inline void read_tgi_details(const picojson::value& v, stream_event& e) {
+    const picojson::value* details = member(v, "details");
+    if (!details) return;
+    e.finish_reason = finish_word(string_member(*details, "finish_reason"));
+    e.completion_tokens = count_member(*details, "generated_tokens");
+    e.prompt_tokens = count_member(*details, "input_length");
+}
+/// A token an event; special ones, such as the end of the text, are no output.
+inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    if (const picojson::value* token = member(v, "token")) {
+        const picojson::value* special = member(*token, "special");
+        e.content = has_text(*token, "text") && !(special && special->evaluate_as_boolean());
+        if (e.content) memory.say(*token, "text");
+    }
+    read_tgi_details(v, e);
+    const picojson::value* all = member(v, "generated_text");
+    e.done = all && all->is<std::string>();
+}
+inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.content = has_text(v, "generated_text");
+    memory.say(v, "generated_text");
+    read_tgi_details(v, e);
+}
+
+/// Fields that are no input of the model become parameters, so one form serves both backends:
+/// vLLM's takes ignore_eos, TensorRT-LLM's wants {"end_id": -1} or a min_length in extra_body.
+inline void write_triton(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("text_input", joined_prompt(r)).flag("stream", r.stream);
+    b.max_tokens("max_tokens").ignore_eos().temperature();
+}
+/// Token counts come where they were asked for (return_num_output_tokens), each event its own.
+inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.content = has_text(v, "text_output");
+    memory.say(v, "text_output");
+    e.finish_reason = finish_word(string_member(v, "finish_reason"));
+    e.prompt_tokens = count_member(v, "num_input_tokens");
+    if (const int n = count_member(v, "num_output_tokens"); n >= 0)
+        note_output_tokens(e, memory.tokens += n);
+}
+
+inline void write_ollama_options(body_writer& b, const request_spec& r) {
+    b.flag("stream", r.stream).object("options", [](body_writer& o) {
+        o.max_tokens("num_predict").temperature();
+    });
+}
+inline void write_ollama(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(ollama_content);
+    write_ollama_options(b, r);
+}
+inline void write_ollama_generate(body_writer& b, const std::string& model,
+                                  const request_spec& r) {
+    b.string("model", model).string("prompt", joined_prompt(r, false)).system("system");
+    if (!r.image.empty()) b.raw("images", ollama_images(r));
+    write_ollama_options(b, r);
+}
+inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    const picojson::value* message = member(v, "message");
+    for (const picojson::value* from : {&v, message}) {
+        if (!from) continue;
+        for (const char* name : {"content", "response", "thinking"})
+            e.content = e.content || has_text(*from, name);
+        memory.say(*from, "content");
+        memory.say(*from, "response");
+        const picojson::value* calls = member(*from, "tool_calls");
+        e.content = e.content || (calls && calls->is<picojson::array>() &&
+                                  !calls->get<picojson::array>().empty());
+    }
+    const picojson::value* done = member(v, "done");
+    e.done = done && done->evaluate_as_boolean();
+    e.finish_reason = finish_word(string_member(v, "done_reason"));
+    e.completion_tokens = count_member(v, "eval_count");
+    e.prompt_tokens = count_member(v, "prompt_eval_count");
+}
+
+inline void write_llama_cpp(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("prompt", joined_prompt(r)).flag("stream", r.stream);
+    b.max_tokens("n_predict").ignore_eos().temperature();
+}
+inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.content = has_text(v, "content");
+    memory.say(v, "content");
+    note_output_tokens(e, count_member(v, "tokens_predicted"));
+    e.prompt_tokens = count_member(v, "tokens_evaluated");
+    if (const picojson::value* timings = member(v, "timings"))
+        e.cached_tokens = count_member(*timings, "cache_n");
+    e.finish_reason = finish_word(string_member(v, "stop_type"));
+    const auto said = [&](const char* name) {
+        const picojson::value* m = member(v, name);
+        return m && m->is<bool>() && m->get<bool>();
+    };
+    if (said("stopped_limit")) e.finish_reason = "length";  // as older versions say it
+    if (said("stopped_eos") || said("stopped_word")) e.finish_reason = "stop";
+    e.done = said("stop");
+}
+
+inline void write_sglang(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("text", joined_prompt(r)).flag("stream", r.stream);
+    b.object("sampling_params", [](body_writer& p) {
+        p.max_tokens("max_new_tokens").ignore_eos().temperature();
+    });
+}
+/// Every event repeats all text so far, unless the server was started with incremental output.
+/// Then a text will not begin with the one before.
+inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    const std::string text = string_member(v, "text");
+    if (text.substr(0, memory.text.size()) != memory.text) memory.cumulative = false;
+    e.content = memory.cumulative ? text.size() > memory.text.size() : !text.empty();
+    if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
+    memory.text = text;
+    const picojson::value* meta = member(v, "meta_info");
+    if (!meta) return;
+    note_output_tokens(e, count_member(*meta, "completion_tokens"));
+    e.prompt_tokens = count_member(*meta, "prompt_tokens");
+    e.cached_tokens = count_member(*meta, "cached_tokens");
+    const picojson::value* reason = member(*meta, "finish_reason");
+    if (!reason) return;
+    e.finish_reason = reason->is<std::string>() ? reason->get<std::string>()
+                                                : string_member(*reason, "type");
+    if (e.finish_reason == "abort") e.error = string_member(*reason, "message");
+}
+
+inline void write_plain_text(body_writer& b, const std::string&, const request_spec& r) {
+    b.string("prompt", joined_prompt(r)).max_tokens("max_tokens").temperature();
+}
+
+/// The only one that must be told how many tokens at most.
+inline void write_anthropic(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model).messages(anthropic_content, false).system("system");
+    b.flag("stream", r.stream);
+    if (r.max_tokens > 0) b.max_tokens("max_tokens");
+    else b.raw("max_tokens", "1024");
+    b.temperature();
+}
+/// Cached prompt tokens stand apart from the others.
+inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
+    const picojson::value* usage = member(v, "usage");
+    if (!usage) return;
+    e.completion_tokens = count_member(*usage, "output_tokens");
+    e.prompt_tokens = count_member(*usage, "input_tokens");
+    if (e.prompt_tokens < 0) return;
+    e.cached_tokens = count_member(*usage, "cache_read_input_tokens");
+    const int written = count_member(*usage, "cache_creation_input_tokens");
+    e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
+}
+inline bool anthropic_has_content(const picojson::value& piece) {
+    for (const char* name : {"text", "thinking", "partial_json"})
+        if (has_text(piece, name)) return true;
+    return string_member(piece, "type") == "tool_use";
+}
+inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
+    e.done = string_member(v, "type") == "message_stop";
+    if (const picojson::value* message = member(v, "message")) read_anthropic_usage(*message, e);
+    else read_anthropic_usage(v, e);
+    for (const char* name : {"delta", "content_block"}) {
+        const picojson::value* piece = member(v, name);
+        if (!piece) continue;
+        e.content = e.content || anthropic_has_content(*piece);
+        memory.say(*piece, "text");
+        e.finish_reason = finish_word(string_member(*piece, "stop_reason"));
+    }
+}
+inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
+                                 stream_memory& memory) {
+    read_anthropic_usage(v, e);
+    e.finish_reason = finish_word(string_member(v, "stop_reason"));
+    const picojson::value* blocks = member(v, "content");
+    if (!blocks || !blocks->is<picojson::array>()) return;
+    for (const picojson::value& block : blocks->get<picojson::array>()) {
+        e.content = e.content || anthropic_has_content(block);
+        memory.say(block, "text");
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

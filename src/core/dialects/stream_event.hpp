@@ -1,0 +1,111 @@
+// what a server says, whichever API it has
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>  // pair
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What one stream event says.
+struct stream_event {
+    bool content = false;           // carries generated output, in any choice
+    bool done = false;              // the API's terminal event
+    int first_tokens = 1;           // tokens in this event, as far as it says so
+    int prompt_tokens = -1;         // usage, -1 where absent
+    int completion_tokens = -1;
+    int cached_tokens = -1;
+    int choices = 1;                // of the stream, as far as it says so
+    int finished = 0;               // of them, with a finish reason
+    std::string finish_reason{};
+    std::string error{};            // told by the server inside the stream, or why malformed
+    bool malformed = false;
+
+    /// Of several finish reasons the last one counts, unless one before it tells of a failure.
+    void finish(const std::string& reason) {
+        if (reason.empty()) return;
+        ++finished;
+        if (!is_failure(finish_reason)) finish_reason = reason;
+    }
+    /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
+    /// "insufficient_system_resource" (DeepSeek): the server gave up.
+    static bool is_failure(std::string_view reason) {
+        for (const char* part : {"abort", "error", "cancel", "timeout", "insufficient"})
+            if (reason.find(part) != std::string_view::npos) return true;
+        return false;
+    }
+};
+
+/// The message of an error answer in any of the shapes in use.
+inline std::string error_message(const picojson::value& v) {
+    // Not null, false, 0 or "".
+    if (const picojson::value* e = member(v, "error"); e && e->evaluate_as_boolean()) {
+        if (e->is<std::string>()) return e->get<std::string>();
+        const std::string message = string_member(*e, "message");
+        return message.empty() ? e->serialize() : message;
+    }
+    const picojson::value* detail = member(v, "detail");
+    if (string_member(v, "object") != "error" && !(detail && detail->evaluate_as_boolean()))
+        return {};
+    const std::string message = string_member(v, "message");
+    return message.empty() ? v.serialize() : message;
+}
+
+/// What the reader of one stream remembers from event to event.
+struct stream_memory {
+    std::string text{};      // the last event's, where a server repeats all text so far
+    bool cumulative = true;  // until an event shows that it is not
+    int tokens = 0;          // so far, where each event tells its own
+    bool keeps_answer = false;
+    std::string answer{};    // its words, no reasoning, where they are kept
+
+    void say(const picojson::value& v, const char* name) {
+        if (keeps_answer) answer += string_member(v, name);
+    }
+};
+
+/// The word that OpenAI has for why an answer ended, where it has one.
+inline std::string finish_word(const std::string& said) {
+    constexpr std::pair<std::string_view, const char*> words[] = {
+        {"eos_token", "stop"},  {"stop_sequence", "stop"}, {"eos", "stop"},
+        {"word", "stop"},       {"end_turn", "stop"},      {"limit", "length"},
+        {"max_tokens", "length"}, {"tool_use", "tool_calls"}, {"none", ""}, {"None", ""}};
+    for (const auto& [theirs, ours] : words)
+        if (said == theirs) return ours;
+    return said;
+}
+inline void note_output_tokens(stream_event& e, int n) {
+    e.completion_tokens = n;
+    if (n > 0) e.first_tokens = n;  // so far: it holds for the first event
+}
+
+/// One event of a stream. `read` takes what is particular to the API.
+template <class Read>
+stream_event read_json_event(std::string_view type, std::string_view data, Read read,
+                             stream_memory& memory) {
+    stream_event e;
+    e.done = trimmed(data) == "[DONE]";
+    const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
+    if (e.done || empty) return e;  // an empty one keeps the connection alive
+    picojson::value v;
+    if (!parse_json(data, v) || !v.is<picojson::object>()) {
+        e.malformed = true;
+        e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
+        return e;
+    }
+    e.error = error_message(v);
+    if (e.error.empty() && type == "error") e.error = printable(data);
+    read(v, e, memory);
+    return e;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

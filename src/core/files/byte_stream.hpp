@@ -1,0 +1,206 @@
+// files of others' making, value by value
+// Files of others' making, read value by value: at one time no more is held than one value and what
+// was kept. The bytes come through a function, so that this section knows no files.
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+#include <cstring>  // memcmp
+#include <functional>  // where bytes come from
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Bytes in order, with the line that the next one stands on. A byte order mark is passed over.
+class byte_stream {
+public:
+    /// Fills the room with the next bytes and says how many; 0 at the end.
+    using fill_function = std::function<std::size_t(char*, std::size_t)>;
+
+    byte_stream(fill_function fill, std::string name)
+        : fill_(std::move(fill)), name_(std::move(name)), room_(65536) {
+        for (std::size_t n = 1; n > 0 && end_ < 3; end_ += n)
+            n = fill_(room_.data() + end_, room_.size() - end_);
+        if (end_ >= 3 && std::memcmp(room_.data(), "\xEF\xBB\xBF", 3) == 0) at_ = 3;
+    }
+    /// -1 at the end.
+    int peek() {
+        if (at_ == end_ && !refill()) return -1;
+        return static_cast<unsigned char>(room_[at_]);
+    }
+    int get() {
+        const int c = peek();
+        if (c < 0) return c;
+        ++at_;
+        line_ += c == '\n';
+        return c;
+    }
+    void skip_space() {
+        for (int c = peek(); c == ' ' || c == '\t' || c == '\r' || c == '\n'; c = peek()) get();
+    }
+    long long line() const { return line_; }
+    const std::string& name() const { return name_; }
+    /// Refuses the file for what stands in `line`.
+    [[noreturn]] void refuse(long long line, const std::string& why) const {
+        throw std::invalid_argument(printed("%s:%lld: ", name_.c_str(), line) + why);
+    }
+
+private:
+    bool refill() {
+        at_ = 0;
+        end_ = fill_(room_.data(), room_.size());
+        return end_ > 0;
+    }
+    fill_function fill_;
+    std::string name_;
+    std::vector<char> room_;
+    std::size_t at_ = 0, end_ = 0;
+    long long line_ = 1;
+};
+
+inline constexpr std::size_t most_value_bytes = 64 * 1024 * 1024;
+
+/// The next line without its end; false at the end of the file.
+inline bool read_line(byte_stream& in, std::string& out) {
+    out.clear();
+    if (in.peek() < 0) return false;
+    const long long line = in.line();
+    for (int c = in.get(); c >= 0 && c != '\n'; c = in.get()) {
+        if (out.size() == most_value_bytes) in.refuse(line, "the line is over 64 MiB");
+        out += static_cast<char>(c);
+    }
+    if (!out.empty() && out.back() == '\r') out.pop_back();
+    return true;
+}
+
+/// The text of the next JSON value: strings and brackets are followed, the rest is for the parser.
+inline std::string read_json_text(byte_stream& in) {
+    in.skip_space();
+    const long long line = in.line();
+    std::string out;
+    int depth = 0;
+    bool quoted = false;
+    for (int c = in.peek(); c >= 0; c = in.peek()) {
+        const bool is_space = c == ' ' || c == '\t' || c == '\r' || c == '\n';
+        if (!quoted && depth == 0 && (c == ',' || c == ']' || c == '}' || is_space)) return out;
+        if (out.size() >= most_value_bytes) in.refuse(line, "the value is over 64 MiB");
+        out += static_cast<char>(in.get());
+        if (quoted) {
+            if (c == '\\' && in.peek() >= 0) out += static_cast<char>(in.get());
+            else if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            ++depth;
+        } else if (c == '}' || c == ']') {
+            --depth;
+        }
+        if (!quoted && depth == 0 && (c == '"' || c == '}' || c == ']')) return out;
+    }
+    if (quoted || depth > 0) in.refuse(line, "the file ends inside a value that begins here");
+    return out;
+}
+
+inline picojson::value parsed_json(const byte_stream& in, const std::string& text, long long line) {
+    picojson::value v;
+    if (!parse_json(text, v)) in.refuse(line, "it is not JSON: " + printable(text, 60));
+    return v;
+}
+
+/// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
+/// array that is a member of the object that it is.
+template <class OnElement>
+void each_json_element(byte_stream& in, OnElement&& on_element) {
+    const auto expect = [&](char wanted) {
+        in.skip_space();
+        if (in.peek() != wanted)
+            in.refuse(in.line(), printed("'%c' is expected here", wanted));
+        in.get();
+    };
+    const auto elements = [&](const std::string& key) {
+        expect('[');
+        in.skip_space();
+        if (in.peek() == ']') { in.get(); return; }
+        for (;;) {
+            in.skip_space();
+            const long long line = in.line();
+            on_element(key, parsed_json(in, read_json_text(in), line), line);
+            in.skip_space();
+            if (in.peek() == ',') { in.get(); continue; }
+            expect(']');
+            return;
+        }
+    };
+    in.skip_space();
+    if (in.peek() == '[') {
+        elements("");
+    } else {
+        expect('{');
+        in.skip_space();
+        while (in.peek() != '}') {
+            const picojson::value key = parsed_json(in, read_json_text(in), in.line());
+            if (!key.is<std::string>()) in.refuse(in.line(), "a member's name is expected here");
+            expect(':');
+            in.skip_space();
+            if (in.peek() == '[') elements(key.get<std::string>());
+            else parsed_json(in, read_json_text(in), in.line());
+            in.skip_space();
+            if (in.peek() == ',') { in.get(); in.skip_space(); }
+            else if (in.peek() != '}') expect('}');
+        }
+        in.get();
+    }
+    in.skip_space();
+    if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
+}
+/// The same for JSONL: one value a line, empty lines are passed over.
+template <class OnElement>
+void each_json_line(byte_stream& in, OnElement&& on_element) {
+    std::string text;
+    for (long long line = in.line(); read_line(in, text); line = in.line())
+        if (!trimmed(text).empty()) on_element(std::string(), parsed_json(in, text, line), line);
+}
+
+/// `on_header(fields, line)` for the first row of a CSV file (RFC 4180), `on_row(fields, line)` for
+/// each other, which has as many fields. Quoted fields may hold commas, line ends, doubled quotes.
+template <class OnHeader, class OnRow>
+void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
+    std::size_t columns = 0;
+    while (in.peek() >= 0) {
+        const long long line = in.line();
+        std::vector<std::string> fields(1);
+        bool quoted = false;
+        std::size_t size = 0;
+        for (int c = in.get(); c >= 0 && (quoted || c != '\n'); c = in.get()) {
+            if (++size > most_value_bytes) in.refuse(line, "the row is over 64 MiB");
+            std::string& field = fields.back();
+            if (quoted && c == '"' && in.peek() == '"') field += static_cast<char>(in.get());
+            else if (c == '"' && (quoted || field.empty())) quoted = !quoted;
+            else if (c == ',' && !quoted) fields.emplace_back();
+            else if (c != '\r' || quoted) field += static_cast<char>(c);
+        }
+        if (quoted) in.refuse(line, "a quoted field of this row does not end");
+        if (fields.size() == 1 && trimmed(fields[0]).empty()) continue;
+        if (columns == 0) {
+            columns = fields.size();
+            on_header(fields, line);
+        } else if (fields.size() == columns) {
+            on_row(fields, line);
+        } else {
+            in.refuse(line, printed("the row has %zu fields: the first row names %zu columns",
+                                    fields.size(), columns));
+        }
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

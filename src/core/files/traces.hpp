@@ -1,0 +1,164 @@
+// traces
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+#include "core/files/byte_stream.hpp"
+#include "core/files/datasets.hpp"
+
+#include <algorithm>  // max, sort
+#include <charconv>  // from_chars
+#include <cmath>  // isfinite, llround, isnan
+#include <cstdint>  // uint32_t, uint64_t
+#include <cstring>  // strchr
+#include <string>
+#include <string_view>
+#include <utility>  // pair, move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One request of a recorded trace.
+struct trace_row {
+    double at_s = 0;  // from the first one
+    int prompt_tokens = 0, output_tokens = 0;
+};
+struct recorded_trace {
+    std::string format{};
+    std::vector<trace_row> rows{};  // in order of time
+    /// Of Mooncake: what each block of 512 prompt tokens holds, where the same number means the
+    /// same content. Empty where the trace does not say.
+    std::vector<std::vector<std::uint32_t>> blocks{};
+    long long left_out = 0;  // failed requests of the recording
+};
+inline constexpr int trace_block_tokens = 512;
+inline constexpr std::size_t most_trace_rows = 10000000;
+
+/// Seconds of "2023-11-16 18:15:46.6805900", NaN for anything else. A zone may follow, which is the
+/// same in a whole file.
+inline double seconds_of_date(std::string_view s) {
+    int f[5] = {};
+    const char separators[] = "--  ::";
+    std::size_t at = 0;
+    for (int i = 0; i < 5; ++i) {
+        const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), f[i]);
+        if (error != std::errc{} || f[i] < 0) return not_a_number;
+        at = static_cast<std::size_t>(end - s.data());
+        const char after = separators[i < 2 ? i : i + 1];
+        if (at == s.size() || (s[at] != after && !(i == 2 && s[at] == 'T'))) return not_a_number;
+        ++at;
+    }
+    double second = 0;
+    const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), second);
+    if (error != std::errc{} || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 ||
+        f[4] > 59 || second >= 61)
+        return not_a_number;
+    if (end != s.data() + s.size() && !std::strchr("+-Z ", *end)) return not_a_number;
+    // Days by the civil calendar, with years that begin in March.
+    const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
+    const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
+                        (153 * month + 2) / 5 + f[2];
+    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + second;
+}
+
+/// A trace in any of the formats of `replay`.
+inline recorded_trace read_trace(byte_stream& in) {
+    recorded_trace t;
+    const auto add = [&](long long line, double at, double prompt, double output) {
+        if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
+        for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
+            if (!(n >= 0 && n <= 1e7))
+                in.refuse(line, printed("the %s length is no number of tokens from 0 to 10000000",
+                                        name));
+        if (output < 1) { ++t.left_out; return false; }
+        if (t.rows.size() == most_trace_rows)
+            in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
+        t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
+        return true;
+    };
+    in.skip_space();
+    if (in.peek() == '{') {
+        t.format = "Mooncake";
+        each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
+            const auto number = [&](const char* name) {
+                const picojson::value* m = member(v, name);
+                if (!m || !m->template is<double>())
+                    in.refuse(line, std::string(name) + " is not there or no number: each line "
+                                                        "needs timestamp, input_length and "
+                                                        "output_length");
+                return m->template get<double>();
+            };
+            if (!add(line, number("timestamp") / 1e3, number("input_length"),
+                     number("output_length")))
+                return;
+            t.blocks.emplace_back();
+            const picojson::value* ids = member(v, "hash_ids");
+            if (!ids) return;
+            if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
+            for (const picojson::value& id : ids->template get<picojson::array>()) {
+                if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
+                t.blocks.back().push_back(static_cast<std::uint32_t>(
+                    mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
+            }
+        });
+    } else {
+        std::size_t at = 0, prompt = 0, output = 0;
+        const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+            at = prompt = output = names.size();
+            for (std::size_t i = 0; i < names.size(); ++i) {
+                const std::string_view name = trimmed(names[i]);
+                const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
+                if (is("timestamp")) at = i;
+                if (is("contexttokens") || is("request tokens")) prompt = i;
+                if (is("generatedtokens") || is("response tokens")) output = i;
+                if (is("contexttokens")) t.format = "Azure";
+                if (is("request tokens")) t.format = "BurstGPT";
+            }
+            if (std::max({at, prompt, output}) == names.size())
+                in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
+                                "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
+                                "Request tokens,Response tokens) and Mooncake (JSONL with "
+                                "timestamp, input_length, output_length)");
+        };
+        each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
+            const auto number = [&](std::size_t i) {
+                const std::string_view s = trimmed(fields[i]);
+                double v = 0;
+                const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+                return error == std::errc{} && end == s.data() + s.size() ? v : not_a_number;
+            };
+            const double plain = number(at);
+            add(line, std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                number(prompt), number(output));
+        });
+    }
+    require(!t.rows.empty(), in.name() + ": the trace holds no requests");
+    std::vector<std::size_t> order(t.rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return t.rows[a].at_s != t.rows[b].at_s ? t.rows[a].at_s < t.rows[b].at_s : a < b;
+    });
+    recorded_trace sorted{t.format, {}, {}, t.left_out};
+    for (const std::size_t i : order) {
+        sorted.rows.push_back(t.rows[i]);
+        sorted.rows.back().at_s -= t.rows[order[0]].at_s;
+        if (!t.blocks.empty()) sorted.blocks.push_back(std::move(t.blocks[i]));
+    }
+    return sorted;
+}
+
+/// What was read from files for one scenario; shared by the copies of its plan.
+struct workload_files {
+    std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
+    std::vector<dialogue> dialogues{};                     // a dataset's sample
+    recorded_trace trace{};                                // of replay
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,104 @@
+// the rule: looks, bounds, prior noise
+// No clock and no randomness: the same records give the same verdicts, bit for bit.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/statistics.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // expm1, sqrt
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// Run-to-run noise that a handful of repeats cannot measure is believed to be at least this much:
+// moderated variance as in Smyth (2004), with 8 prior degrees of freedom.
+inline constexpr double prior_sd = 0.04;
+inline constexpr double prior_startup_sd = 0.10;
+inline constexpr double prior_df = 8;
+inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a noisy machine
+inline constexpr int first_look = 2, last_look = 5;
+inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
+inline constexpr int first_pair_look = 4, last_pair_look = 8;
+inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
+inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
+
+/// How sure a gate's verdicts must be. A verdict may come at any look, the levels hold for all of
+/// them: its bounds lie z standard errors away, z from pocock_constant.
+struct judging_rule {
+    traffic_mode traffic = replayed;
+    int looks = 5;  // at least as many as there will be; five is the least, for heavy tails
+    int most = last_look;  // repeats, pairs or stages at the last look
+    double pass_level = 0.05, fail_level = 0.01;
+    double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
+    bool holm = false;
+};
+inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most) {
+    judging_rule r;
+    r.traffic = traffic;
+    r.looks = std::max(5, most - first + 1);
+    r.most = most;
+    r.pass_level = o.false_pass.fraction;
+    r.fail_level = o.false_fail.fraction;
+    r.holm = o.holm;
+    const bool usual = r.looks == 5 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual) return r;
+    r.pass_z = pocock_constant(r.looks, r.pass_level);
+    r.fail_z = pocock_constant(r.looks, r.fail_level);
+    return r;
+}
+
+/// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
+struct look {
+    verdict outcome = verdict::inconclusive;
+    double mean = 0, sd = 0, df = 0, se = 0, pass_t = 0, fail_t = 0;
+    double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
+    bool moderated = true;
+};
+/// The verdict that mean, standard error and degrees of freedom allow.
+inline void decide(look& l, const judging_rule& rule) {
+    l.pass_t = student_t_quantile(normal_cdf(rule.pass_z), l.df);
+    l.fail_t = student_t_quantile(normal_cdf(rule.fail_z), l.df);
+    l.pass_bound = l.mean + l.pass_t * l.se;
+    l.fail_bound = l.mean - l.fail_t * l.se;
+    // A true distance this far over the limit is shown in four runs of five.
+    l.detectable = std::expm1((l.fail_t + four_in_five) * l.se);
+    if (l.pass_bound < 0) l.outcome = verdict::pass;
+    else if (l.fail_bound > 0) l.outcome = verdict::fail;
+}
+
+/// The stored side of a comparison: its repeats, their variance, and what days differ by.
+struct stored_side {
+    double repeats = 0, variance = 0, day_sd = 0;
+};
+
+inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
+                    const stored_side& other = {}) {
+    look l;
+    const double n = static_cast<double>(distances.size());
+    const double variance = sample_variance(distances);
+    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
+    const double squares =
+        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
+    const double measured_variance = own_df > 0 ? squares / own_df : 0;
+    l.mean = mean_of(distances);
+    // Noisy is what a machine of that noise would show in one run of twenty at most.
+    const double quiet_sd = s0 * (noisy_sd / prior_sd);
+    l.moderated = own_df <= 0 ||
+                  measured_variance * own_df <= quiet_sd * quiet_sd * chi_square_95(own_df);
+    l.prior_df = l.moderated ? prior_df : noisy_df;
+    l.prior_sd = l.moderated ? s0 : quiet_sd;
+    l.df = l.prior_df + own_df;
+    l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
+    const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
+    l.se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
+    decide(l, rule);
+    return l;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,188 @@
+// what makes a measurement invalid
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+
+#include <algorithm>  // min, sort, upper_bound, max
+#include <cmath>  // isfinite, isinf, fabs
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
+inline double tightest_time_limit(const measurement& m) {
+    double tightest = infinity;
+    const auto consider = [&](metric_id metric, double bound) {
+        if (metric == metric_id::ttft || metric == metric_id::e2e)
+            tightest = std::min(tightest, bound);
+    };
+    for (const slo& s : m.slos) {
+        if (s.is_advisory) continue;  // it never changes the outcome of the others
+        double bound = s.bound;
+        if (s.factor > 0) {
+            std::vector<double> values;
+            for (const repeat_data& d : m.baseline) values.push_back(evaluate(s.what, d));
+            if (const auto at = m.stored.values.find(str(s.what.name)); at != m.stored.values.end())
+                values = at->second;
+            bound = s.factor * mean_of(values);
+            if (!(bound > 0)) continue;
+        }
+        consider(s.what.metric, bound);
+        for (const predicate_step& step : s.what.where)
+            if (step.op == predicate_step::op_kind::compare) consider(step.metric, step.bound);
+    }
+    return tightest;
+}
+
+inline std::vector<double> pooled_lateness(const measurement& m) {
+    std::vector<double> late;
+    for_each_repeat(m, [&](const repeat_data& d) {
+        for (const record& r : d.records)
+            if (is_measured(r) && r.dispatched_ns > 0)
+                late.push_back(static_cast<double>(r.late_ns) * 1e-9);
+    });
+    std::sort(late.begin(), late.end());
+    return late;
+}
+
+inline bool client_was_saturated(const measurement& m, double cpu_share) {
+    return cpu_share > 0.9 && !m.spins;
+}
+
+/// The client's own conduct, over all repeats and arms.
+inline self_check_t self_check_of(const measurement& m) {
+    self_check_t c;
+    const std::vector<double> late = pooled_lateness(m);
+    if (!late.empty()) {
+        c.lateness_p50 = nearest_rank(late, 0.5);
+        c.lateness_p99 = nearest_rank(late, 0.99);
+        c.lateness_max = late.back();
+        c.late_share =
+            static_cast<double>(late.end() - std::upper_bound(late.begin(), late.end(), 0.010)) /
+            static_cast<double>(late.size());
+    }
+    double repeats = 0, content = 0, coalesced = 0;
+    for_each_repeat(m, [&](const repeat_data& d) {
+        ++repeats;
+        c.connections_opened += d.connections_opened;
+        add_handshakes(c.handshakes_full, d.handshakes_full);
+        add_handshakes(c.handshakes_resumed, d.handshakes_resumed);
+        content += static_cast<double>(d.content_events);
+        coalesced += static_cast<double>(d.coalesced_events);
+        c.cpu_share = std::max(c.cpu_share, d.cpu_share);
+        c.loop_lag_p99 = std::max(c.loop_lag_p99, d.loop_lag_p99);
+        c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
+        c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
+        c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
+        c.asked_rate += d.asked_rate;
+        c.achieved_rate += d.achieved_rate;
+    });
+    if (repeats > 0) {
+        c.asked_rate /= repeats;
+        c.achieved_rate /= repeats;
+    }
+    if (content > 0) c.coalesced_share = coalesced / content;
+
+    const double limit = tightest_time_limit(m);
+    const double allowed = std::max(0.05 * limit, 0.001);
+    if (client_was_saturated(m, c.cpu_share)) {
+        c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
+                           "client.threads or a core of its own",
+                           c.cpu_share * 100);
+    } else if (c.lateness_p99 > allowed && std::isfinite(limit)) {
+        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
+                   ", over 5 % of the tightest limit (" + time_text(limit) + ")";
+    } else if (std::max(c.stamp_lag_p99, c.loop_lag_p99) > std::max(0.05 * limit, 0.010)) {
+        c.reason = "client: its thread came late, p99 " + time_text(c.stamp_lag_p99) +
+                   " to read and " + time_text(c.loop_lag_p99) +
+                   " to wake, over 5 % of the tightest limit (" + time_text(limit) + ")";
+    } else if (c.late_share > 0.02 && std::isinf(limit)) {
+        c.reason = "client: " + printed("%.1f", c.late_share * 100) +
+                   " % of the requests were sent over 10 ms late";
+    } else if (c.asked_rate > 0 && late.size() >= 50 &&
+               std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
+        c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
+                   printed("%.4g", c.asked_rate);
+    }
+    c.ok = c.reason.empty();
+    return c;
+}
+
+/// Why nothing at all can be said, "" where something can.
+inline std::string gate_invalid_reason(const measurement& m) {
+    if (m.candidate.empty() && !m.stopped.empty()) return {};
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        const std::string who = arm == &m.baseline ? "baseline server" : "server";
+        std::size_t measured = 0, succeeded = 0;
+        std::string example;
+        for (const repeat_data& d : *arm) {
+            if (d.interrupted) return "the run was interrupted";
+            if (!d.target_gone.empty()) return who + ": " + d.target_gone;
+            for (const record& r : d.records) {
+                if (!is_measured(r)) continue;
+                ++measured;
+                succeeded += r.status == request_status::ok;
+                if (example.empty() && r.status != request_status::ok)
+                    example = std::string(to_string(r.status)) + ": " + str(r.error);
+            }
+        }
+        if (arm == &m.baseline && arm->empty()) continue;
+        if (succeeded == 0)
+            return measured == 0 ? "no request was measured"
+                                 : who + ": none of " + std::to_string(measured) +
+                                       " requests succeeded (" + example + ")";
+    }
+    return {};
+}
+
+/// Why this SLO cannot be judged, "" where it can.
+inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
+    const bool compared = m.has_live_baseline() || !m.stored.file.empty();
+    if (s.factor > 0 && !compared) return "there is no baseline";
+    if (s.what.metric == metric_id::error_rate || s.what.metric == metric_id::startup_time)
+        return {};
+    const self_check_t check = self_check_of(m);
+    if (is_hurt_by_lateness(s.what) || client_was_saturated(m, check.cpu_share))
+        if (!check.ok) return str(check.reason);
+    const auto is_pace = [](metric_id id) {
+        return id == metric_id::tpot || id == metric_id::decode_speed;
+    };
+    for (const auto* arm : {&m.candidate, &m.baseline}) {
+        const char* who = arm == &m.baseline ? "baseline server" : "server";
+        std::size_t too_short = 0, with = 0, without = 0;
+        for (const repeat_data& d : *arm) {
+            too_short += static_cast<std::size_t>(d.short_outputs);
+            const metric_sample sample = sample_of(metric_id::tpot, d);
+            with += sample.values.size();
+            without += sample.without_value;
+        }
+        if (arm->empty()) continue;
+        if (too_short * 20 > with + without)
+            return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
+                           "does not heed ignore_eos, or stops by itself",
+                           who, too_short, with + without);
+        if (concerns(s.what, is_pace) &&
+            (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
+            return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
+                           without, with + without);
+    }
+    if (concerns(s.what, [](metric_id id) { return id == metric_id::itl; }) &&
+        check.coalesced_share > 0.05 && check.cpu_share > 0.8)
+        return printed("client: it was busy and read %.1f %% of the events together",
+                       check.coalesced_share * 100);
+    return {};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

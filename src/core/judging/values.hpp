@@ -1,0 +1,242 @@
+// values: times, speeds and rates
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/judging/counts.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/rule.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>  // pow, floor, log10, ceil
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A limit that a verdict would find met in most runs.
+inline std::string limit_to_write(const slo& s, double value) {
+    // Two digits, three from 10 to 20, rounded to the easy side.
+    const double power = std::pow(10, std::floor(std::log10(value)));
+    const double step = power / (value < 2 * power ? 100 : 10);
+    const auto rounded = [&](double unit) {
+        return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
+    };
+    return std::string(s.at_most ? "<= " : ">= ") +
+           (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+                         : limit_text(s.what.metric, rounded(step)));
+}
+
+/// What the last look decided, as the reader's numbers and inputs.
+inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, double repeats,
+                      const stored_side& other = {}) {
+    const double sign = v.what.at_most ? 1 : -1;
+    const auto back = [&](double distance) { return v.limit * std::exp(sign * distance); };
+    const double reach = l.pass_t * l.se;
+    v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
+    v.detectable = l.detectable;
+    v.advice = text();
+    const double more = l.df + std::max(0.0, rule.most - repeats);
+    const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
+    const double last_se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
+    const double t = student_t_quantile(normal_cdf(rule.pass_z), more);
+    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0)
+        v.advice =
+            printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
+                    -std::expm1(l.mean) * 100, l.sd * 100) +
+            limit_to_write(v.what, v.estimate.value * std::exp(sign * (t + 1.645) * last_se)) +
+            " would seldom be";
+    v.arithmetic = str(v.arithmetic) + printed(
+        "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
+        "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
+        "%.4f, Pocock's for %d looks at %.4g and %.4g)",
+        l.mean, l.sd, l.moderated ? "moderated" : "noisy", l.df, l.se, l.mean, l.pass_t,
+        l.pass_bound, l.mean, l.fail_t, l.fail_bound, rule.pass_z, rule.fail_z, rule.looks,
+        rule.pass_level, rule.fail_level);
+    for (const auto& [name, value] :
+         {std::pair<const char*, double>{"mean", l.mean}, {"sd", l.sd}, {"df", l.df},
+          {"standard_error", l.se}, {"pass_t", l.pass_t}, {"fail_t", l.fail_t},
+          {"pass_bound", l.pass_bound}, {"fail_bound", l.fail_bound}})
+        v.inputs.push_back({name, {value}});
+}
+
+/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
+/// ratio of each pair, or on the logs of the repeats against those of a stored run.
+inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_end = false) {
+    slo_verdict v;
+    v.what = s;
+    v.outcome = verdict::inconclusive;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
+    const bool relative = s.factor > 0;
+    v.limit = relative ? s.factor : s.bound;
+    const bool startup = s.what.metric == metric_id::startup_time;
+    const double s0 = prior_sd_of(m, s), sign = s.at_most ? 1 : -1;
+    const bool paired = relative && m.has_live_baseline();
+    const auto first = static_cast<std::size_t>(
+        startup ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
+
+    const auto fails_from =
+        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, m.rule.most));
+
+    double base_log = 0;
+    stored_side other;
+    if (relative && !paired) {
+        const auto at = m.stored.values.find(str(s.what.name));
+        std::vector<double> logs;
+        if (at != m.stored.values.end())
+            for (const double x : at->second) logs.push_back(std::log(x));
+        if (logs.empty() || !std::isfinite(mean_of(logs))) {
+            v.outcome = verdict::invalid;
+            v.reason = "the stored baseline has no value of " + str(s.what.name);
+            return v;
+        }
+        base_log = mean_of(logs);
+        other = {static_cast<double>(logs.size()), sample_variance(logs), m.stored.day_sd};
+    }
+
+    std::vector<double> values, distances;
+    std::size_t unbounded = 0;
+    int looks = 0;
+    look last;
+    const std::size_t count =
+        paired ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        double value = evaluate(s.what, m.candidate[i]);
+        if (startup && std::isnan(value)) continue;
+        if (paired) {
+            const double base = evaluate(s.what, m.baseline[i]);
+            value = std::isfinite(base) && base > 0 ? value / base : not_a_number;
+        } else if (relative) {
+            value /= std::exp(base_log);
+        }
+        if (std::isnan(value)) {
+            v.outcome = verdict::invalid;
+            v.reason = printed("repeat %zu has no %s of %s", i + 1, relative ? "ratio" : "value",
+                               s.what.name.c_str());
+            return v;
+        }
+        values.push_back(value);
+        const bool miss = s.at_most ? std::isinf(value) : value == 0;
+        unbounded += miss;
+        // A miss without a size has no logarithm; it is counted instead.
+        if (!miss)
+            distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
+        v.repeats = static_cast<int>(values.size());
+        // No more looks than the constants allow for, however many repeats there are.
+        const bool at_the_end = i + 1 == count;
+        if (!at_the_end && (values.size() < first || looks + 1 >= m.rule.looks)) continue;
+        ++looks;
+        if (unbounded > 0) {
+            if (unbounded >= 2 && 2 * unbounded >= values.size()) v.outcome = verdict::fail;
+            v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
+                               unbounded, values.size(), s.at_most ? "infinite" : "zero");
+        } else {
+            last = look_at(distances, s0, m.rule, other);
+            if (values.size() >= first) v.outcome = last.outcome;
+            v.reason = text();
+            if (v.outcome == verdict::fail && values.size() < fails_from) {
+                v.outcome = verdict::inconclusive;
+                v.reason = "two repeats are too few to fail";
+            }
+            // What two days differ by is no regression.
+            if (v.outcome == verdict::fail && other.repeats > 0 &&
+                std::fabs(std::exp(sign * last.mean) * v.limit - 1) < 2 * other.day_sd)
+                v.outcome = verdict::inconclusive;
+        }
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    if (values.empty()) {
+        v.outcome = verdict::invalid;
+        v.reason = startup ? "startup_time is only known of a process that the gate starts"
+                           : "nothing was measured";
+        return v;
+    }
+    v.inputs = {{relative ? "ratios" : "values", list<double>(values)}, {"limit", {v.limit}}};
+    v.arithmetic = std::string(relative ? "ratios " : "values ") + listed(values);
+    if (unbounded > 0) {
+        const double worst = s.at_most ? infinity : 0;
+        v.estimate = {worst, worst, worst};
+        v.method = "counted misses";
+        return v;
+    }
+    v.method = std::string(paired ? "paired " : relative ? "against a stored run, " : "") +
+               (last.moderated ? "moderated t" : "t of noisy repeats");
+    v.arithmetic = str(v.arithmetic) + "; ln distances from the limit " + listed(distances);
+    v.inputs.push_back({"log_distances", list<double>(distances)});
+    v.inputs.push_back({"prior_sd", {last.prior_sd}});
+    v.inputs.push_back({"prior_df", {last.prior_df}});
+    if (other.repeats > 0) {
+        v.inputs.push_back({"stored_values", list<double>(m.stored.values.at(str(s.what.name)))});
+        v.inputs.push_back({"day_to_day_sd", {other.day_sd}});
+    }
+    tell_look(v, last, m.rule, static_cast<double>(distances.size()), other);
+    if (!last.moderated)
+        v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
+                           std::sqrt(sample_variance(distances)) * 100, noisy_sd * 100);
+    return v;
+}
+
+/// Means of fresh traffic, by the means of 20 batches in arrival order.
+inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_the_end = false) {
+    constexpr std::size_t batches = 20;
+    slo_verdict v;
+    v.what = s;
+    v.limit = s.bound;
+    v.outcome = verdict::inconclusive;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
+    v.method = "batch means t";
+    std::vector<double> values;
+    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
+        for (const double x : values_in_order(s.what.metric, m.candidate[i]))
+            if (std::isfinite(x) && x > 0) values.push_back(x);
+        if (values.size() < 2 * batches) continue;
+        std::vector<double> means;
+        for (std::size_t b = 0; b < batches; ++b)
+            means.push_back(
+                mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                         values.begin() + static_cast<long>((b + 1) * values.size() / batches)}));
+        const double mean = mean_of(values);
+        look l;
+        l.moderated = false;
+        l.df = batches - 1;
+        l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
+        l.sd = std::sqrt(sample_variance(means)) / mean;  // of the logarithm, to first order
+        // The batches of a stage share what differs from run to run: it is believed, not measured.
+        const double run_sd = prior_sd_of(m, s);
+        stored_side runs;
+        runs.day_sd = run_sd / std::sqrt(static_cast<double>(i + 1));
+        l.se = std::sqrt(l.sd * l.sd / batches + runs.day_sd * runs.day_sd);
+        decide(l, m.rule);
+        v.outcome = l.outcome;
+        v.repeats = static_cast<int>(i + 1);
+        v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}},
+                    {"run_sd", {run_sd}}, {"stages", {static_cast<double>(i + 1)}}};
+        v.arithmetic = "means of 20 batches " + listed(means) +
+                       printed("; run-to-run sd %.6g over %zu stages", run_sd, i + 1);
+        // The batches are what repeats are elsewhere.
+        judging_rule as_batches = m.rule;
+        as_batches.most = static_cast<int>(batches);
+        tell_look(v, l, as_batches, static_cast<double>(batches), runs);
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    if (v.repeats == 0) {
+        v.outcome = verdict::invalid;
+        v.reason = "fewer than 40 requests have a value";
+    }
+    return v;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

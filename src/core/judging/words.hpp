@@ -1,0 +1,84 @@
+// verdicts in words
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/judging/counts.hpp"
+
+#include <algorithm>  // unique
+#include <cmath>  // isfinite, isnan, fabs
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// How far inside the limit the estimate is, relative; negative outside.
+inline double headroom(const slo_verdict& v) {
+    if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
+    return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
+}
+
+/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
+    const metric_id metric = v.what.what.metric;
+    const auto shown = [&](double x) {
+        const bool ratio = v.what.factor > 0 && std::isfinite(x);
+        return ratio ? printed("%.3f x baseline", x) : value_text(metric, x);
+    };
+    std::string name = to_string(v.outcome);
+    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
+    std::string line =
+        printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
+    line += "  " + shown(v.estimate.value);
+    if (!std::isnan(v.estimate.low) && !std::isnan(v.estimate.high) &&
+        v.estimate.low != v.estimate.high)
+        line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
+    const double room = headroom(v);
+    if (!std::isnan(room) && !is_share(metric))
+        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
+                        room >= 0 ? "inside" : "outside");
+    const bool stages = str(v.unit) == "stage";
+    if (v.repeats > 0)
+        line += printed(", %d %s%s %s %lld requests", v.repeats, v.unit.c_str(),
+                        v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
+                        stages ? v.requests : v.requests / v.repeats);
+    if (!v.method.empty()) line += ", " + str(v.method);
+    if (v.detectable > 0 && str(v.method) == method_counts)
+        line += printed(", shows misses from %.2g %%", v.detectable * 100);
+    else if (v.detectable > 0)
+        line += printed(", shows a miss from %.2g %%", v.detectable * 100);
+    if (!v.reason.empty()) line += "; " + str(v.reason);
+    return line;
+}
+
+/// A verdict's line without the spaces that align it.
+inline std::string flat_line(const slo_verdict& v) {
+    std::string line = verdict_line(v);
+    line.erase(std::unique(line.begin(), line.end(),
+                           [](char a, char b) { return a == ' ' && b == ' '; }),
+               line.end());
+    return line;
+}
+
+/// A value in an objective's unit: as a ratio where it is held against a baseline.
+inline std::string verdict_value_text(const slo_verdict& v, double x) {
+    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.what.what.metric, x);
+}
+
+inline std::string verdict_limit_text(const slo_verdict& v) {
+    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
+}
+/// "56.6 % outside the limit", "" where that says nothing.
+inline std::string room_text(const slo_verdict& v) {
+    const double room = headroom(v);
+    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
+    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,76 @@
+// what one repeat measured
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/answers/timeline.hpp"
+#include "core/measured/histograms.hpp"
+
+#include <algorithm>  // max
+#include <cstdint>  // uint64_t, uint32_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
+    const auto total = [](const handshakes_t& h) { return h.mean * static_cast<double>(h.count); };
+    const double both = total(to) + total(more);
+    to.count += more.count;
+    to.mean = to.count > 0 ? both / static_cast<double>(to.count) : 0;
+    to.max = std::max(to.max, more.max);
+}
+
+inline constexpr std::uint64_t not_listed = ~0ull;
+
+/// One repeat of one arm: all that was seen, and nothing judged yet.
+struct repeat_data {
+    run_arm arm = run_arm::candidate;
+    int index = 0;
+    std::vector<record> records{};              // in the order of their planned sends
+    gap_list gaps{};                            // of all records, unless counted
+    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
+    bool gaps_counted = false;                  // there were too many to keep each one
+    gap_counts pooled_gaps{};                   // then: of the completed measured requests
+    std::vector<std::uint32_t> longest_gaps{};  // then: of each record, microseconds
+    long long window_from_ns = 0, window_to_ns = 0;
+    double startup_s = not_a_number;
+    long long short_outputs = 0;  // completed requests with fewer tokens than forced
+    double asked_rate = 0, achieved_rate = 0;
+    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
+    double cpu_share = 0;
+    std::string target_gone{};                  // why, where the server went away
+    bool interrupted = false;
+    bool cut_short = false;  // by the time budget; then it is no evidence
+    std::vector<double> thread_cpu_shares{};
+    lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
+    lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
+    double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
+    handshakes_t handshakes_full{}, handshakes_resumed{};
+};
+
+inline std::size_t gap_count(const record& r) {
+    return r.events > 1 ? static_cast<std::size_t>(r.events - 1) : 0;
+}
+
+inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
+/// Whether a request is one of those that the metric speaks of.
+inline bool is_part_of(metric_id m, const record& r) {
+    const bool concerned = !is_of_turns(m) || (m == metric_id::first_turn_ttft) == (r.turn == 0);
+    return is_measured(r) && concerned;
+}
+
+inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
+
+/// A request with content before this time and from then on.
+inline bool spans(const record& r, long long time_ns) {
+    return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,113 @@
+// the requests of a repeat, as they end
+#pragma once
+
+#include "api/result.hpp"
+#include "core/answers/timeline.hpp"
+#include "core/measured/histograms.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // max, any_of, sort
+#include <array>
+#include <cstdint>  // uint32_t, uint64_t
+#include <deque>
+#include <utility>  // move
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Counts the gaps of one request where they belong to the pool. Returns the longest one.
+inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint64_t at,
+                                gap_counts& pool) {
+    std::uint32_t longest = 0;
+    for (std::uint64_t k = 0; k < gap_count(r); ++k) {
+        longest = std::max(longest, gaps[at + k]);
+        if (is_pooled(r)) pool.add(gaps[at + k]);
+    }
+    return longest;
+}
+
+struct finished_request {
+    std::size_t index = 0;
+    record what{};
+    std::uint64_t gaps_at = not_listed;
+    bool counted = false;
+    std::uint32_t longest_gap_us = 0;  // once counted
+};
+
+/// The finished requests of a load and their gaps. Where those become too many, they are counted
+/// instead, oldest first: of a request there remains how many of its events came inside the window,
+/// which its first and last one tell, unless the window begins or ends between them. The gaps of
+/// those few stay listed.
+class request_log {
+public:
+    void add(std::size_t index, record&& r, const gap_list& gaps) {
+        requests_.push_back({index, std::move(r), gaps_.append(gaps)});
+    }
+    /// Counts at most so many gaps, of requests that ended before a time; returns how many it were.
+    /// `edges`: where the window begins or ends or may do so, as far as known; one that is yet to
+    /// come lies after that time.
+    std::uint64_t count(std::uint64_t most, long long ended_before_ns,
+                        const std::array<long long, 3>& edges) {
+        std::uint64_t done = 0;
+        for (; looked_at_ < requests_.size(); ++looked_at_) {
+            finished_request& f = requests_[looked_at_];
+            if (f.counted) continue;
+            const std::uint64_t n = gap_count(f.what), at = f.gaps_at;
+            if (f.what.end_ns >= ended_before_ns || done + n > most) break;
+            const bool stays = std::any_of(edges.begin(), edges.end(),
+                                           [&](long long t) { return spans(f.what, t); });
+            f.counted = true;
+            f.gaps_at = stays ? spanning_.size() : not_listed;
+            f.longest_gap_us = count_gaps(f.what, gaps_, at, pooled_);
+            for (std::uint64_t k = 0; stays && k < n; ++k) spanning_.push_back(gaps_[at + k]);
+            gaps_.release_before(at + n);
+            done += n;
+        }
+        return done;
+    }
+    /// All there are, the window being known.
+    void count_all(long long window_from_ns, long long window_to_ns) {
+        count(~0ull, 9223372036854775807ll, {window_from_ns, window_to_ns, 0});
+    }
+    /// All that another one has.
+    void take(request_log&& o) {
+        const std::uint64_t listed_from = gaps_.take(std::move(o.gaps_));
+        const std::uint64_t spanning_from = spanning_.take(std::move(o.spanning_));
+        for (; !o.requests_.empty(); o.requests_.pop_front()) {
+            requests_.push_back(std::move(o.requests_.front()));
+            finished_request& f = requests_.back();
+            if (f.gaps_at != not_listed) f.gaps_at += f.counted ? spanning_from : listed_from;
+        }
+        pooled_.add(o.pooled_);
+        looked_at_ = 0;
+    }
+    std::deque<finished_request>& requests() { return requests_; }
+    const std::deque<finished_request>& requests() const { return requests_; }
+    /// Becomes the records of a repeat, in the order of their planned sends. `counted`: all are.
+    void move_into(repeat_data& d, bool counted) {
+        std::sort(requests_.begin(), requests_.end(),
+                  [](const auto& a, const auto& b) { return a.index < b.index; });
+        d.records.reserve(requests_.size());
+        d.gap_offsets.reserve(requests_.size());
+        for (; !requests_.empty(); requests_.pop_front()) {
+            finished_request& f = requests_.front();
+            d.records.push_back(std::move(f.what));
+            d.gap_offsets.push_back(f.gaps_at);
+            if (counted) d.longest_gaps.push_back(f.longest_gap_us);
+        }
+        d.gaps_counted = counted;
+        d.gaps = std::move(counted ? spanning_ : gaps_);
+        d.pooled_gaps = std::move(pooled_);
+    }
+
+private:
+    std::deque<finished_request> requests_{};
+    gap_list gaps_{}, spanning_{};
+    gap_counts pooled_{};
+    std::size_t looked_at_ = 0;  // requests, from the front
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

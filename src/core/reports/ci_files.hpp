@@ -1,0 +1,269 @@
+// junit.xml, summary.md, annotations, metrics.txt
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/words.hpp"
+#include "core/reports/figures.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/words.hpp"
+
+#include <algorithm>  // sort, min
+#include <cmath>  // isnan, isinf
+#include <string>
+#include <string_view>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
+/// error. Where inconclusive fails the build it is a failure: no red build without a red case.
+/// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
+/// properties belong to a suite, and a case names its place in its text.
+inline std::string junit_xml(const std::vector<gate_report>& gates) {
+    struct counts { int tests = 0, failures = 0, errors = 0, skipped = 0; };
+    const auto told = [](const counts& c) {
+        return printed(" tests=\"%d\" failures=\"%d\" errors=\"%d\"", c.tests, c.failures,
+                       c.errors);
+    };
+    counts all;
+    double took_s = 0;
+    std::string suites;
+    for (const gate_report& g : gates) {
+        counts of;
+        std::string properties, cases;
+        const auto property = [&](const std::string& name, const std::string& value) {
+            properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
+                          xml_escaped(value) + "\"/>\n";
+        };
+        const auto test = [&](const std::string& name, const char* tag, const std::string& words,
+                              const std::string& place) {
+            ++of.tests;
+            cases += "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" +
+                     xml_escaped(name) + "\" time=\"0\">\n";
+            const std::string text = xml_escaped(place + ": " + words);
+            const std::string start = std::string("      <") + tag;
+            const std::string end = std::string("</") + tag + ">\n";
+            const bool plain = std::string_view(tag) == "skipped";
+            if (*tag)
+                cases += start + (plain ? ">" : " type=\"slo\" message=\"" + xml_escaped(words) +
+                                                    "\">") + text + end;
+            cases += "      <system-out>" + text + "</system-out>\n    </testcase>\n";
+        };
+        const std::string gate_place = g.what.file + ":" + std::to_string(g.what.line);
+        if (!g.refusal.empty()) {
+            const bool skip = g.outcome == gate_outcome::skipped;
+            ++(skip ? of.skipped : of.errors);
+            test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
+        }
+        for (const slo_verdict& v : g.verdicts) {
+            const std::string name = str(v.what.text());
+            property(name + ": verdict", to_string(v.outcome));
+            property(name + ": estimate", json_number(v.estimate.value));
+            property(name + ": interval_low", json_number(v.estimate.low));
+            property(name + ": interval_high", json_number(v.estimate.high));
+            property(name + ": limit", json_number(v.limit));
+            const bool blocks = !v.what.is_advisory;
+            const bool undecided = v.outcome == verdict::inconclusive && g.undecided_fails;
+            const bool failed = (v.outcome == verdict::fail || undecided) && blocks;
+            const bool invalid = v.outcome == verdict::invalid && blocks;
+            const bool skip = !failed && !invalid && v.outcome != verdict::pass;
+            of.failures += failed;
+            of.errors += invalid;
+            of.skipped += skip;
+            const bool written = v.what.at.line > 0;
+            test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
+                 flat_line(v),
+                 written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place);
+        }
+        if (const std::string words = unverified_servers(g); !words.empty())
+            property("tls", words);
+        if (!properties.empty())
+            properties = "    <properties>\n" + properties + "    </properties>\n";
+        suites += "  <testsuite name=\"" + xml_escaped(g.what.name) + "\"" + told(of) +
+                  printed(" skipped=\"%d\" time=\"%.3f\">\n", of.skipped, g.took_s) + properties +
+                  cases + "  </testsuite>\n";
+        all.tests += of.tests;
+        all.failures += of.failures;
+        all.errors += of.errors;
+        took_s += g.took_s;
+    }
+    return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"llmbench\"" + told(all) +
+           printed(" time=\"%.3f\">\n", took_s) + suites + "</testsuites>\n";
+}
+
+/// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
+inline constexpr std::size_t summary_limit = 64000;
+
+inline std::string markdown_escaped(const std::string& s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+        out += c == '&' ? "&amp;" : std::string(1, c);
+    }
+    return out;
+}
+
+/// One gate of the summary: a table of verdicts and a line on its requests.
+inline std::string summary_of(const gate_report& g) {
+    std::string out = "### " + markdown_escaped(g.what.name) + ": " +
+                      to_string(g.outcome) + "\n\n";
+    if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
+    if (const std::string words = unverified_servers(g); !words.empty())
+        out += markdown_escaped(words) + "\n\n";
+    if (!g.verdicts.empty())
+        out += "| verdict | objective | measured | interval | headroom | note |\n"
+               "| --- | --- | ---: | ---: | ---: | --- |\n";
+    for (const slo_verdict& v : g.verdicts) {
+        const estimate_t& e = v.estimate;
+        const double room = headroom(v);
+        const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
+        const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
+        const char* mark = v.outcome == verdict::pass               ? "\u2705"
+                           : v.outcome == verdict::fail && !noted   ? "\u274C"
+                           : v.outcome == verdict::skipped || noted ? "\u2796"
+                                                                    : "\u26A0\uFE0F";
+        out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
+               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, e.value) +
+               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+               " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
+               markdown_escaped(str(v.reason)) + " |\n";
+    }
+    if (!g.measured.candidate.empty())
+        out += "\n" + throughput_text(g, g.measured.candidate) + ", " +
+               markdown_escaped(status_text(g.measured.candidate)) +
+               (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
+    for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+    return out + "\n";
+}
+
+/// What objectives are that the repeats do not decide.
+inline const char* undecided_text(const gate_report& g) {
+    return g.undecided_fails ? "inconclusive, which fails this build"
+                             : "inconclusive: green does not mean shown";
+}
+
+/// For a CI step summary or a comment: the gates that did not pass first, and whole gates only.
+inline std::string summary_md(const std::vector<gate_report>& gates,
+                              std::size_t at_most = summary_limit) {
+    std::string out, rest;
+    for (const gate_report& g : gates)
+        for (const slo_verdict& v : g.verdicts)
+            if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
+                out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
+    std::size_t left = 0;
+    const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
+    for (const gate_outcome c : worst_first)
+        for (const gate_report& g : gates) {
+            if (g.outcome != c) continue;
+            const std::string one = summary_of(g);
+            if (left > 0 || out.size() + one.size() > room) ++left;
+            else out += one;
+        }
+    if (left > 0)
+        out += printed("**%zu of %zu gates are left out here, because GitHub shows no more: "
+                       "report.html and junit.xml have them all.**\n", left, gates.size());
+    return out;
+}
+
+/// GitHub's workflow commands: %, line ends and in properties ":" and "," are told in hexadecimal.
+inline std::string workflow_escaped(std::string_view s, bool property) {
+    std::string out;
+    for (const char c : s) {
+        const bool special = c == '%' || c == '\r' || c == '\n' ||
+                             (property && (c == ':' || c == ','));
+        out += special ? printed("%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)))
+                       : std::string(1, c);
+    }
+    return out;
+}
+
+/// Annotations at the lines of the gates, worst first. GitHub shows ten of a kind for a step, so
+/// nine are told and the rest is counted. `workspace` is cut off the names of the files.
+inline std::string github_annotations(const std::vector<gate_report>& gates,
+                                      const std::string& workspace) {
+    struct note { int rank; std::size_t order; std::string text; };
+    std::vector<note> notes;
+    const auto add = [&](int rank, const char* level, std::string file, int line,
+                         const std::string& title, const std::string& message) {
+        if (!workspace.empty() && file.rfind(workspace + "/", 0) == 0)
+            file.erase(0, workspace.size() + 1);
+        notes.push_back({rank, notes.size(), printed("::%s file=%s,line=%d,title=%s::%s\n", level,
+                                       workflow_escaped(file, true).c_str(), line,
+                                       workflow_escaped(title, true).c_str(),
+                                       workflow_escaped(message, false).c_str())});
+    };
+    for (const gate_report& g : gates) {
+        if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
+            add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
+        for (const slo_verdict& v : g.verdicts) {
+            if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
+            if (v.outcome == verdict::skipped) continue;
+            const bool red = !v.what.is_advisory &&
+                             (v.outcome != verdict::inconclusive || g.undecided_fails);
+            const int rank = !red ? 3 : v.outcome == verdict::fail ? 0 : 2;
+            // The guard on errors was not written by anybody: it stands at its gate.
+            const bool written = v.what.at.line > 0;
+            add(rank, red ? "error" : "warning", written ? v.what.at.file : g.what.file,
+                written ? v.what.at.line : g.what.line, g.what.name, flat_line(v));
+        }
+    }
+    std::sort(notes.begin(), notes.end(), [](const note& a, const note& b) {
+        return a.rank != b.rank ? a.rank < b.rank : a.order < b.order;
+    });
+    std::string out;
+    for (std::size_t i = 0; i < std::min<std::size_t>(notes.size(), 9); ++i) out += notes[i].text;
+    if (notes.size() > 9)
+        out += printed("::warning title=llmbench::%zu more, see the step summary\n",
+                       notes.size() - 9);
+    return out;
+}
+
+/// OpenMetrics text (version 1.0), for GitLab's metrics report among others. SI units. No '#' in a
+/// label: GitLab takes it for the start of a comment and refuses the whole file.
+inline std::string open_metrics(const std::vector<gate_report>& gates) {
+    const auto label = [](const std::string& s) {
+        std::string out;
+        for (const char c : printable(s, s.size() * 4 + 4))
+            out += c == '"' || c == '\\' ? std::string("\\") + c
+                 : c == '#' ? "No. " : std::string(1, c);
+        return out;
+    };
+    const auto number = [](double v) {
+        return std::isnan(v) ? std::string("NaN")
+               : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
+    };
+    std::string estimates, limits, metrics;
+    for (const gate_report& g : gates) {
+        if (g.measured.candidate.empty()) continue;
+        const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
+        for (const slo_verdict& v : g.verdicts) {
+            const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
+            estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
+            limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
+        }
+        for (const metric_id id : table_metrics(g.what)) {
+            const metric_row r = metric_row_of(id, g.measured.candidate);
+            for (const auto& [name, value] :
+                 {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
+                  std::pair{"p99", r.p99}, std::pair{"max", r.max}})
+                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(id) +
+                           "\",statistic=\"" + name + "\"} " + number(value) + "\n";
+        }
+    }
+    return "# TYPE llmbench_slo_estimate gauge\n" + estimates +
+           "# TYPE llmbench_slo_limit gauge\n" + limits +
+           "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
+           metrics + "# EOF\n";
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,139 @@
+// the console
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/judging/calibration.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/words.hpp"
+#include "core/reports/figures.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/words.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>  // isnan
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The table of a calibration run.
+inline std::string calibration_text(const gate_report& g) {
+    std::size_t width = 0;
+    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
+    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
+                              g.measured.candidate.size(), unit, static_cast<int>(width), "",
+                              "estimate", "noise sd", "headroom / sd",
+                              "a limit that would seldom be inconclusive");
+    for (const calibrated& c : g.calibration) {
+        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
+        if (std::isnan(c.sd)) {
+            out += "judged on counts, or without a finite value in every repeat\n";
+            continue;
+        }
+        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
+                                                    : value_text(c.what.what.metric, c.estimate);
+        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
+                       c.suggestion.c_str());
+    }
+    return out;
+}
+
+/// How the console may be written to.
+struct console_style {
+    bool colour = false;   // ANSI escapes
+    bool unicode = false;  // UTF-8
+};
+struct console_facts {
+    bool terminal = false;
+    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
+};
+inline console_style style_of(const console_facts& c) {
+    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
+                                                                                   : c.lang;
+    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
+    charset = charset.substr(0, charset.find('@'));
+    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
+    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
+            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
+}
+
+/// A verdict's words in its colour, behind its mark where those can be shown.
+inline std::string styled(verdict v, const std::string& words, const console_style& style) {
+    struct dress { const char *mark, *colour; };
+    const auto [mark, colour] = [&]() -> dress {
+        switch (v) {
+        case verdict::pass: return {"\u2713 ", "\x1b[32m"};
+        case verdict::fail: return {"\u2717 ", "\x1b[1;31m"};
+        case verdict::inconclusive: return {"? ", "\x1b[33m"};
+        case verdict::invalid: return {"! ", "\x1b[1;35m"};
+        case verdict::skipped: break;
+        }
+        return {"- ", "\x1b[2m"};
+    }();
+    const std::string marked = (style.unicode ? mark : "") + words;
+    return style.colour ? colour + marked + "\x1b[0m" : marked;
+}
+
+/// The block that closes a gate on the console.
+inline std::string console_text(const gate_report& g, const console_style& style = {}) {
+    const std::string title = g.what.name + ": " + to_string(g.outcome);
+    std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
+    if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    std::size_t width = 0;
+    for (const slo_verdict& v : g.verdicts)
+        width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
+    for (const slo_verdict& v : g.verdicts) {
+        const std::string line = verdict_line(v, width);
+        const std::size_t word = std::min(line.find(' '), line.size());
+        out += "  " + styled(v.outcome, line.substr(0, word), style) + line.substr(word) + "\n";
+        if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
+    }
+    if (!g.calibration.empty()) out += "\n" + calibration_text(g);
+    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
+    for (const metric_id id : table_metrics(g.what)) {
+        const metric_row r = metric_row_of(id, g.measured.candidate);
+        out +=
+            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
+                    time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
+                    time_text(r.p99).c_str(), time_text(r.max).c_str());
+    }
+    out += printed("  output %s, %s\n",
+                   throughput_text(g, g.measured.candidate).c_str(),
+                   status_text(g.measured.candidate).c_str());
+    if (!g.measured.baseline.empty())
+        out += "  baseline: " + status_text(g.measured.baseline) + "\n";
+    for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
+    return out + "  client: " + self_check_text(g.self_check) + "\n";
+}
+
+/// The last word where there were several gates: how many ended how, and which did not pass.
+inline std::string closing_text(const std::vector<gate_report>& gates,
+                                const console_style& style = {}) {
+    if (gates.size() < 2) return {};
+    std::string counts, names;
+    std::size_t named = 0, left = 0;
+    for (const gate_outcome c : worst_first) {
+        std::size_t n = 0;
+        for (const gate_report& g : gates) {
+            if (g.outcome != c) continue;
+            ++n;
+            if (c == gate_outcome::passed) continue;
+            if (++named > 20) ++left;
+            else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
+                          g.what.name + "\n";
+        }
+        if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
+    }
+    if (left > 0) names += printed("  and %zu more\n", left);
+    return printed("\n%zu gates:%s\n", gates.size(), counts.c_str()) + names;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,77 @@
+// what reports are made of
+#pragma once
+
+#include "api/result.hpp"
+#include "api/text.hpp"
+#include "core/judging/calibration.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/tokens.hpp"
+
+#include <memory>  // shared_ptr
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where a gate's server stood and what it was.
+struct target_facts {
+    std::string kind{};   // endpoint, process, simulated
+    std::string url{};
+    std::string model{};
+    std::string api{};
+    std::string tls{};    // "verified", "not verified", "" without TLS
+    token_fit tokens{};   // of made-up prompts
+};
+
+/// One gate, measured and judged, as every report shows it.
+struct gate_report {
+    plan what{};
+    target_facts target{};
+    target_facts baseline{};
+    measurement measured{};
+    std::vector<slo_verdict> verdicts{};
+    self_check_t self_check{};
+    std::vector<calibrated> calibration{};  // of a calibration run
+    std::string refusal{};                  // why nothing was measured
+    gate_outcome outcome = gate_outcome::unfinished;
+    bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
+    double took_s = 0;                      // servers brought up and down included
+};
+
+struct environment_facts {
+    std::string os{}, cpu{}, compiler{};
+    int cores = 0;
+    std::string started_at{};
+    std::string commit{};  // of what is tested, "" where nothing tells
+    std::string program{};  // as it was called
+};
+
+/// Where each record's gaps lie in events.bin, how long that is, and the hash of so much of it.
+struct event_index {
+    std::vector<long long> offsets{};
+    std::string hash{};
+    long long bytes = 0;
+};
+
+struct result_access {
+    static result make(const std::shared_ptr<gate_report>& g) {
+        result r;
+        r.name_ = g->what.name;
+        for (const slo_verdict& v : g->verdicts) r.verdicts_.push_back(v);
+        r.self_check_ = g->self_check;
+        r.data_ = box::make(g);
+        return r;
+    }
+    static std::shared_ptr<gate_report> report_of(const result& r) {
+        const auto* held = r.data_.get<std::shared_ptr<gate_report>>();
+        return held ? *held : nullptr;
+    }
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

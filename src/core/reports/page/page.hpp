@@ -1,0 +1,176 @@
+// the report page: the whole
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/version.hpp"
+#include "core/base/text.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/reports/ci_files.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/figures.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/words.hpp"
+#include "core/reports/page/assets.hpp"
+#include "core/reports/page/distributions.hpp"
+#include "core/reports/page/load_curves.hpp"
+#include "core/reports/page/sections.hpp"
+#include "core/reports/page/timelines.hpp"
+#include "core/reports/page/verdicts.hpp"
+
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string gate_html(const gate_report& g, const gate_distributions& distributions,
+                             std::size_t number, const environment_facts& env) {
+    const std::size_t undecided = count_of(g, verdict::inconclusive);
+    std::string h =
+        printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
+                number, to_string(g.outcome), number) +
+        badge(look_of(g.outcome), to_string(g.outcome));
+    if (undecided > 0 && g.outcome == gate_outcome::passed)
+        h += " " + badge("inconclusive", printed("%zu inconclusive", undecided));
+    h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
+         "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
+    const bool measured = !g.measured.candidate.empty();
+    if (g.refusal.empty())
+        h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
+             (g.baseline.kind.empty() ? "" : "; baseline " + xml_escaped(target_text(g.baseline))) +
+             "; " + xml_escaped(plan_text(g.what)) + "</p>\n";
+    if (!g.verdicts.empty() && g.refusal.empty()) {
+        h += "<ol class=\"verdicts\">\n";
+        for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
+        h += "</ol>\n";
+    }
+    if (!g.calibration.empty()) h += "<pre>" + escaped_lines(calibration_text(g)) + "</pre>\n";
+    const std::string command = rerun_command(g, env);
+    const std::string again = command.empty() ? ""
+                                              : "<h3>Run it again</h3>\n<pre><code>" +
+                                                    xml_escaped(command) + "</code></pre>\n";
+    if (!g.refusal.empty()) return h + again + "</section>\n";
+    if (measured) {
+        h += "<h3>Latency</h3>\n" + latency_table(g, distributions);
+        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline})
+            if (!arm->empty())
+                h += std::string("<p>") +
+                     (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
+                     throughput_text(g, *arm) + ", " + ok_text(status_counts(*arm)) + ".</p>\n";
+        for (const std::string& note : notes_on(g))
+            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+        h += failures_html(g.measured.candidate, "") +
+             failures_html(g.measured.baseline, " of the baseline");
+        std::string figures;
+        for (std::size_t i = 0; i < distributions.metrics.size(); ++i)
+            if (distributions.metrics[i] != metric_id::ttft_from_send)
+                figures +=
+                    distribution_figure(g, distributions.metrics[i], distributions.candidate[i],
+                                        distributions.baseline[i]);
+        if (!figures.empty())
+            h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
+                "p90 it is at the time that 90 % of the requests took at most; a failed one never "
+                "ends. The dashed line is the limit." +
+                 arms_key(!g.measured.baseline.empty()) + "</p>\n<div class=\"plots\">\n" +
+                 figures + "</div>\n";
+        h += timeline_figures(g).html();
+    } else {
+        h += "<p>Nothing was measured.</p>\n";
+    }
+    h += "<h3>More</h3>\n";
+    if (measured) h += self_check_html(g.self_check) + repeats_html(g);
+    h += scenario_html(g);
+    if (!g.verdicts.empty()) h += arithmetic_html(g);
+    return h + again + "</section>\n";
+}
+
+/// "1 of 2 gates failed", by what is worst.
+inline std::pair<gate_outcome, std::string> overall(const std::vector<gate_report>& gates) {
+    for (const gate_outcome c : worst_first) {
+        std::size_t n = 0;
+        for (const gate_report& g : gates) n += g.outcome == c;
+        if (n == 0) continue;
+        const bool is_state = c == gate_outcome::invalid || c == gate_outcome::unfinished;
+        const bool was_done = c == gate_outcome::refused || c == gate_outcome::skipped;
+        const std::string verb =
+            std::string(is_state   ? (n == 1 ? " is " : " are ")
+                        : was_done ? (n == 1 ? " was " : " were ")
+                                   : " ") + to_string(c);
+        if (gates.size() == 1) return {c, "The gate" + verb};
+        if (n == gates.size())
+            return {c, (n == 2 ? "Both" : printed("All %zu", n)) + " gates" + verb};
+        return {c, printed("%zu of %zu gates", n, gates.size()) + verb};
+    }
+    return {gate_outcome::skipped, "No gate ran"};
+}
+
+/// The links to the gates, worst first, and with several outcomes the buttons that choose some.
+inline std::string gates_html(const std::vector<gate_report>& gates) {
+    std::vector<std::pair<std::string, std::size_t>> outcomes;
+    std::string items;
+    for (const gate_outcome c : worst_first) {
+        const char* name = to_string(c);
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < gates.size(); ++i) {
+            if (gates[i].outcome != c) continue;
+            ++n;
+            items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(c), name) +
+                     printed("<div><a href=\"#gate-%zu\">", i + 1) +
+                     xml_escaped(gates[i].what.name) + "</a><p class=\"note\">" +
+                     xml_escaped(gate_sentence(gates[i])) + "</p></div></li>\n";
+        }
+        if (n > 0) outcomes.emplace_back(name, n);
+    }
+    std::string h;
+    if (outcomes.size() > 1) {
+        h += printed(
+            "<div class=\"filter\" role=\"group\" aria-label=\"Show gates\" hidden><button "
+            "type=\"button\" aria-pressed=\"true\" data-show=\"all\">all %zu</button>",
+            gates.size());
+        for (const auto& [name, n] : outcomes)
+            h += printed(
+                "<button type=\"button\" aria-pressed=\"false\" data-show=\"%s\">%s %zu"
+                "</button>",
+                name.c_str(), name.c_str(), n);
+        h += "</div>\n";
+    }
+    return h + "<nav aria-label=\"Gates\"><ol class=\"gates\">\n" + items + "</ol></nav>\n";
+}
+
+inline std::string report_html(const std::vector<gate_report>& gates,
+                               const environment_facts& env) {
+    const auto [worst, title] = overall(gates);
+    std::size_t undecided = 0;
+    for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
+    std::string h =
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+        "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>" +
+        title + " - llmbench</title>\n<style>" + page_style + "</style>\n</head>\n<body>" +
+        page_icons + "<main>\n<header>\n<h1><span class=\"" + look_of(worst) + "\">" +
+        icon(look_of(worst)) + title + "</span></h1>\n";
+    if (undecided > 0)
+        h += "<p class=\"why\">" + plural(undecided, "objective") +
+             (undecided == 1 ? " is " : " are ") + undecided_text(gates.front()) + ".</p>\n";
+    h += "<p class=\"dim\">" +
+         xml_escaped(printed("llmbench %d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                             LLMBENCH_VERSION_PATCH) +
+                     ", " + env.started_at + ", " + env.os + ", " + env.cpu +
+                     printed(", %d cores", env.cores) +
+                     (env.commit.empty() ? "" : ", commit " + env.commit)) +
+         "</p>\n</header>\n";
+    if (gates.size() > 1) h += gates_html(gates);
+    std::vector<gate_distributions> distributions;
+    for (const gate_report& g : gates)
+        distributions.push_back(g.refusal.empty() ? distributions_of(g) : gate_distributions{});
+    h += load_curves_html(gates, distributions);
+    for (std::size_t i = 0; i < gates.size(); ++i)
+        h += gate_html(gates[i], distributions[i], i + 1, env);
+    return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

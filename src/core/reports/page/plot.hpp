@@ -1,0 +1,226 @@
+// the report page: drawings
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <algorithm>  // clamp, max
+#include <cmath>  // isfinite, llround, log10, pow
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A place in a drawing: tenths of a pixel, never "nan", "inf" or "-0".
+inline std::string pixels(double v) {
+    const long long tenths =
+        std::isfinite(v) ? std::llround(std::clamp(v, -9999.0, 9999.0) * 10) : 0;
+    return tenths % 10 == 0 ? std::to_string(tenths / 10)
+                            : printed("%.1f", static_cast<double>(tenths) / 10);
+}
+
+/// How values lie along a side of a plot. `nines` is for quantiles: p90 to p99 is as long as p99 to
+/// p99.9.
+struct plot_scale {
+    enum class shape { linear, logarithmic, nines };
+    shape how = shape::linear;
+    double low = 0, high = 1;
+    double bent(double v) const {
+        if (how == shape::logarithmic) return std::log10(std::max(v, low));
+        if (how == shape::nines) return -std::log10(std::max(1 - v, 1e-9));
+        return v;
+    }
+    /// 0 at `low`, 1 at `high`, and nowhere else.
+    double place(double v) const {
+        const double length = bent(high) - bent(low);
+        if (!(length > 0)) return 0.5;
+        return std::clamp((bent(v) - bent(low)) / length, 0.0, 1.0);
+    }
+    std::string attribute(const char* unit) const {
+        const char* name = how == shape::linear ? "linear" : how == shape::nines ? "nines" : "log";
+        return printed("%s %.6g %.6g %s", name, low, high, unit);
+    }
+};
+
+/// 1, 2 or 5 times a power of ten, at least `least`.
+inline double round_step(double least) {
+    const double power = std::pow(10, std::floor(std::log10(least)));
+    for (const double digit : {1.0, 2.0, 5.0})
+        if (digit * power >= least * (1 - 1e-9)) return digit * power;
+    return 10 * power;
+}
+/// Up to `most` + 1 round values within the scale.
+inline std::vector<double> ticks_of(const plot_scale& s, int most) {
+    std::vector<double> ticks;
+    if (!(s.high > s.low)) return {s.low};
+    if (s.how == plot_scale::shape::logarithmic) {
+        const double decades = std::log10(s.high / s.low);
+        const int each = std::max(1, static_cast<int>(std::ceil(decades / most)));
+        const int first = static_cast<int>(std::floor(std::log10(s.low)));
+        for (int e = first; std::pow(10, e) <= s.high; e += each)
+            for (const double digit : {1.0, 2.0, 5.0}) {
+                const double v = digit * std::pow(10, e);
+                const bool wanted = digit == 1 || decades < 1.8;
+                if (wanted && v >= s.low * (1 - 1e-9) && v <= s.high * (1 + 1e-9))
+                    ticks.push_back(v);
+            }
+        return ticks;
+    }
+    const double step = round_step((s.high - s.low) / most);
+    const auto first = static_cast<long long>(std::ceil(s.low / step - 1e-9));
+    for (long long k = first; static_cast<double>(k) * step <= s.high + step * 1e-9; ++k)
+        ticks.push_back(static_cast<double>(k) * step);
+    return ticks;
+}
+
+/// What a plot says of a value along its side.
+enum class plot_unit { seconds, elapsed, per_second, tokens_per_second, share, percentile, none };
+inline const char* unit_name(plot_unit u) {  // as the script knows it
+    switch (u) {
+        case plot_unit::seconds: return "seconds";
+        case plot_unit::elapsed: return "elapsed";
+        case plot_unit::per_second: return "req/s";
+        case plot_unit::tokens_per_second: return "tok/s";
+        case plot_unit::share: return "share";
+        case plot_unit::percentile: return "percentile";
+        case plot_unit::none: return "none";
+    }
+    return "";
+}
+inline std::string tick_text(plot_unit u, double v) {
+    if (u == plot_unit::seconds) return v == 0 ? "0" : time_text(v);
+    if (u == plot_unit::share) return printed("%.4g %%", v * 100);
+    if (u == plot_unit::percentile) return v == 0 ? "" : printed("p%.6g", v * 100);
+    if (u != plot_unit::elapsed) return printed("%.6g", v);
+    const double a = std::fabs(v);
+    return a >= 7200  ? printed("%.3g h", v / 3600)
+           : a >= 300 ? printed("%.4g min", v / 60)
+                      : printed("%.4g s", v);
+}
+/// Seconds that a person counts in.
+inline double elapsed_step(double least) {
+    for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
+                              600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})
+        if (step >= least) return step;
+    return round_step(least);
+}
+
+struct plot_point {
+    double x = 0, y = 0;
+};
+
+/// A drawing with two axes.
+class plot {
+public:
+    static constexpr double left = 50, right = 288, top = 8, bottom = 142;
+
+    plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
+        : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
+        std::vector<double> across =
+            ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
+        if (x_unit == plot_unit::elapsed && x.high > x.low) {
+            const double step = elapsed_step((x.high - x.low) / 5);
+            across.clear();
+            for (double k = std::ceil(x.low / step - 1e-9); k * step <= x.high; ++k)
+                across.push_back(k * step + 0.0);
+        }
+        for (const double v : across) {
+            frame_ += "<path class=\"grid\" d=\"M" + pixels(at_x(v)) + " 142v4\"/>";
+            put_text(frame_, at_x(v), 157, at_x(v) > right - 12 ? "end" : "middle", "",
+                     tick_text(x_unit, v));
+        }
+        if (y.how == plot_scale::shape::nines) {
+            for (const double q : {0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999})
+                if (q <= y.high) horizontal(q);
+        } else {
+            for (const double v : ticks_of(y, 4)) horizontal(v);
+        }
+    }
+    /// NaN breaks the line.
+    void line(const char* style, const std::string& name, const std::vector<plot_point>& points) {
+        std::string path;
+        std::size_t n = 0;
+        const auto end = [&] {
+            if (n == 1) {
+                const std::size_t comma = path.find(',');
+                drawn_ += std::string("<circle class=\"") + style[0] + "\" r=\"2\" cx=\"" +
+                          path.substr(0, comma) + "\" cy=\"" + path.substr(comma + 1) + "\"/>";
+            } else if (n > 1) {
+                drawn_ += std::string("<polyline class=\"") + style + "\" data-n=\"" +
+                          xml_escaped(name) + "\" points=\"" + path + "\"/>";
+            }
+            path.clear();
+            n = 0;
+        };
+        std::string last;
+        for (const plot_point& p : points) {
+            if (std::isnan(p.x) || std::isnan(p.y)) {
+                end();
+                last.clear();
+                continue;
+            }
+            const std::string place = pixels(at_x(p.x)) + "," + pixels(at_y(p.y));
+            if (place == last) continue;
+            path += (n++ ? " " : "") + place;
+            last = place;
+        }
+        end();
+    }
+    void dot(const char* style, const plot_point& p) {
+        drawn_ += std::string("<circle class=\"") + style + "\" r=\"3.5\" cx=\"" +
+                  pixels(at_x(p.x)) + "\" cy=\"" + pixels(at_y(p.y)) + "\"/>";
+    }
+    void label(const plot_point& p, const std::string& words) {
+        const bool near_end = at_x(p.x) > right - 60;
+        put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
+                 "mark", words);
+    }
+    /// A limit on what lies along x, with a ring where a quantile must stay left of it.
+    void limit(double x, double q, const std::string& words) {
+        const double place = at_x(x);
+        drawn_ += "<path class=\"limit\" d=\"M" + pixels(place) + " 8V142\"/>";
+        if (!std::isnan(q))
+            drawn_ += "<circle class=\"ring\" r=\"3.5\" cx=\"" + pixels(place) + "\" cy=\"" +
+                      pixels(at_y(q)) + "\"/>";
+        // Above and left of a rising curve is room, and below and right of it.
+        const bool low = place > (left + right) / 2, before = place > left + 80;
+        const double at = low             ? 136 - 13 * limits_
+                          : std::isnan(q) ? 18 + 13 * limits_
+                                          : at_y(q) - 6;
+        put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
+        limits_ += low || std::isnan(q);
+    }
+    /// `alt` says in words what is seen.
+    std::string figure(const std::string& caption, const std::string& alt,
+                       bool reads_across) const {
+        return "<figure><figcaption>" + caption + "</figcaption><svg class=\"plot\" role=\"img\" " +
+               "viewBox=\"0 0 300 162\" aria-label=\"" + xml_escaped(alt) + "\" data-x=\"" +
+               x_.attribute(unit_name(x_unit_)) + "\" data-y=\"" +
+               y_.attribute(unit_name(y_unit_)) + (reads_across ? "\" data-by=\"y\">" : "\">") +
+               frame_ + drawn_ + "</svg></figure>\n";
+    }
+
+private:
+    double at_x(double v) const { return left + x_.place(v) * (right - left); }
+    double at_y(double v) const { return bottom - y_.place(v) * (bottom - top); }
+    void horizontal(double v) {
+        frame_ += "<path class=\"grid\" d=\"M50 " + pixels(at_y(v)) + "H288\"/>";
+        put_text(frame_, 45, at_y(v) + 4, "end", "", tick_text(y_unit_, v));
+    }
+    static void put_text(std::string& into, double x, double y, const char* anchor,
+                         const char* style, const std::string& words) {
+        into += "<text x=\"" + pixels(x) + "\" y=\"" + pixels(y) + "\" text-anchor=\"" + anchor +
+                (*style ? std::string("\" class=\"") + style : "") + "\">" + xml_escaped(words) +
+                "</text>";
+    }
+
+    plot_scale x_, y_;
+    plot_unit x_unit_, y_unit_;
+    std::string frame_{}, drawn_{};
+    int limits_ = 0;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

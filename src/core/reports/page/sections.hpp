@@ -1,0 +1,228 @@
+// the report page: what else a gate has to say
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/units.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/dialects/table.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/trace_hash.hpp"
+#include "core/reports/figures.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/words.hpp"
+#include "core/reports/page/timelines.hpp"
+#include "core/reports/page/verdicts.hpp"
+
+#include <algorithm>  // find_if, sort, min, max
+#include <string>
+#include <string_view>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Failures of one kind with what they said, most frequent first.
+struct failure_kind {
+    request_status status = request_status::ok;
+    int http_status = 0;
+    std::size_t count = 0;
+    std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
+};
+inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
+    std::vector<failure_kind> kinds;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status == request_status::ok) continue;
+            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
+                return k.status == r.status && k.http_status == r.http_status;
+            });
+            if (kind == kinds.end())
+                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
+            ++kind->count;
+            auto& seen = kind->examples;
+            const std::string_view said(r.error.c_str(), r.error.size());
+            const auto same = std::find_if(seen.begin(), seen.end(),
+                                           [&](const auto& e) { return e.first == said; });
+            if (same != seen.end()) ++same->second;
+            else if (seen.size() < 20) seen.emplace_back(said, 1);
+        }
+    const auto by_count = [](auto&& count) {
+        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
+    };
+    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
+    for (failure_kind& k : kinds)
+        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
+    return kinds;
+}
+inline std::string failures_html(const std::vector<repeat_data>& arm, const char* who) {
+    std::size_t all = 0;
+    for (const status_count& c : status_counts(arm)) all += c.count;
+    const std::vector<failure_kind> kinds = failure_kinds(arm);
+    if (kinds.empty()) return {};
+    std::string rows;
+    for (const failure_kind& k : kinds) {
+        rows += std::string("<tr><th scope=\"row\">") + to_string(k.status) +
+                (k.http_status ? printed(" (HTTP %d)", k.http_status) : "") + "</th><td>";
+        for (std::size_t i = 0; i < std::min<std::size_t>(k.examples.size(), 3); ++i)
+            rows += "<p>" + printed("%zu x ", k.examples[i].second) +
+                    xml_escaped(printable(k.examples[i].first, 200)) + "</p>";
+        if (k.examples.size() > 3) rows += "<p class=\"dim\">and other words</p>";
+        const double share = static_cast<double>(k.count) / static_cast<double>(all);
+        rows += "</td>" + number_cell(std::to_string(k.count)) +
+                number_cell(printed("%.3g %%", share * 100)) + "</tr>\n";
+    }
+    return std::string("<h3>Errors") + who + "</h3>\n" +
+           page_table(std::string("Errors") + who, {"kind", "what they said", "requests", "share"},
+                      rows, 2);
+}
+
+inline std::string row_of(const char* name, const std::string& value) {
+    if (value.empty()) return {};
+    return std::string("<dt>") + name + "</dt><dd>" + xml_escaped(value) + "</dd>\n";
+}
+inline std::string folded(const std::string& title, const std::string& aside, bool open,
+                          const std::string& body) {
+    return std::string(open ? "<details open>" : "<details>") + "<summary>" + title +
+           (aside.empty() ? "" : " <span>" + xml_escaped(aside) + "</span>") + "</summary>\n" +
+           body + "</details>\n";
+}
+
+inline std::string self_check_html(const self_check_t& c) {
+    std::string h = "<dl>\n";
+    h += row_of("sends late by", "p50 " + time_text(c.lateness_p50) + ", p99 " +
+                                     time_text(c.lateness_p99) + ", max " +
+                                     time_text(c.lateness_max) +
+                                     printed("; %.2g %% over 10 ms", c.late_share * 100));
+    if (c.asked_rate > 0)
+        h += row_of("rate", printed("sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate));
+    h += row_of("bytes read after",
+                "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
+    h += row_of("thread woke late by",
+                "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
+    h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_share * 100));
+    h += row_of("events read together", printed("%.1f %%", c.coalesced_share * 100));
+    h += row_of("connections", std::to_string(c.connections_opened));
+    return folded("The client's self-check", c.ok ? "ok" : "NOT OK: " + str(c.reason), !c.ok,
+                  h + "</dl>\n");
+}
+
+/// The load as asked and as sent, and what came of it, in each repeat.
+inline std::string repeats_html(const gate_report& g) {
+    const bool both = !g.measured.baseline.empty();
+    std::string rows;
+    const std::size_t n = std::max(g.measured.candidate.size(), g.measured.baseline.size());
+    for (std::size_t i = 0; i < n; ++i)
+        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline}) {
+            if (i >= arm->size()) continue;
+            const repeat_data& d = (*arm)[i];
+            std::size_t ok = 0, all = 0;
+            for (const record& r : d.records)
+                if (is_measured(r)) {
+                    ++all;
+                    ok += r.status == request_status::ok;
+                }
+            const bool is_other = arm == &g.measured.baseline;
+            rows += printed("<tr><th scope=\"row\">%zu</th>", i + 1) +
+                    (!both      ? ""
+                     : is_other ? "<td class=\"arm b\">baseline</td>"
+                                : "<td class=\"arm c\">candidate</td>") +
+                    number_cell(std::to_string(all)) + number_cell(std::to_string(all - ok));
+            const auto rate = [](double r) { return r > 0 ? printed("%.4g", r) : std::string(); };
+            rows += number_cell(rate(d.asked_rate)) + number_cell(rate(d.achieved_rate));
+            for (const metric_id id : {metric_id::output_throughput, metric_id::request_throughput})
+                rows += number_cell(value_text(id, window_rate(id, d)));
+            rows += number_cell(time_text(seconds_into(d, d.window_to_ns)));
+            rows += std::string("<td>") + (d.interrupted ? "interrupted " : "") +
+                    xml_escaped(d.target_gone) + "</td></tr>\n";
+        }
+    std::vector<std::string> head = {both ? "pair" : "repeat",
+                                     "requests",
+                                     "failed",
+                                     "asked/s",
+                                     "sent/s",
+                                     "output",
+                                     "completed",
+                                     "window",
+                                     ""};
+    if (both) head.insert(head.begin() + 1, "");
+    return folded("Repeats", plural(n, both ? "pair" : "repeat"), false,
+                  page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
+}
+
+inline std::string scenario_html(const gate_report& g) {
+    const plan& p = g.what;
+    std::string h =
+        "<dl>\n" + row_of("target", target_text(g.target)) + row_of("api", g.target.api);
+    if (!g.baseline.kind.empty()) h += row_of("baseline", target_text(g.baseline));
+    h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
+    h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
+    h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
+    h += row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p));
+    h += row_of("prompt tokens", prompt_lengths_text(prompt_lengths_of(p, g.measured.candidate)));
+    h += row_of("options", options_text(p));
+    const auto limit = [](time_span t) { return time_text(t.seconds()); };
+    h += row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
+                              limit(p.limits.first_event) + ", between events " +
+                              limit(p.limits.between_events) + ", total " + limit(p.limits.total) +
+                              ", drain " + limit(p.limits.drain));
+    h += row_of("error levels",
+                printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
+                        p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
+    h += row_of("stopped", g.measured.stopped);
+    h += row_of("definitions", definitions_version);
+    h += row_of("stands at", p.file + ":" + std::to_string(p.line));
+    return folded("The scenario in full", "", false, h + "</dl>\n");
+}
+
+inline std::string arithmetic_html(const gate_report& g) {
+    std::string h = "<dl>\n";
+    for (const slo_verdict& v : g.verdicts) {
+        const std::string how = str(v.method) + (v.method.empty() ? "" : ": ") + str(v.arithmetic);
+        h += row_of(xml_escaped(str(v.what.text())).c_str(), how);
+    }
+    return folded("How the verdicts came about", "", false, h + "</dl>\n");
+}
+
+/// One word of a POSIX shell.
+inline std::string shell_quoted(const std::string& s) {
+    const bool plain = !s.empty() && s.find_first_not_of(
+                                         "abcdefghijklmnopqrstuvwxyz"
+                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_./:@%+=-") == std::string::npos;
+    if (plain) return s;
+    std::string out = "'";
+    for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+/// What runs this gate again, on the same traffic.
+inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
+    if (env.program.empty()) return {};
+    std::string t;
+    if (g.target.kind == "endpoint") {
+        t += "LLMBENCH_URL=" + shell_quoted(g.target.url) + " ";
+        if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
+        if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
+    }
+    t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
+    t += shell_quoted(env.program);
+    if (g.what.test_case.empty()) return t;
+    std::string pattern;  // doctest's own: a comma separates two of them
+    for (const char c : g.what.test_case) {
+        if (c == ',' || c == '\\') pattern += '\\';
+        pattern += c;
+    }
+    return t + " " + shell_quoted("--test-case=" + pattern);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,165 @@
+// the report page: verdicts
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/words.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/page/plot.hpp"
+
+#include <algorithm>  // min, max
+#include <cmath>  // isfinite, fabs, isnan
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string icon(const char* name) {
+    return printed("<svg class=\"icon\" aria-hidden=\"true\"><use href=\"#icon-%s\"/></svg>", name);
+}
+inline std::string badge(const char* look, const std::string& words) {
+    return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
+}
+/// The look of a gate: that of the verdict that its outcome resembles.
+inline const char* look_of(gate_outcome o) { return to_string(verdict_like(o)); }
+inline std::string plural(std::size_t n, const char* one) {
+    return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
+}
+inline std::size_t count_of(const gate_report& g, verdict outcome) {
+    std::size_t n = 0;
+    for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
+    return n;
+}
+
+/// Keeps the ends of lines, which xml_escaped makes spaces.
+inline std::string escaped_lines(std::string_view s) {
+    std::string out;
+    for (std::size_t end = 0; !s.empty(); s.remove_prefix(end)) {
+        const std::size_t line = std::min(s.find('\n'), s.size());
+        end = std::min(line + 1, s.size());
+        out += xml_escaped(s.substr(0, line)) + (end > line ? "\n" : "");
+    }
+    return out;
+}
+
+/// Why the gate ended as it did, in one or two sentences.
+inline std::string gate_sentence(const gate_report& g) {
+    if (!g.refusal.empty()) return g.refusal;
+    if (g.verdicts.empty()) return "Measured only: no objective was set.";
+    for (const verdict outcome :
+         {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
+        for (const slo_verdict& v : g.verdicts) {
+            if (v.outcome != outcome || v.what.is_advisory) continue;
+            const std::string slo = str(v.what.text()), why = str(v.reason);
+            const std::string room = room_text(v);
+            std::string t;
+            if (outcome == verdict::fail)
+                t = slo + " is missed: measured " + verdict_value_text(v, v.estimate.value) +
+                    (room.empty() ? "" : ", " + room);
+            else if (outcome == verdict::inconclusive)
+                t = slo + " is neither shown to be met nor missed" +
+                    (why.empty() ? "" : ": " + why);
+            else t = why.empty() ? slo + " is " + to_string(outcome) : why;
+            const std::size_t others = count_of(g, outcome) - 1;
+            if (others > 0 && outcome != verdict::skipped)
+                t += "; " + plural(others, "more objective") + " " +
+                     (outcome == verdict::fail ? "missed" : to_string(outcome));
+            return t + ".";
+        }
+    }
+    const std::size_t n = count_of(g, verdict::pass);
+    return n == 1   ? "The objective is met."
+           : n == 2 ? "Both objectives are met."
+                    : printed("All %zu objectives are met.", n);
+}
+
+/// Estimate, interval and what each repeat says, beside the limit.
+inline std::string interval_svg(const slo_verdict& v) {
+    std::vector<double> rug;
+    for (const named_values& n : v.inputs)
+        if (str(n.name) == "values" || str(n.name) == "ratios")
+            for (const double x : n.values) rug.push_back(x);
+    const estimate_t& e = v.estimate;
+    double low = v.limit, high = v.limit;
+    const auto widen = [&](double x) {
+        if (std::isfinite(x)) {
+            low = std::min(low, x);
+            high = std::max(high, x);
+        }
+    };
+    for (const double x : {e.value, e.low, e.high}) widen(x);
+    for (const double x : rug) widen(x);
+    const double margin = high > low ? 0.08 * (high - low) : std::max(std::fabs(high) * 0.2, 1e-6);
+    const plot_scale s{plot_scale::shape::linear, low - margin, high + margin};
+    const auto at = [&](double x) {
+        return std::isfinite(x) ? 4 + 312 * s.place(x) : x > 0 ? 313 : 7;
+    };
+    const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
+    std::string out =
+        std::string("<svg class=\"plot ") + to_string(v.outcome) +
+        "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
+        xml_escaped("measured " + verdict_value_text(v, e.value) + ", interval " +
+                    verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+                    ", limit " + verdict_limit_text(v)) +
+        "\">";
+    out += "<rect class=\"allowed\" x=\"" + pixels(from) + "\" y=\"4\" height=\"22\" width=\"" +
+           pixels(v.what.at_most ? limit - 4 : 316 - limit) + "\"/>";
+    const double a = at(std::isnan(e.low) ? e.value : e.low);
+    const double b = at(std::isnan(e.high) ? e.value : e.high);
+    out += "<rect class=\"bar\" x=\"" + pixels(std::min(a, b)) +
+           "\" y=\"12\" height=\"6\" rx=\"3\" "
+           "width=\"" +
+           pixels(std::max(std::fabs(b - a), 1.0)) + "\"/>";
+    for (const double x : rug)
+        if (!std::isnan(x)) out += "<path class=\"rug\" d=\"M" + pixels(at(x)) + " 8v14\"/>";
+    out += "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"" + pixels(at(e.value)) + "\"/>";
+    out += "<path class=\"limit\" d=\"M" + pixels(limit) + " 1V29\"/>";
+    const char* anchor = limit < 60 ? "start" : limit > 260 ? "end" : "middle";
+    out += "<text class=\"mark\" y=\"40\" x=\"" + pixels(limit) + "\" text-anchor=\"" + anchor +
+           "\">limit " + xml_escaped(verdict_limit_text(v)) + "</text>";
+    return out + "</svg>";
+}
+
+inline std::string verdict_item(const slo_verdict& v) {
+    std::string h = "<li>" + badge(to_string(v.outcome), to_string(v.outcome));
+    h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
+    const std::string reason = str(v.reason), advice = str(v.advice);
+    std::string notes = room_text(v);
+    if (v.repeats > 0)
+        notes += (notes.empty() ? "" : "; ") +
+                 plural(static_cast<std::size_t>(v.repeats),
+                        v.unit.empty() ? "repeat" : v.unit.c_str()) +
+                 ", " + plural(static_cast<std::size_t>(v.requests), "request");
+    if (!notes.empty()) h += "<p class=\"note\">" + xml_escaped(notes) + "</p>";
+    if (!reason.empty()) h += "<p class=\"note\">" + xml_escaped(reason) + "</p>";
+    if (!advice.empty()) h += "<p class=\"note\">Advice: " + xml_escaped(advice) + "</p>";
+    h += "</div>";
+    const estimate_t& e = v.estimate;
+    if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
+    h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, e.value)) + "</b>";
+    const bool has_interval = !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
+    if (has_interval)
+        h += "<span class=\"note\">" + xml_escaped(verdict_value_text(v, e.low)) + " to " +
+             xml_escaped(verdict_value_text(v, e.high)) + "</span>";
+    return h + "</div>" + interval_svg(v) + "</li>\n";
+}
+
+/// A table that scrolls by itself where the page is too narrow for it.
+inline std::string page_table(const std::string& name, const std::vector<std::string>& head,
+                              const std::string& rows, std::size_t words = 1) {
+    std::string h = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
+                    xml_escaped(name) + "\"><table><thead><tr>";
+    for (std::size_t i = 0; i < head.size(); ++i)
+        h += (i < words ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"n\">") + head[i] +
+             "</th>";
+    return h + "</tr></thead><tbody>\n" + rows + "</tbody></table></div>\n";
+}
+inline std::string number_cell(const std::string& s) { return "<td class=\"n\">" + s + "</td>"; }
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,70 @@
+// the progress line
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // isnan
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a gate can tell of itself while it runs.
+struct progress_facts {
+    std::string stage{};                       // "repeat 2 of 2-5"
+    std::string phase{};                       // "warming up"; "" while it measures
+    double elapsed_s = 0;
+    double least_s = 0, most_s = 0;            // of the whole gate; 0: not known
+    long long planned = 0;                     // requests of this repeat; 0: not known
+    long long sent = 0, done = 0, failed = 0;  // of this repeat
+    double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
+    std::size_t slos = 0;
+    std::vector<std::string> decided{};        // "mean(tpot) <= 25 ms: pass"
+};
+
+/// One line of at most `width` columns (0: any); parts that do not fit are left out, and counts are
+/// told in short where that makes room.
+inline std::string progress_line(const progress_facts& f, std::size_t width, bool unicode) {
+    const std::string stage = f.stage + (f.stage.empty() || f.phase.empty() ? "" : ", ") + f.phase;
+    std::string time = printed("%.0f", f.elapsed_s);
+    if (f.most_s > 0)
+        time += f.least_s < f.most_s ? printed(" of %.0f-%.0f", f.least_s, f.most_s)
+                                     : printed(" of %.0f", f.most_s);
+    const std::string of = f.planned > 0 ? printed("/%lld", f.planned) : "";
+    std::string counts, in_short, latency, decided, which;
+    if (f.planned > 0 || f.sent > 0) {
+        counts = printed("%lld%s sent, %lld done, %lld failed, %lld open", f.sent, of.c_str(),
+                         f.done, f.failed, std::max(f.sent - f.done, 0ll));
+        in_short = printed("%lld%s done", f.done, of.c_str()) +
+                   (f.failed > 0 ? printed(", %lld failed", f.failed) : "");
+    }
+    if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
+    if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
+    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided.size(), f.slos);
+    for (const std::string& d : f.decided) which += (which.empty() ? "" : ", ") + d;
+
+    const auto fitted = [&](const std::string& told) {
+        std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
+        int parts = 0;
+        for (const std::string& part : {time + " s", told, latency, decided, which}) {
+            const std::string more = (unicode ? " \u00B7 " : " | ") + part;
+            const bool fits = width == 0 || columns_of(line) + columns_of(more) <= width;
+            if (part.empty() || !fits) continue;
+            line += more;
+            ++parts;
+        }
+        return std::pair(parts, line);
+    };
+    const auto [parts, line] = fitted(counts);
+    const auto [parts_in_short, line_in_short] = fitted(in_short);
+    const bool is_told = line.find(counts) != std::string::npos;
+    return is_told && parts >= parts_in_short ? line : line_in_short;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

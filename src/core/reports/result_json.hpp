@@ -1,0 +1,363 @@
+// result.json and records.jsonl
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "api/traffic.hpp"
+#include "api/version.hpp"
+#include "core/base/json.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/histograms.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/calibration.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/words.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/traffic/trace_hash.hpp"
+#include "core/reports/figures.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/words.hpp"
+
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// calibration.json: what LLMBENCH_CALIBRATION reads.
+inline std::string calibration_json(const std::vector<gate_report>& gates) {
+    json_writer j;
+    j.open('{').field("schema", "llmbench/calibration/1").key("gates").open('[');
+    for (const gate_report& g : gates) {
+        if (g.calibration.empty()) continue;
+        j.open('{').field("name", g.what.name).field("repeats", g.measured.candidate.size());
+        j.key("slos").open('[');
+        for (const calibrated& c : g.calibration) {
+            j.open('{').field("slo", c.what.text().c_str());
+            j.field("statistic", noise_name(c.what)).field("estimate", c.estimate);
+            j.field("sd", c.sd).field("headroom_sd", c.headroom_sd);
+            j.field("suggestion", c.suggestion).close();
+        }
+        j.close().close();
+    }
+    return j.close().close().text() + "\n";
+}
+
+/// Nothing without TLS.
+inline void write_handshakes(json_writer& j, const handshakes_t& full,
+                             const handshakes_t& resumed) {
+    if (full.count + resumed.count == 0) return;
+    for (const auto& [name, h] :
+         {std::pair{"handshakes_full", full}, std::pair{"handshakes_resumed", resumed}})
+        j.key(name)
+            .open('{')
+            .field("count", h.count)
+            .field("mean_s", h.mean)
+            .field("max_s", h.max)
+            .close();
+}
+
+inline void write_target(json_writer& j, const char* name, const target_facts& t) {
+    j.key(name)
+        .open('{')
+        .field("kind", t.kind)
+        .field("url", t.url)
+        .field("model", t.model)
+        .field("api", t.api);
+    if (!t.tls.empty()) j.field("tls", t.tls);
+    j.close();
+}
+
+inline void write_verdict(json_writer& j, const slo_verdict& v) {
+    j.open('{')
+        .field("slo", v.what.text().c_str())
+        .field("verdict", to_string(v.outcome))
+        .field("advisory", v.what.is_advisory);
+    j.field("metric", metric_name(v.what.what.metric)).field("estimate", v.estimate.value);
+    j.key("interval").open('[').value(v.estimate.low).value(v.estimate.high).close();
+    j.field("limit", v.limit)
+        .field("relative_to_baseline", v.what.factor > 0)
+        .field("headroom", headroom(v));
+    j.field("detectable", v.detectable).field("repeats", v.repeats).field("requests", v.requests);
+    j.field("method", v.method.c_str())
+        .field("reason", v.reason.c_str())
+        .field("advice", v.advice.c_str())
+        .field("arithmetic", v.arithmetic.c_str());
+    j.key("inputs").open('{');
+    for (const named_values& n : v.inputs) {
+        j.key(n.name.c_str()).open('[');
+        for (const double x : n.values) j.value(x);
+        j.close();
+    }
+    j.close();
+    j.field("file", v.what.at.file).field("line", v.what.at.line).close();
+}
+
+/// What result.json tells of each repeat, so that a later run can be compared with it.
+inline std::vector<statistic_data> kept_statistics(const gate_report& g) {
+    std::vector<statistic_data> kept;
+    const auto keep = [&](const statistic_data& s) {
+        for (const statistic_data& k : kept)
+            if (str(k.name) == str(s.name)) return;
+        kept.push_back(s);
+    };
+    for (const metric_id id : table_metrics(g.what)) {
+        keep(make_statistic(statistic_kind::mean, id, 0));
+        for (const double q : {0.5, 0.75, 0.9, 0.95, 0.99})
+            keep(make_statistic(statistic_kind::percentile, id, q));
+        keep(make_statistic(statistic_kind::max, id, 0));
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
+                               metric_id::prefill_throughput, metric_id::decode_throughput,
+                               metric_id::request_throughput})
+        keep(make_statistic(statistic_kind::value, id, 0));
+    for (const slo& s : g.measured.slos)
+        if (!is_share(s.what.metric)) keep(s.what);
+    return kept;
+}
+
+/// How long made-up prompts were to be, how long the server says they were, and how that was aimed.
+inline void write_prompt_lengths(json_writer& j, const prompt_lengths& lengths,
+                                 const token_fit& fit) {
+    if (lengths.asked.empty()) return;
+    j.key("prompt_lengths").open('{').field("calibration", to_string(fit.lengths));
+    j.field("token_ids", fit.as_ids);
+    for (const auto& [name, v] :
+         {std::pair{"asked", &lengths.asked}, std::pair{"counted", &lengths.counted}})
+        j.key(name)
+            .open('{')
+            .field("mean", mean_of(*v))
+            .field("p50", nearest_rank(*v, 0.5))
+            .field("p90", nearest_rank(*v, 0.9))
+            .close();
+    j.close();
+}
+
+inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
+                      const std::vector<statistic_data>& kept) {
+    const bool is_baseline = which == run_arm::baseline;
+    const auto& arm = is_baseline ? g.measured.baseline : g.measured.candidate;
+    j.key(is_baseline ? "baseline" : "candidate").open('{');
+    write_prompt_lengths(j, prompt_lengths_of(g.what, arm),
+                         (is_baseline ? g.baseline : g.target).tokens);
+    for (const metric_id id : table_metrics(g.what)) {
+        const metric_row r = metric_row_of(id, arm);
+        j.key(metric_name(id))
+            .open('{')
+            .field("mean", r.mean)
+            .field("p50", r.p50)
+            .field("p90", r.p90)
+            .field("p99", r.p99)
+            .field("max", r.max)
+            .close();
+    }
+    for (const metric_id id :
+         {metric_id::output_throughput, metric_id::total_throughput,
+          metric_id::prefill_throughput, metric_id::decode_throughput,
+          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
+        j.field(metric_name(id), run_value(id, arm));
+    if (const prefix_hits hits = prefix_hits_of(arm); hits.prompt > 0)
+        j.key("prefix_cache")
+            .open('{')
+            .field("cached_tokens", hits.cached)
+            .field("prompt_tokens", hits.prompt)
+            .close();
+    j.key("statuses").open('{');
+    for (const status_count& c : status_counts(arm)) j.field(to_string(c.status), c.count);
+    j.close().field("usage_below_events", usage_below_events(arm));
+    j.key("repeats").open('[');
+    for (const repeat_data& d : arm) {
+        j.open('{')
+            .field("index", d.index)
+            .field("window_from_ns", d.window_from_ns)
+            .field("window_to_ns", d.window_to_ns);
+        j.field("asked_rate", d.asked_rate)
+            .field("achieved_rate", d.achieved_rate)
+            .field("connections_opened", d.connections_opened);
+        write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
+        j.field("loop_lag_p99", d.loop_lag_p99)
+            .field("loop_lag_max", d.loop_lag_max)
+            .field("stamp_lag_p99", d.stamp_lag_p99)
+            .field("stamp_lag_max", d.stamp_lag_max);
+        j.key("thread_cpu_shares").open('[');
+        for (const double share : d.thread_cpu_shares) j.value(share);
+        j.close();
+        j.field("content_events", d.content_events)
+            .field("coalesced_events", d.coalesced_events)
+            .field("cpu_share", d.cpu_share);
+        j.field("startup_s", d.startup_s)
+            .field("target_gone", d.target_gone)
+            .field("interrupted", d.interrupted)
+            .field("short_outputs", d.short_outputs)
+            .field("gaps_counted", d.gaps_counted)
+            .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
+        j.key("statistics").open('{');
+        const std::vector<double> values = evaluate(kept, d);
+        for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), values[i]);
+        j.close().close();
+    }
+    j.close().close();
+}
+
+/// All that the verdicts depend on and the records do not tell.
+inline void write_judging(json_writer& j, const gate_report& g) {
+    const measurement& m = g.measured;
+    j.key("judging")
+        .open('{')
+        .field("traffic", m.rule.traffic == fresh ? "fresh" : "replayed")
+        .field("looks", m.rule.looks)
+        .field("most", m.rule.most)
+        .field("false_pass", m.rule.pass_level)
+        .field("false_fail", m.rule.fail_level)
+        .field("pass_z", m.rule.pass_z)
+        .field("fail_z", m.rule.fail_z)
+        .field("holm", m.rule.holm)
+        .field("paired", g.what.has_baseline)
+        .field("arrival_cv2", m.arrival_cv2)
+        .field("short_outputs_expected", m.short_outputs_expected)
+        .field("spin", m.spins)
+        .field("expected_requests", expected_requests(g.what))
+        .field("stopped", m.stopped);
+    j.key("calibrated_sd").open('{');
+    for (const auto& [name, sd] : m.noise) j.field(name, sd);
+    j.close();
+    j.key("stored_baseline").open('{').field("file", m.stored.file);
+    j.field("day_to_day_sd", m.stored.day_sd).key("statistics").open('{');
+    for (const auto& [name, values] : m.stored.values) {
+        j.key(name).open('[');
+        for (const double v : values) j.value(v);
+        j.close();
+    }
+    j.close().close().close();
+}
+
+inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
+                               const event_index& events, int exit_code) {
+    json_writer j;
+    j.open('{').field("schema", "llmbench/result/1");
+    j.field("version", printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                               LLMBENCH_VERSION_PATCH));
+    j.field("definitions", definitions_version).field("exit_code", exit_code);
+    j.key("environment")
+        .open('{')
+        .field("started_at", env.started_at)
+        .field("commit", env.commit)
+        .field("os", env.os)
+        .field("cpu", env.cpu)
+        .field("cores", env.cores)
+        .field("compiler", env.compiler)
+        .close();
+    j.key("gates").open('[');
+    for (const gate_report& g : gates) {
+        j.open('{')
+            .field("name", g.what.name)
+            .field("outcome", to_string(g.outcome))
+            .field("refusal", g.refusal);
+        j.field("file", g.what.file).field("line", g.what.line);
+        if (!g.refusal.empty()) { j.close(); continue; }
+        write_target(j, "target", g.target);
+        if (g.what.has_baseline) write_target(j, "baseline_target", g.baseline);
+        j.key("scenario")
+            .open('{')
+            .field("arrivals", arrival_text(g.what.arrivals))
+            .field("arrival_kind", arrival_name(g.what.arrivals.kind))
+            .field("offered_rate", g.what.arrivals.rate);
+        j.field("users",
+                g.what.arrivals.kind == arrival_kind::closed_loop ? g.what.arrivals.users : 0)
+            .field("max_in_flight", g.what.arrivals.max_in_flight);
+        j.field("workload", g.what.workload_text)
+            .field("warmup_requests", g.what.warmup_requests)
+            .field("warmup_s", g.what.warmup_s);
+        j.field("extent", extent_text(g.what)).field("options", options_text(g.what))
+            .field("stream", g.what.common.stream);
+        j.field("requests", g.what.requests)
+            .field("duration_s", g.what.duration_s)
+            .field("repeats_planned", repeats_text(g.what));
+        j.field("seed", static_cast<long long>(g.what.seed))
+            .field("seed_text", std::to_string(g.what.seed))
+            .field("trace_hash", trace_hash(g.what))
+            .field("nonce", printed("%016llx", static_cast<unsigned long long>(g.what.nonce)))
+            .close();
+        j.key("slos").open('[');
+        for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
+        j.close();
+        write_judging(j, g);
+        const std::vector<statistic_data> kept = kept_statistics(g);
+        write_arm(j, g, run_arm::candidate, kept);
+        if (g.what.has_baseline) write_arm(j, g, run_arm::baseline, kept);
+        const self_check_t& c = g.self_check;
+        j.key("self_check")
+            .open('{')
+            .field("ok", c.ok)
+            .field("reason", c.reason.c_str())
+            .field("lateness_p50", c.lateness_p50);
+        j.field("lateness_p99", c.lateness_p99)
+            .field("lateness_max", c.lateness_max)
+            .field("late_share", c.late_share);
+        j.field("asked_rate", c.asked_rate)
+            .field("achieved_rate", c.achieved_rate)
+            .field("coalesced_share", c.coalesced_share);
+        j.field("loop_lag_p99", c.loop_lag_p99)
+            .field("loop_lag_max", c.loop_lag_max)
+            .field("stamp_lag_p99", c.stamp_lag_p99)
+            .field("stamp_lag_max", c.stamp_lag_max);
+        j.field("cpu_share", c.cpu_share)
+            .field("connections_opened", c.connections_opened);
+        write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
+        j.close().close();
+    }
+    j.close();
+    // One long line: the offsets are for programs.
+    std::string offsets = "[";
+    for (const long long o : events.offsets)
+        offsets += (offsets.size() > 1 ? "," : "") + std::to_string(o);
+    j.key("events")
+        .open('{')
+        .field("file", "events.bin")
+        .field("unit", "microseconds, uint32 little-endian");
+    j.field("bytes", events.bytes).field("fnv1a_64", events.hash);
+    j.key("offsets").raw(offsets + "]").close().close();
+    return j.text() + "\n";
+}
+
+/// One line of records.jsonl.
+inline std::string record_json(const record& r, const std::string& gate) {
+    const auto when = [](long long ns) { return ns ? std::to_string(ns) : std::string("null"); };
+    std::string s = "{\"id\":" + json_quoted(str(r.id)) + ",\"gate\":" + json_quoted(gate);
+    s += printed(",\"arm\":\"%s\",\"repeat\":%d,\"phase\":\"%s\"", to_string(r.arm), r.repeat,
+                 to_string(r.phase));
+    s += ",\"scheduled_ns\":" + when(r.scheduled_ns) +
+         ",\"dispatched_ns\":" + when(r.dispatched_ns) +
+         ",\"connected_ns\":" + when(r.connected_ns) + ",\"sent_ns\":" + when(r.sent_ns) +
+         ",\"first_token_ns\":" + when(r.first_token_ns) +
+         ",\"last_token_ns\":" + when(r.last_token_ns) + ",\"end_ns\":" + when(r.end_ns);
+    s += printed(
+        ",\"prompt_tokens\":%d,\"output_tokens\":%d,\"token_source\":\"%s\",\"events\":%d,\"first_"
+        "event_tokens\":%d",
+        r.prompt_tokens, r.output_tokens, to_string(r.token_source), r.events,
+        r.first_event_tokens);
+    s += printed(",\"status\":\"%s\",\"http_status\":", to_string(r.status)) +
+         (r.http_status ? std::to_string(r.http_status) : "null");
+    const auto words = [](const text& t) {
+        return t.empty() ? std::string("null") : json_quoted(str(t));
+    };
+    return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
+           printed(",\"late_ns\":%lld,\"cached_tokens\":%s", r.late_ns,
+                   r.cached_tokens < 0 ? "null" : std::to_string(r.cached_tokens).c_str()) +
+           printed(",\"conversation\":%lld,\"turn\":%d}\n", r.conversation, r.turn);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

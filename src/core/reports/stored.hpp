@@ -1,0 +1,324 @@
+// stored results
+// What earlier runs left: a result.json to be compared with, records to be judged again.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/traffic.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/rule.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/traffic/trace_hash.hpp"
+#include "core/reports/gate_report.hpp"
+
+#include <algorithm>  // min
+#include <cmath>  // isfinite, fabs
+#include <map>
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One gate of a result.json; the repeats have no records yet.
+struct stored_gate {
+    std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
+    std::string trace_hash{}, definitions{};
+    plan what{};  // as far as SLOs are checked against it
+    measurement measured{};
+    std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
+};
+
+inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
+    repeat_data d;
+    d.arm = arm;
+    d.index = count_member(v, "index");
+    d.asked_rate = number_member(v, "asked_rate");
+    d.achieved_rate = number_member(v, "achieved_rate");
+    d.connections_opened = count_member(v, "connections_opened");
+    for (const auto& [name, into] : {std::pair{"handshakes_full", &d.handshakes_full},
+                                     std::pair{"handshakes_resumed", &d.handshakes_resumed}})
+        if (const picojson::value* h = member(v, name))
+            *into = {large_count(*h, "count"), number_member(*h, "mean_s"),
+                     number_member(*h, "max_s")};
+    d.content_events = large_count(v, "content_events");
+    d.coalesced_events = large_count(v, "coalesced_events");
+    d.cpu_share = number_member(v, "cpu_share");
+    d.startup_s = number_member(v, "startup_s");
+    d.loop_lag_p99 = number_member(v, "loop_lag_p99");
+    d.loop_lag_max = number_member(v, "loop_lag_max");
+    d.stamp_lag_p99 = number_member(v, "stamp_lag_p99");
+    d.stamp_lag_max = number_member(v, "stamp_lag_max");
+    d.target_gone = string_member(v, "target_gone");
+    d.interrupted = true_member(v, "interrupted");
+    d.short_outputs = large_count(v, "short_outputs");
+    d.gaps_counted = true_member(v, "gaps_counted");
+    return d;
+}
+
+inline void read_judging(const picojson::value& v, stored_gate& g) {
+    measurement& m = g.measured;
+    m.rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
+    m.rule.looks = count_member(v, "looks");
+    m.rule.most = count_member(v, "most");
+    m.rule.pass_level = number_member(v, "false_pass");
+    m.rule.fail_level = number_member(v, "false_fail");
+    m.rule.pass_z = number_member(v, "pass_z");
+    m.rule.fail_z = number_member(v, "fail_z");
+    m.rule.holm = true_member(v, "holm");
+    m.arrival_cv2 = number_member(v, "arrival_cv2");
+    m.short_outputs_expected = true_member(v, "short_outputs_expected");
+    m.spins = true_member(v, "spin");
+    m.stopped = string_member(v, "stopped");
+    if (const picojson::value* noise = member(v, "calibrated_sd");
+        noise && noise->is<picojson::object>())
+        for (const auto& [name, sd] : noise->get<picojson::object>())
+            if (sd.is<double>()) m.noise[name] = sd.get<double>();
+    if (const picojson::value* stored = member(v, "stored_baseline")) {
+        m.stored.file = string_member(*stored, "file");
+        m.stored.day_sd = number_member(*stored, "day_to_day_sd");
+        m.stored.values = lists_of(member(*stored, "statistics"));
+    }
+    const judging_rule& r = m.rule;
+    require(r.looks > 0 && r.most > 0 && r.pass_z > 0 && r.fail_z > 0 && r.pass_level > 0 &&
+                r.fail_level > 0,
+            "the result does not say how \"" + g.name + "\" was judged");
+    g.what.rule = m.rule;
+    g.what.most_repeats = m.rule.most;
+    g.what.has_baseline = true_member(v, "paired");
+    g.what.requests = count_member(v, "expected_requests");
+    g.what.has_stored_baseline = !m.stored.file.empty();
+}
+
+/// Throws std::invalid_argument with the reason where the text holds no such gate.
+inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
+                                    const std::string& name) {
+    picojson::value root;
+    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
+            file + " is not a result of this schema (llmbench/result/1)");
+    const std::vector<long long> from = whole_numbers(json, "window_from_ns");
+    const std::vector<long long> to = whole_numbers(json, "window_to_ns");
+    const picojson::value* found = nullptr;
+    std::size_t repeats_before = 0, repeats_seen = 0, matches = 0;
+    std::string names;
+    const picojson::array& gates = array_member(root, "gates");
+    for (const picojson::value& g : gates) {
+        const bool measured = string_member(g, "refusal").empty();
+        if (measured) names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
+        if (measured && (string_member(g, "name") == name || (gates.size() == 1 && name.empty()))) {
+            ++matches;
+            found = &g;
+            repeats_before = repeats_seen;
+        }
+        for (const char* arm : {"candidate", "baseline"})
+            if (const picojson::value* a = member(g, arm))
+                repeats_seen += array_member(*a, "repeats").size();
+    }
+    require(matches < 2, file + " has more than one measured gate \"" + name +
+                             "\": only gates with names of their own can be read again");
+    require(matches == 1, file + " has no measured gate \"" + name + "\": it has " +
+                              (names.empty() ? "none" : names));
+    require(member(*found, "judging") != nullptr, file + " does not say how it was judged");
+
+    stored_gate g;
+    g.name = string_member(*found, "name");
+    g.definitions = string_member(root, "definitions");
+    if (const picojson::value* t = member(*found, "target")) {
+        g.model = string_member(*t, "model");
+        g.api = string_member(*t, "api");
+    }
+    if (const picojson::value* s = member(*found, "scenario")) {
+        g.workload = string_member(*s, "workload");
+        g.arrivals = string_member(*s, "arrivals");
+        g.extent = string_member(*s, "extent");
+        g.options = string_member(*s, "options");
+        const picojson::value* stream = member(*s, "stream");
+        g.what.common.stream = !stream || stream->evaluate_as_boolean();
+        g.seed = string_member(*s, "seed_text");
+        g.trace_hash = string_member(*s, "trace_hash");
+        const std::string kind = string_member(*s, "arrival_kind");
+        for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
+            if (kind == arrival_name(static_cast<arrival_kind>(k)))
+                g.what.arrivals.kind = static_cast<arrival_kind>(k);
+    }
+    read_judging(*member(*found, "judging"), g);
+    for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
+        const picojson::value* a = member(*found, to_string(arm));
+        if (!a) continue;
+        auto& repeats = arm == run_arm::candidate ? g.measured.candidate : g.measured.baseline;
+        for (const picojson::value& r : array_member(*a, "repeats")) {
+            repeats.push_back(read_repeat(r, arm));
+            require(repeats_before < from.size() && repeats_before < to.size(),
+                    file + ": a repeat has no window");
+            repeats.back().window_from_ns = from[repeats_before];
+            repeats.back().window_to_ns = to[repeats_before++];
+            const picojson::value* values = member(r, "statistics");
+            if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
+            for (const auto& [statistic, v] : values->get<picojson::object>())
+                g.statistics[statistic].push_back(v.is<double>() ? v.get<double>() : not_a_number);
+        }
+    }
+    return g;
+}
+
+/// What a later reader sees of a whole run. Throws std::invalid_argument where the text is none.
+inline past_result read_past_result(const std::string& json, const std::string& file) {
+    picojson::value root;
+    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/result/1",
+            file + " is not a result of this schema (llmbench/result/1)");
+    past_result run;
+    if (const picojson::value* e = member(root, "environment")) {
+        run.started_at = string_member(*e, "started_at");
+        run.commit = string_member(*e, "commit");
+        run.cpu = string_member(*e, "cpu");
+    }
+    for (const picojson::value& g : array_member(root, "gates")) {
+        past_gate gate;
+        gate.name = string_member(g, "name");
+        gate.outcome = string_member(g, "outcome");
+        if (const picojson::value* t = member(g, "target")) gate.model = string_member(*t, "model");
+        if (const picojson::value* s = member(g, "scenario"))
+            gate.arrivals = string_member(*s, "arrivals");
+        for (const picojson::value& s : array_member(g, "slos")) {
+            past_slo slo;
+            slo.slo = string_member(s, "slo");
+            slo.metric = string_member(s, "metric");
+            const std::string outcome = string_member(s, "verdict");
+            for (int k = 0; k <= static_cast<int>(verdict::skipped); ++k)
+                if (outcome == to_string(static_cast<verdict>(k)))
+                    slo.outcome = static_cast<verdict>(k);
+            slo.advisory = true_member(s, "advisory");
+            const std::string text = str(slo.slo);  // a goodput has sides of its own in front
+            const std::size_t side = std::min(text.rfind("= "), text.size());
+            slo.at_most = side == text.size() || side == 0 || text[side - 1] == '<';
+            slo.relative = true_member(s, "relative_to_baseline");
+            slo.estimate = {number_member(s, "estimate"), not_a_number, not_a_number};
+            const picojson::array& interval = array_member(s, "interval");
+            const auto end_of = [&](std::size_t i) {
+                const bool known = i < interval.size() && interval[i].is<double>();
+                return known ? interval[i].get<double>() : not_a_number;
+            };
+            slo.estimate.low = end_of(0);
+            slo.estimate.high = end_of(1);
+            slo.limit = number_member(s, "limit");
+            slo.reason = string_member(s, "reason");
+            gate.slos.push_back(slo);
+        }
+        run.gates.push_back(gate);
+    }
+    return run;
+}
+
+/// Throws std::invalid_argument where the stored run was of another kind. `what` is planned,
+/// `target` answers.
+inline void check_comparable(const stored_gate& old, const std::string& file, const plan& what,
+                             const target_facts& target) {
+    const auto same = [&](const char* field, const std::string& was, const std::string& is) {
+        require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
+                               field + " is \"" + was + "\" and this gate's is \"" + is + "\"");
+    };
+    same("definitions version", old.definitions, definitions_version);
+    same("model", old.model, target.model);
+    same("api", old.api, target.api);
+    same("arrivals", old.arrivals, arrival_text(what.arrivals));
+    same("workload", old.workload, what.workload_text);
+    same("extent", old.extent, extent_text(what));
+    same("options", old.options, options_text(what));
+    same("seed", old.seed, std::to_string(what.seed));
+    same("trace hash", old.trace_hash, trace_hash(what));
+    for (const slo& s : what.slos) {
+        if (s.factor == 0) continue;
+        const auto at = old.statistics.find(str(s.what.name));
+        bool usable = at != old.statistics.end() && !at->second.empty();
+        if (usable)
+            for (const double v : at->second) usable = usable && std::isfinite(v) && v > 0;
+        require(usable, "baseline is stored(\"" + file + "\"): it has no value of " +
+                            str(s.what.name) + " in every repeat, write it again");
+    }
+}
+
+/// The noise of a gate's statistics from a calibration.json, empty where it does not have the gate.
+inline std::map<std::string, double> read_calibration(const std::string& json,
+                                                      const std::string& file,
+                                                      const std::string& gate) {
+    picojson::value root;
+    require(parse_json(json, root) && string_member(root, "schema") == "llmbench/calibration/1",
+            "LLMBENCH_CALIBRATION: " + file + " is not a calibration (llmbench/calibration/1)");
+    std::map<std::string, double> noise;
+    for (const picojson::value& g : array_member(root, "gates"))
+        if (string_member(g, "name") == gate)
+            for (const picojson::value& s : array_member(g, "slos"))
+                if (const double sd = number_member(s, "sd"); sd >= 0 && sd < 10)
+                    noise[string_member(s, "statistic")] = sd;
+    return noise;
+}
+
+/// One line of records.jsonl, and the gate it belongs to. Throws std::invalid_argument.
+inline record read_record(const std::string& line, std::string& gate) {
+    picojson::value v;
+    require(parse_json(line, v) && v.is<picojson::object>(), "it is not a JSON object");
+    const auto whole_of = [&](const char* key, double most) {
+        const picojson::value* m = member(v, key);
+        const std::vector<long long> found = whole_numbers(line, key);
+        const bool is_null = m && m->is<picojson::null>();
+        const bool is_whole = m && m->is<double>() && found.size() == 1 &&
+                              std::fabs(m->get<double>()) <= most;
+        require(m != nullptr, std::string("it has no field ") + key);
+        require(is_null || is_whole, std::string(key) + " is no whole number that fits");
+        return is_null ? 0 : found[0];
+    };
+    const auto one_of = [&](const char* key, auto last) {
+        const std::string given = string_member(v, key);
+        for (int k = 0; k <= static_cast<int>(last); ++k)
+            if (given == to_string(static_cast<decltype(last)>(k)))
+                return static_cast<decltype(last)>(k);
+        throw std::invalid_argument(std::string(key) + " is \"" + printable(given, 40) + "\"");
+    };
+    record r;
+    const picojson::value* name = member(v, "gate");
+    require(name && name->is<std::string>(), "it has no field gate");
+    gate = name->get<std::string>();
+    r.id = string_member(v, "id");
+    r.arm = one_of("arm", run_arm::baseline);
+    r.phase = one_of("phase", run_phase::measure);
+    r.status = one_of("status", request_status::unsent);
+    r.token_source = one_of("token_source", token_origin::events);
+    for (const auto& [key, into] :
+         {std::pair{"scheduled_ns", &r.scheduled_ns}, std::pair{"dispatched_ns", &r.dispatched_ns},
+          std::pair{"connected_ns", &r.connected_ns}, std::pair{"sent_ns", &r.sent_ns},
+          std::pair{"first_token_ns", &r.first_token_ns},
+          std::pair{"last_token_ns", &r.last_token_ns}, std::pair{"end_ns", &r.end_ns},
+          std::pair{"late_ns", &r.late_ns}})
+        *into = whole_of(key, 9e18);
+    for (const auto& [key, into] :
+         {std::pair{"repeat", &r.repeat}, std::pair{"prompt_tokens", &r.prompt_tokens},
+          std::pair{"output_tokens", &r.output_tokens}, std::pair{"events", &r.events},
+          std::pair{"first_event_tokens", &r.first_event_tokens},
+          std::pair{"http_status", &r.http_status}})
+        *into = static_cast<int>(whole_of(key, 2e9));
+    r.finish_reason = string_member(v, "finish_reason");
+    r.error = string_member(v, "error");
+    // Files of older versions end here.
+    const picojson::value* cached = member(v, "cached_tokens");
+    if (cached && !cached->is<picojson::null>())
+        r.cached_tokens = static_cast<int>(whole_of("cached_tokens", 2e9));
+    if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
+    if (member(v, "turn")) r.turn = static_cast<int>(whole_of("turn", 2e9));
+    return r;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,182 @@
+// words of reports
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/histograms.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/rule.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/reports/figures.hpp"
+#include "core/reports/gate_report.hpp"
+
+#include <cmath>  // fabs
+#include <cstdint>  // uint64_t
+#include <string>
+#include <utility>  // pair, move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
+inline std::string throughput_text(const gate_report& g, const std::vector<repeat_data>& arm) {
+    const auto shown = [&](metric_id id) { return value_text(id, run_value(id, arm)); };
+    if (!saturates(g.what.arrivals) || !g.what.common.stream)
+        return shown(metric_id::output_throughput);
+    return shown(metric_id::output_throughput) + " (prefill " +
+           shown(metric_id::prefill_throughput) + ", decode " +
+           shown(metric_id::decode_throughput) + ")";
+}
+
+inline std::string ok_text(const std::vector<status_count>& counts) {
+    std::size_t all = 0;
+    for (const status_count& c : counts) all += c.count;
+    return printed("%zu of %zu requests ok", counts[0].count, all);
+}
+inline std::string status_text(const std::vector<repeat_data>& arm) {
+    const std::vector<status_count> counts = status_counts(arm);
+    std::string t = ok_text(counts);
+    for (std::size_t i = 1; i < counts.size(); ++i)
+        t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
+                     counts[i].example.c_str());
+    if (const std::size_t n = usage_below_events(arm); n > 0)
+        t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
+    return t;
+}
+
+inline std::string self_check_text(const self_check_t& c) {
+    std::string t =
+        printed("sends late by p50 %s, p99 %s, max %s", time_text(c.lateness_p50).c_str(),
+                time_text(c.lateness_p99).c_str(), time_text(c.lateness_max).c_str());
+    if (c.asked_rate > 0)
+        t += printed("; sent %.4g of %.4g requests/s", c.achieved_rate, c.asked_rate);
+    t += printed("; read within p99 %s, woke within p99 %s", time_text(c.stamp_lag_p99).c_str(),
+                 time_text(c.loop_lag_p99).c_str());
+    t += printed("; %.0f %% of a core; %.1f %% of events read together; %lld connections",
+                 c.cpu_share * 100, c.coalesced_share * 100, c.connections_opened);
+    for (const auto& [h, kind] : {std::pair{c.handshakes_full, "full"},
+                                  std::pair{c.handshakes_resumed, "resumed"}})
+        if (h.count > 0)
+            t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
+                         time_text(h.mean).c_str(), time_text(h.max).c_str());
+    return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
+}
+
+/// What is said where gaps were counted instead of kept, "" where all were kept.
+inline std::string counted_gaps_text(const measurement& m) {
+    std::uint64_t n = 0;
+    for_each_repeat(m, [&](const repeat_data& d) { n += d.pooled_gaps.size(); });
+    if (n == 0) return {};
+    return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
+                   "%.1f %%; means, longest gaps and throughputs are exact",
+                   static_cast<unsigned long long>(n), 100 * gap_counts::relative_error);
+}
+
+inline std::string plan_text(const plan& p) {
+    std::string t = arrival_text(p.arrivals);
+    const long long n = expected_requests(p);
+    if (n > 0) t += printed(", %lld requests", n);
+    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
+    t += p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                        : printed(" after %lld to warm up", p.warmup_requests);
+    return t + ", " + p.workload_text +
+           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+}
+inline std::string repeats_text(const plan& p) {
+    const bool stages = p.rule.traffic == fresh;
+    const bool exactly = p.slos.empty() || p.first_repeats == p.most_repeats;
+    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
+           printed("%d %s%s%s", p.most_repeats,
+                   stages ? "stage" : p.has_baseline ? "pair" : "repeat",
+                   exactly && p.most_repeats == 1 ? "" : "s", stages ? " of fresh traffic" : "");
+}
+inline constexpr const char* unverified_text =
+    "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
+inline std::string target_text(const target_facts& t) {
+    std::string s = t.kind == "endpoint" ? t.url : t.kind + " at " + t.url;
+    if (!t.model.empty()) s += ", model " + t.model;
+    return t.tls == "not verified" ? s + ", " + unverified_text : s;
+}
+/// What every report says of servers that anybody may have been; "" where there are none.
+inline std::string unverified_servers(const gate_report& g) {
+    std::string s;
+    for (const target_facts* t : {&g.target, &g.baseline})
+        if (t->tls == "not verified")
+            s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
+    return s;
+}
+
+/// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
+inline std::string prompt_lengths_text(const prompt_lengths& l) {
+    if (l.asked.empty()) return {};
+    const auto told = [](const std::vector<double>& v) {
+        return printed("%.4g (p50 %.0f, p90 %.0f)", mean_of(v), nearest_rank(v, 0.5),
+                       nearest_rank(v, 0.9));
+    };
+    return "asked for " + told(l.asked) + " on the average, the server counted " + told(l.counted);
+}
+inline bool are_as_asked(const prompt_lengths& l) {
+    return l.asked.empty() || std::fabs(mean_of(l.counted) / mean_of(l.asked) - 1) <= 0.02;
+}
+
+inline std::string prefix_cache_text(const measurement& m) {
+    const prefix_hits mine = prefix_hits_of(m.candidate), other = prefix_hits_of(m.baseline);
+    const auto share = [](const prefix_hits& h) {
+        return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
+    };
+    if (mine.cached + other.cached <= 0) return {};
+    return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
+           (m.baseline.empty() ? "" : ", with the baseline " + share(other));
+}
+/// What a reader of a gate's numbers should know of them, a sentence each.
+inline std::vector<std::string> notes_on(const gate_report& g) {
+    std::vector<std::string> notes;
+    if (const auto lengths = prompt_lengths_of(g.what, g.measured.candidate);
+        !are_as_asked(lengths))
+        notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
+    for (std::string t : {prefix_cache_text(g.measured), counted_gaps_text(g.measured)})
+        if (!t.empty()) notes.push_back(std::move(t));
+    return notes;
+}
+
+/// Where a gate's reports are.
+inline std::string reports_text(const std::string& directory) {
+    return "  report: " + directory + "/report.html, and there summary.md, junit.xml, result.json, "
+           "metrics.txt, records.jsonl, events.bin\n";
+}
+
+/// Which repeat this is, of how many.
+inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+    const char* unit = p.rule.traffic == fresh ? "stage" : p.has_baseline ? "pair" : "repeat";
+    const bool exact = p.slos.empty() || p.first_repeats == p.most_repeats;
+    std::string t = printed("%s %d of %s%d", unit, repeat + 1,
+                            exact ? "" : printed("%d-", p.first_repeats).c_str(),
+                            p.most_repeats);
+    return p.has_baseline ? t + ", " + to_string(arm) : t;
+}
+
+/// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.
+inline std::pair<double, double> expected_span(const plan& p, double each_s) {
+    const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
+        const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
+        return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
+    };
+    const double most = lasting(p.most_repeats);
+    return {p.slos.empty() ? most : lasting(p.first_repeats), most};
+}
+inline std::string span_text(double least, double most) {
+    return least < most ? printed("about %.0f to %.0f s", least, most)
+                        : printed("about %.0f s", most);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,202 @@
+// engine model
+// A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
+// Carlo study can run it as fast as it computes.
+#pragma once
+
+#include "api/target.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // min, max
+#include <cmath>  // floor
+#include <cstdint>  // uint64_t
+#include <deque>
+#include <set>  // the engine's cached blocks
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tokens for which the cache has room.
+inline double kv_capacity_tokens(const kv_cache& c) {
+    const double bytes = 2.0 * static_cast<double>(c.layers) * static_cast<double>(c.kv_heads) *
+                         static_cast<double>(c.head_size) * static_cast<double>(c.bytes_per_value);
+    return std::floor(c.memory_bytes / bytes);
+}
+
+class engine_model {
+public:
+    static constexpr int block_tokens = 16;  // of the prefix cache
+
+    struct request {
+        std::uint64_t id = 0;
+        int prompt_tokens = 1;
+        int output_tokens = 1;
+        std::vector<std::uint64_t>
+            blocks{};  // a hash for each whole block of the prompt and all before it
+    };
+    enum class admission : unsigned char { accepted, queue_full, too_long };
+    struct emission {
+        std::uint64_t id = 0;
+        int tokens = 0;
+        bool finished = false;
+        int cached = 0;  // prompt tokens that were not computed again
+    };
+    struct counters {
+        double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
+               cache_hits = 0, busy_s = 0;
+    };
+
+    explicit engine_model(const engine& e)
+        : e_(e),
+          random_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 77),
+          capacity_(kv_capacity_tokens(e.kv)) {}
+
+    admission submit(double now, request r) {
+        const double tokens = r.prompt_tokens + r.output_tokens;
+        if (tokens > static_cast<double>(e_.max_model_len) || tokens > capacity_)
+            return admission::too_long;
+        if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
+        if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
+            return admission::queue_full;
+        waiting_.push_back(std::move(r));
+        if (!stepping_) begin_step(now);
+        return admission::accepted;
+    }
+    void cancel(std::uint64_t id) {
+        std::erase_if(waiting_, [&](const request& r) { return r.id == id; });
+        for (sequence& s : running_)
+            if (s.r.id == id) s.cancelled = true;
+    }
+    /// When the running step ends, infinite while there is nothing to do.
+    double step_end() const { return stepping_ ? step_end_ : infinity; }
+
+    /// Ends the running step: what it produced. The next one begins at the same moment.
+    std::vector<emission> finish_step() {
+        std::vector<emission> out;
+        for (sequence& s : running_) {
+            if (s.cancelled) continue;
+            if (s.decoding) {
+                const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
+                                       s.r.output_tokens - s.produced);
+                s.produced += n;
+                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens, s.cached});
+            } else if (s.computed >= s.r.prompt_tokens) {
+                s.produced = 1;
+                s.decoding = true;
+                remember(s.r);
+                counters_.prompt_tokens += s.r.prompt_tokens;
+                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens, s.cached});
+            }
+        }
+        for (const emission& e : out) {
+            counters_.generated_tokens += e.tokens;
+            counters_.finished += e.finished;
+        }
+        std::erase_if(running_, [&](const sequence& s) {
+            const bool gone = s.cancelled || (s.decoding && s.produced >= s.r.output_tokens);
+            if (gone) reserved_ -= s.r.prompt_tokens + s.r.output_tokens;
+            return gone;
+        });
+        stepping_ = false;
+        begin_step(step_end_);
+        return out;
+    }
+
+    std::size_t running() const { return running_.size(); }
+    std::size_t waiting() const { return waiting_.size(); }
+    double cache_usage() const { return capacity_ > 0 ? reserved_ / capacity_ : 0; }
+    const counters& totals() const { return counters_; }
+
+private:
+    struct sequence {
+        request r{};
+        int computed = 0;  // prompt tokens done
+        int cached = 0;    // of them found in the cache
+        int produced = 0;
+        bool decoding = false;
+        bool cancelled = false;
+    };
+
+    void begin_step(double now) {
+        admit();
+        if (running_.empty()) return;
+        long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
+        for (const sequence& s : running_) budget -= s.decoding;
+        double prefilled = 0, active = 0;
+        for (sequence& s : running_) {
+            if (s.decoding) { ++active; continue; }
+            const int left = s.r.prompt_tokens - s.computed;
+            const int n = static_cast<int>(std::min<long long>(left, std::max(budget, 0ll)));
+            // Without chunking a prompt waits for a step that takes all of it; alone it always
+            // goes.
+            if (n <= 0 || (!e_.chunked_prefill && n < left && active + prefilled > 0)) continue;
+            const int taken = e_.chunked_prefill ? n : left;
+            s.computed += taken;
+            budget -= taken;
+            prefilled += taken;
+            ++active;
+        }
+        const double base = e_.decode_step.seconds() + e_.step_per_sequence.seconds() * active +
+                            e_.prefill_per_token.seconds() * prefilled;
+        const double took = base * std::max(0.1, 1 + e_.jitter * random_.normal());
+        counters_.busy_s += took;
+        step_end_ = now + took;
+        stepping_ = true;
+    }
+    void admit() {
+        if (e_.static_batching && !running_.empty()) return;
+        while (!waiting_.empty() && static_cast<long long>(running_.size()) <
+                                        std::max(1ll, static_cast<long long>(e_.slots))) {
+            const double needs = waiting_.front().prompt_tokens + waiting_.front().output_tokens;
+            if (reserved_ + needs > capacity_)
+                break;  // memory is reserved up front, nothing is preempted
+            reserved_ += needs;
+            sequence s;
+            s.r = std::move(waiting_.front());
+            waiting_.pop_front();
+            s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
+            running_.push_back(std::move(s));
+        }
+    }
+    int cached_tokens(const request& r) {
+        if (!e_.prefix_cache) return 0;
+        int tokens = 0;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.contains(b)) break;
+            tokens += block_tokens;
+        }
+        counters_.cache_queries += r.prompt_tokens;
+        counters_.cache_hits += tokens;
+        return tokens;
+    }
+    void remember(const request& r) {
+        if (!e_.prefix_cache) return;
+        for (const std::uint64_t b : r.blocks) {
+            if (!cached_.insert(b).second) continue;
+            cached_order_.push_back(b);
+            if (static_cast<double>(cached_order_.size()) * block_tokens > capacity_) {
+                cached_.erase(cached_order_.front());
+                cached_order_.pop_front();
+            }
+        }
+    }
+
+    engine e_;
+    generator random_;
+    double capacity_;
+    double reserved_ = 0;
+    double step_end_ = 0;
+    bool stepping_ = false;
+    std::deque<request> waiting_{};
+    std::vector<sequence> running_{};
+    std::set<std::uint64_t> cached_{};
+    std::deque<std::uint64_t> cached_order_{};
+    counters counters_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

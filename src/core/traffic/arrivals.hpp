@@ -1,0 +1,112 @@
+// arrivals
+#pragma once
+
+#include "api/traffic.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/schedule.hpp"
+
+#include <cmath>  // isfinite
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline const char* arrival_name(arrival_kind k) {
+    switch (k) {
+    case arrival_kind::constant: return "constant";
+    case arrival_kind::poisson: return "poisson";
+    case arrival_kind::gamma: return "gamma";
+    case arrival_kind::ramp: return "ramp";
+    case arrival_kind::steps: return "steps";
+    case arrival_kind::replay: return "replay";
+    case arrival_kind::all_at_once: return "all_at_once";
+    case arrival_kind::closed_loop: return "closed_loop";
+    }
+    return "";
+}
+
+inline std::string arrival_text(const arrival_data& a) {
+    std::string t = arrival_name(a.kind);
+    switch (a.kind) {
+        case arrival_kind::constant:
+        case arrival_kind::poisson: t += printed("(%.9g req/s)", a.rate); break;
+        case arrival_kind::gamma:
+            t += printed("(%.9g req/s, burstiness %.9g)", a.rate, a.burstiness);
+            break;
+        case arrival_kind::ramp:
+            t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
+            break;
+        case arrival_kind::steps:
+            t += "(";
+            for (std::size_t i = 0; i < a.stages.size(); ++i)
+                t += printed("%s%.9g req/s for %.9g s", i ? ", " : "", a.stages[i].rate.per_second,
+                             a.stages[i].lasts.seconds());
+            t += ")";
+            break;
+        case arrival_kind::replay:
+            t += "(" + file_name(str(a.file)) +
+                 (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
+            break;
+        case arrival_kind::closed_loop:
+            t += printed("(%lld users", a.users) +
+                 (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
+                 (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
+            break;
+        default: break;
+    }
+    return a.max_in_flight > 0 ? t + printed(", at most %lld in flight", a.max_in_flight) : t;
+}
+
+inline void check_arrivals(const arrival_data& a) {
+    const auto rate_ok = [](double r) { return std::isfinite(r) && r > 0 && r <= 1e6; };
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    if (a.kind == arrival_kind::closed_loop) {
+        require(a.users >= 1 && a.users <= 100000, given + "users run from 1 to 100000");
+        require(a.think_s >= 0 && a.users_ramp_s >= 0,
+                given + "think time and ramp cannot be negative");
+        return;
+    }
+    require(a.max_in_flight >= 0,
+            given + printed("max_in_flight is %lld, it must be at least 1", a.max_in_flight));
+    if (a.kind == arrival_kind::all_at_once) return;
+    if (a.kind == arrival_kind::replay) {
+        require(!a.file.empty(), given + "it must name a file");
+        require(a.speed >= 1e-6 && a.speed <= 1e6,
+                given + printed("speed is %.9g, it runs from 0.000001 to 1000000", a.speed));
+        return;
+    }
+    if (a.kind == arrival_kind::steps) {
+        require(a.stages.size() > 0, given + "it needs at least one stage");
+        for (const load_step& s : a.stages)
+            require(rate_ok(s.rate.per_second) && s.lasts.seconds() > 0,
+                    given + "every stage needs a rate and a time above zero");
+        require(planned_length(a) <= 86400, given + "all stages together last at most 86400 s");
+        return;
+    }
+    require(rate_ok(a.rate), given + "the rate must be above 0 and at most 1000000 requests/s");
+    if (a.kind == arrival_kind::gamma)
+        require(std::isfinite(a.burstiness) && a.burstiness >= 0.01 && a.burstiness <= 1000,
+                given + "burstiness runs from 0.01 to 1000");
+    if (a.kind == arrival_kind::ramp)
+        require(rate_ok(a.rate_to) && a.over_s > 0,
+                given + "both rates and the time must be above zero");
+}
+
+/// Squared coefficient of variation of the gaps, NaN where the load grows or bursts by design.
+inline double arrival_cv2_of(const arrival_data& a) {
+    switch (a.kind) {
+    case arrival_kind::constant: return 0;
+    case arrival_kind::poisson: return 1;
+    case arrival_kind::gamma: return 1 / a.burstiness;
+    default: return not_a_number;
+    }
+}
+
+inline bool saturates(const arrival_data& a) {
+    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

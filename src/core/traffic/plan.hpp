@@ -1,0 +1,253 @@
+// the plan of a gate
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "api/text.hpp"
+#include "api/traffic.hpp"
+#include "api/units.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/judging/rule.hpp"
+#include "core/files/datasets.hpp"
+#include "core/files/traces.hpp"
+#include "core/traffic/lengths.hpp"
+#include "core/traffic/schedule.hpp"
+
+#include <algorithm>  // max, upper_bound, min
+#include <cmath>  // llround, isfinite, isnan
+#include <cstdint>  // uint64_t
+#include <memory>  // shared_ptr
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A scenario that was found sound, with every default filled in.
+struct plan {
+    std::string name{};
+    std::string test_case{};  // "" outside of one
+    std::string file{};
+    int line = 0;
+    arrival_data arrivals{};
+    long long warmup_requests = 0;
+    double warmup_s = 0;
+    long long requests = 0;
+    double duration_s = 0;
+    int first_repeats = first_look;  // before this many nothing is decided
+    int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    bool has_baseline = false;       // a live one, measured in pairs
+    bool has_stored_baseline = false;
+    stored_result stored{};
+    judging_rule rule{};
+    std::uint64_t seed = 1;
+    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
+    std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
+    std::string workload_text{};
+    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
+    long long prefix_groups = 1;
+    double prefix_share = 1;
+    std::vector<std::string> prompts{};  // of a prompt list
+    // Conversations: each takes `stride` places of the trace, its turns the first of them.
+    std::size_t stride = 1;
+    length_distribution turns{};  // of made-up conversations
+    bool shared_system_prompt = true;
+    double think_s = 0;  // before a later turn
+    // Of a dataset.
+    std::size_t first_dialogue = 0;
+    bool salted = false;
+    std::shared_ptr<const workload_files> files{};
+    bool forces_length = false;
+    request_spec common{};  // what all requests share
+    llmbench::limits limits{};
+    client_options client{};
+    std::vector<slo> slos{};
+    bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
+};
+
+/// Seconds after which the arrivals end by themselves, 0 where they do not.
+inline double own_length(const plan& p) {
+    if (p.arrivals.kind == arrival_kind::steps) return planned_length(p.arrivals);
+    if (p.arrivals.kind != arrival_kind::replay || !p.files || p.files->trace.rows.empty())
+        return 0;
+    return std::max(p.files->trace.rows.back().at_s / p.arrivals.speed, 1e-3);
+}
+/// Arrivals expected in the first seconds of the measured part; those of a trace are known.
+inline double arrivals_within(const plan& p, double seconds) {
+    if (p.arrivals.kind == arrival_kind::replay) {
+        const auto& rows = p.files->trace.rows;
+        const auto after = std::upper_bound(
+            rows.begin(), rows.end(), seconds * p.arrivals.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - rows.begin());
+    }
+    const bool varying =
+        p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
+    return varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
+}
+
+/// The places of the trace: where a request's conversation is, and which turn of it.
+struct trace_place {
+    std::size_t conversation = 0, turn = 0;
+};
+inline trace_place place_of(const plan& p, std::size_t index) {
+    return {index / p.stride, index % p.stride};
+}
+inline const dialogue& dialogue_of(const plan& p, std::size_t conversation) {
+    const std::vector<dialogue>& all = p.files->dialogues;
+    return all[(p.first_dialogue + conversation) % all.size()];
+}
+/// Turns of one conversation of the trace.
+inline std::size_t turns_of(const plan& p, std::size_t conversation) {
+    if (p.stride == 1) return 1;
+    if (p.files && !p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
+    generator random(p.seed, (1ull << 40) + conversation);
+    return std::min(static_cast<std::size_t>(drawn_length(p.turns, random, 1)), p.stride);
+}
+/// How many conversations hold the requests that are to warm up, and those to be measured (0: no
+/// limit). The last one may be cut, so that the number is kept.
+struct conversation_counts {
+    std::size_t warmup = 0, measured = 0, last_turns = 1;
+};
+inline conversation_counts counted_conversations(const plan& p) {
+    const auto warmup = static_cast<std::size_t>(p.warmup_requests);
+    const auto requests = static_cast<std::size_t>(p.requests);
+    if (p.stride == 1) return {warmup, requests, 1};
+    conversation_counts c;
+    for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
+    for (std::size_t turns = 0; turns < requests; ++c.measured) {
+        const std::size_t more = turns_of(p, c.warmup + c.measured);
+        c.last_turns = std::min(more, requests - turns);
+        turns += more;
+    }
+    return c;
+}
+
+/// When an open loop sends; of conversations, their first turns.
+inline schedule schedule_of(const plan& p) {
+    const conversation_counts c = counted_conversations(p);
+    const auto warmup = static_cast<long long>(c.warmup);
+    const auto measured = static_cast<long long>(c.measured);
+    if (p.arrivals.kind != arrival_kind::replay)
+        return open_loop_schedule(p.arrivals, warmup, p.warmup_s, measured, p.duration_s, p.seed);
+    schedule s;
+    generator warm(p.seed, 1);
+    const double rate = p.arrivals.rate;
+    s.warmup = static_cast<std::size_t>(p.warmup_s > 0 ? std::llround(p.warmup_s * rate) : warmup);
+    append_stationary(s.at, p.arrivals, s.warmup, 0, rate, warm);
+    s.measured_from = static_cast<double>(s.warmup) / rate;
+    const double length = p.duration_s > 0 ? p.duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : p.files->trace.rows) {
+        const double t = row.at_s / p.arrivals.speed;
+        if (t > length * (1 + 1e-12) || (measured > 0 && s.at.size() == s.warmup + c.measured))
+            break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+/// Places of the trace that the sends of an open loop begin, the end of the last one.
+inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
+    const conversation_counts c = counted_conversations(p);
+    const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
+    return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
+}
+
+/// Requests on the places of the trace before this one.
+inline long long requests_before(const plan& p, std::size_t last) {
+    if (p.stride == 1) return static_cast<long long>(last);
+    std::size_t n = 0;
+    for (std::size_t c = 0; c * p.stride < last; ++c)
+        n += std::min(turns_of(p, c), last - c * p.stride);
+    return static_cast<long long>(n);
+}
+
+/// Measured requests that one repeat will have, 0 where only the run can tell.
+inline long long expected_requests(const plan& p) {
+    double by_time = infinity;
+    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
+        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p);
+        if (seconds > 0) by_time = arrivals_within(p, seconds);
+        if (seconds > 0 && p.stride > 1) {
+            const std::size_t warmup = counted_conversations(p).warmup;
+            const auto n = static_cast<std::size_t>(std::llround(by_time));
+            by_time = 0;
+            for (std::size_t c = 0; c < n; ++c)
+                by_time += static_cast<double>(turns_of(p, warmup + c));
+        }
+    } else if (p.duration_s > 0) {
+        return 0;
+    }
+    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
+    const double n = std::min(by_time, by_count);
+    return std::isfinite(n) ? std::llround(n) : 0;
+}
+/// Of these, first turns of conversations.
+inline long long expected_first_turns(const plan& p) {
+    const long long n = expected_requests(p);
+    if (n == 0 || p.stride == 1) return n;
+    const std::size_t warmup = counted_conversations(p).warmup;
+    long long first = 0;
+    for (long long turns = 0; turns < n; ++first)
+        turns += static_cast<long long>(turns_of(p, warmup + static_cast<std::size_t>(first)));
+    return first;
+}
+
+/// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
+inline double expected_seconds(const plan& p) {
+    if (!p.is_open_loop()) return p.duration_s;
+    if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
+    return schedule_of(p).measured_to;
+}
+
+/// How long one repeat is.
+inline std::string extent_text(const plan& p) {
+    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
+    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
+    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                               : printed(" after %lld to warm up", p.warmup_requests));
+}
+/// What every request says beside its prompt.
+inline std::string options_text(const plan& p) {
+    std::string t = p.forces_length ? "ignore_eos" : "";
+    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
+    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
+    if (!p.common.system_prompt.empty())
+        add("system prompt " + printable(p.common.system_prompt, 200));
+    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    for (const extra_object& o : p.common.extra_objects)
+        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (!p.common.stream) add("not streamed");
+    return t;
+}
+
+/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
+inline plan stage_of(const plan& p, int stage) {
+    plan q = p;
+    q.hash.clear();
+    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
+    // Other conversations of a dataset, of which the stages need four times a repeat's.
+    if (p.files) q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    if (stage + 1 == last_stage) {
+        q.requests *= 2;
+        q.duration_s *= 2;
+        // The mixture of rates stays what it was.
+        q.arrivals.over_s *= 2;
+        list<load_step> longer;
+        for (const load_step& s : p.arrivals.stages)
+            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+        q.arrivals.stages = longer;
+    }
+    return q;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,124 @@
+// schedules
+#pragma once
+
+#include "api/traffic.hpp"
+#include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // min, max
+#include <cmath>  // llround, isfinite
+#include <cstdint>  // uint64_t
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Send times in seconds from the start. The first `warmup` ones come before the measured part,
+/// which starts at `measured_from` and plans to end at `measured_to`.
+struct schedule {
+    std::vector<double> at{};
+    std::size_t warmup = 0;
+    double measured_from = 0;
+    double measured_to = 0;
+};
+
+/// Gap lengths of mean 1 for `n` arrivals.
+inline std::vector<double> unit_gaps(const arrival_data& a, std::size_t n, generator& random) {
+    std::vector<double> gaps(n, 1);
+    if (a.kind == arrival_kind::gamma)
+        for (double& g : gaps) g = random.gamma(a.burstiness) / a.burstiness;
+    else if (a.kind != arrival_kind::constant)  // ramps and steps are Poisson arrivals, too
+        for (double& g : gaps) g = random.exponential();
+    return gaps;
+}
+
+/// Appends `n` arrivals that fill [from, from + n / rate) exactly: the gaps are scaled to their
+/// sum, so that the rate sent is the rate asked for and not one draw of it.
+inline void append_stationary(std::vector<double>& at, const arrival_data& a, std::size_t n,
+                              double from, double rate, generator& random) {
+    const std::vector<double> gaps = unit_gaps(a, n, random);
+    double sum = 0;
+    for (const double g : gaps) sum += g;
+    const double scale = static_cast<double>(n) / rate / (sum > 0 ? sum : 1);
+    double t = from;
+    for (const double g : gaps) {
+        at.push_back(t);
+        t += g * scale;
+    }
+}
+
+/// Expected arrivals of a ramp or of stages up to time t (seconds), and their rate at the end.
+inline double expected_arrivals(const arrival_data& a, double t) {
+    if (a.kind == arrival_kind::ramp) {
+        const double inside = std::min(t, a.over_s);
+        const double slope = a.over_s > 0 ? (a.rate_to - a.rate) / a.over_s : 0;
+        return a.rate * inside + 0.5 * slope * inside * inside +
+               a.rate_to * std::max(0.0, t - a.over_s);
+    }
+    double sum = 0, left = t;
+    for (const load_step& s : a.stages) {
+        const double inside = std::min(left, s.lasts.seconds());
+        sum += s.rate.per_second * inside;
+        left -= inside;
+    }
+    return sum;
+}
+inline double planned_length(const arrival_data& a) {
+    if (a.kind == arrival_kind::ramp) return a.over_s;
+    double sum = 0;
+    for (const load_step& s : a.stages) sum += s.lasts.seconds();
+    return sum;
+}
+
+/// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none)
+/// of the measured part, whichever comes first. The warm-up has the load of the measured part's
+/// start.
+inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
+                                   double warmup_s, long long requests, double duration_s,
+                                   std::uint64_t seed) {
+    schedule s;
+    if (a.kind == arrival_kind::all_at_once) {
+        s.warmup = static_cast<std::size_t>(warmup_requests);
+        s.at.assign(s.warmup + static_cast<std::size_t>(requests), 0.0);
+        return s;
+    }
+    const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
+                            a.kind == arrival_kind::gamma;
+    const double rate =
+        a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+    generator warm(seed, 1), random(seed, 2);
+    s.warmup =
+        static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
+    append_stationary(s.at, a, s.warmup, 0, rate, warm);
+    s.measured_from = static_cast<double>(s.warmup) / rate;
+    if (stationary) {
+        auto n = requests > 0 ? requests : std::llround(duration_s * rate);
+        if (duration_s > 0)
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / rate;
+        return s;
+    }
+    // A Poisson process of varying rate is a unit one on the scale of expected arrivals.
+    const double length = duration_s > 0                  ? duration_s
+                          : a.kind == arrival_kind::steps ? planned_length(a)
+                                                          : infinity;
+    double expected = 0, t = 0;
+    for (long long i = 0; requests == 0 || i < requests; ++i) {
+        expected += random.exponential();
+        const double high =
+            std::min(length, 2 * (t + 1) + expected / std::max(a.rate, 1e-9) + planned_length(a) +
+                                 expected / std::max(a.rate_to, 1e-9));
+        t = bisect(0, high, expected, [&](double x) { return expected_arrivals(a, x); });
+        if (t >= length * (1 - 1e-12)) break;
+        s.at.push_back(s.measured_from + t);
+    }
+    s.measured_to = s.measured_from + (std::isfinite(length) && requests == 0 ? length : t);
+    return s;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,170 @@
+// prompts of a given number of tokens
+#pragma once
+
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // max, replace
+#include <cmath>  // llround
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// Plain words of one token each in common vocabularies, so that a prompt of n words has about n.
+inline constexpr const char* prompt_words[] = {
+    "the",   "of",   "and",  "to",   "in",    "is",     "for",  "on",   "that", "by",    "this",
+    "with",  "you",  "it",   "not",  "or",    "be",     "are",  "from", "at",   "as",    "your",
+    "all",   "have", "new",  "more", "an",    "was",    "we",   "will", "home", "can",   "us",
+    "about", "if",   "page", "my",   "has",   "search", "free", "but",  "our",  "one",   "other",
+    "do",    "no",   "time", "they", "site",  "he",     "up",   "may",  "what", "which", "their",
+    "news",  "out",  "use",  "any",  "there", "see",    "only", "so",   "his"};
+
+/// From here on a vocabulary has plain pieces of text: special tokens and single bytes come first.
+inline constexpr std::size_t first_token_id = 2000;
+
+/// How a server counts made-up prompts, as far as it told before the load. This chooses their words
+/// and how many; the lengths asked for, and so the trace, do not depend on the server.
+struct token_fit {
+    enum class quality : unsigned char { unknown, average, exact };
+    quality lengths = quality::unknown;
+    bool as_ids = false;               // prompts are lists of token ids, their "words" such ids
+    std::vector<std::size_t> words{};  // of prompt_words; empty: all of them
+    double per_word = 1;               // tokens of a word behind a space
+    double overhead = 0;               // tokens around the prompt
+
+    std::string word(std::size_t i) const {
+        return as_ids ? std::to_string(first_token_id + i) : prompt_words[i];
+    }
+    int words_in(double tokens) const {
+        return static_cast<int>(std::llround(tokens / per_word));
+    }
+    /// A prompt has a word at least.
+    int words_of_prompt(double tokens) const { return std::max(1, words_in(tokens - overhead)); }
+    /// The first word has no space before it and may count otherwise: to be exact it is always the
+    /// same one.
+    std::string drawn_word(generator& random, bool is_first) const {
+        if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
+        const std::size_t at = random.below(words.size());
+        return word(words[is_first && lengths == quality::exact && !as_ids ? 0 : at]);
+    }
+    std::string all_words() const {
+        std::string all;
+        for (const std::size_t i : words) all += (all.empty() ? "" : " ") + word(i);
+        return all;
+    }
+};
+/// The ids of such a prompt as JSON.
+inline std::string id_list(std::string words) {
+    std::replace(words.begin(), words.end(), ' ', ',');
+    return "[" + words + "]";
+}
+
+/// Those of prompt_words that are one token behind a space; none where `count(text)`, the tokens of
+/// a text, does not tell (-1). A word has a token at least, so one count settles many of them.
+template <class Count>
+std::vector<std::size_t> one_token_words(Count&& count) {
+    const int start = count(prompt_words[0]);
+    std::vector<std::size_t> found;
+    bool told = start > 0;
+    const auto search = [&](auto&& self, std::size_t from, std::size_t to) -> void {
+        std::vector<std::size_t> some;
+        for (std::size_t i = from; i < to; ++i) some.push_back(i);
+        const token_fit these{.words = some};
+        const int n = told ? count(prompt_words[0] + (" " + these.all_words())) : -1;
+        told = n >= start;
+        if (!told) return;
+        if (n - start == static_cast<int>(to - from)) {
+            found.insert(found.end(), some.begin(), some.end());
+        } else if (to - from > 1) {
+            self(self, from, (from + to) / 2);
+            self(self, (from + to) / 2, to);
+        }
+    };
+    search(search, 0, std::size(prompt_words));
+    return told ? found : std::vector<std::size_t>();
+}
+
+inline std::vector<std::size_t> all_prompt_words() {
+    std::vector<std::size_t> all(std::size(prompt_words));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    return all;
+}
+
+/// Fits the words of `fit` to `count(prompt)`: what the server counts for a request with this
+/// prompt; -1 as above. Counts that no tokenizer has (less than a token a word: cached ones were
+/// left out) are not believed.
+template <class Count>
+token_fit fitted_words(token_fit fit, Count&& count) {
+    const std::string text = fit.all_words();
+    const int once = count(text);
+    const int twice = once > 0 ? count(text + " " + text) : -1;
+    const int n = static_cast<int>(fit.words.size());
+    fit.per_word = static_cast<double>(twice - once) / n;
+    fit.overhead = once - n * fit.per_word;
+    if (twice < 0 || fit.per_word < 1 || fit.per_word > 20 || fit.overhead <= -2) return {};
+    fit.lengths = twice - once == n ? token_fit::quality::exact : token_fit::quality::average;
+    return fit;
+}
+
+/// Words of one token each where there are enough, as `count_text` tells of a text or else
+/// `count_prompt` of a request; all words where not.
+template <class CountText, class CountPrompt>
+token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
+    constexpr std::size_t fewest_words = 16;
+    token_fit some{.words = one_token_words(count_text)};
+    if (some.words.size() >= fewest_words) return fitted_words(some, count_prompt);
+    const token_fit all = fitted_words({.words = all_prompt_words()}, count_prompt);
+    if (all.lengths != token_fit::quality::average) return all;
+    some.words = one_token_words(count_prompt);
+    if (some.words.size() < fewest_words) return all;
+    some = fitted_words(some, count_prompt);
+    return some.lengths == token_fit::quality::exact ? some : all;
+}
+
+/// Token ids instead of words, where `count_ids(ids)`, the tokens of a request with a list of them
+/// as its prompt, tells that each is one; nothing where not.
+template <class CountIds>
+token_fit fitted_ids(CountIds&& count_ids) {
+    const token_fit fit =
+        fitted_words({.as_ids = true, .words = all_prompt_words()}, count_ids);
+    return fit.lengths == token_fit::quality::exact ? fit : token_fit{};
+}
+
+inline const char* to_string(token_fit::quality q) {
+    switch (q) {
+    case token_fit::quality::exact: return "exact";
+    case token_fit::quality::average: return "average";
+    case token_fit::quality::unknown: break;
+    }
+    return "unknown";
+}
+inline std::string fit_text(const token_fit& f) {
+    const std::string around = printed(", %.0f around a prompt", f.overhead);
+    switch (f.lengths) {
+    case token_fit::quality::exact:
+        if (f.as_ids) return "prompt lengths exact in tokens: lists of token ids" + around;
+        return printed("prompt lengths exact in tokens: %zu words of one token", f.words.size()) +
+               around;
+    case token_fit::quality::average:
+        return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
+               around;
+    case token_fit::quality::unknown: break;
+    }
+    return "prompt lengths in words: the server does not tell how many tokens they have";
+}
+
+inline void append_words(std::string& out, int count, generator& random,
+                         const token_fit& fit = {}) {
+    for (int i = 0; i < count; ++i) {
+        const bool is_first = out.empty();
+        if (!is_first) out += ' ';
+        out += fit.drawn_word(random, is_first);
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

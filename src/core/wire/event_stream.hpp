@@ -1,0 +1,118 @@
+// server-sent events
+#pragma once
+
+#include <algorithm>  // min
+#include <cstring>  // memchr, memcmp
+#include <string>
+#include <string_view>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Event-stream parser without I/O (WHATWG HTML, "server-sent events"): an event is what a blank
+/// line ends; one that the body's end cuts off is none.
+class event_stream_parser {
+public:
+    static constexpr std::size_t max_event = 16 * 1024 * 1024;
+
+    /// Calls `on_event(type, data)` for every event with data. False once the stream is broken.
+    template <class OnEvent>
+    bool feed(std::string_view bytes, OnEvent&& on_event) {
+        // Where the next LF stands, so that text full of CRs is not searched once per line.
+        const char* lf = bytes.data();
+        while (!bytes.empty() && !broken_) {
+            if (after_cr_) {
+                after_cr_ = false;
+                if (bytes.front() == '\n') { bytes.remove_prefix(1); continue; }
+            }
+            const char* const last = bytes.data() + bytes.size();
+            if (lf != last && (lf < bytes.data() || *lf != '\n'))
+                lf = found('\n', bytes.data(), last);
+            const char* const eol = found('\r', bytes.data(), lf);
+            if (eol == last) {
+                line_.append(bytes);
+                broken_ = line_.size() + data_.size() > max_event;
+                return !broken_;
+            }
+            const auto end = static_cast<std::size_t>(eol - bytes.data());
+            if (line_.size() + end + data_.size() > max_event) return !(broken_ = true);
+            // The usual event is one line and a blank one in the same read: no copy of it is made.
+            const std::size_t usual = line_.empty() && !has_data_ ? usual_end(bytes, end) : 0;
+            if (usual > 0) {
+                on_event(std::string_view(type_), value_of(bytes.substr(4, end - 4)));
+                type_.clear();
+                first_line_ = false;
+                bytes.remove_prefix(usual);
+                continue;
+            }
+            after_cr_ = *eol == '\r';
+            if (line_.empty()) {
+                on_line(bytes.substr(0, end), on_event);
+            } else {
+                line_.append(bytes.substr(0, end));
+                on_line(line_, on_event);
+                line_.clear();
+            }
+            bytes.remove_prefix(end + 1);
+        }
+        return !broken_;
+    }
+    bool broken() const { return broken_; }
+    void reset() { *this = event_stream_parser(); }
+
+private:
+    static const char* found(char c, const char* from, const char* to) {
+        const void* at =
+            from == to ? nullptr : std::memchr(from, c, static_cast<std::size_t>(to - from));
+        return at ? static_cast<const char*>(at) : to;
+    }
+    /// Bytes of "data: ...", ending at `end`, with its line end and that of a blank line; else 0.
+    static std::size_t usual_end(std::string_view bytes, std::size_t end) {
+        if (end < 5 || std::memcmp(bytes.data(), "data:", 5) != 0) return 0;
+        const std::size_t n = bytes[end] == '\r' ? 4 : 2;
+        const bool blank = bytes.size() - end >= n &&
+                           std::memcmp(bytes.data() + end, n == 4 ? "\r\n\r\n" : "\n\n", n) == 0;
+        return blank ? end + n : 0;
+    }
+    /// What stands behind a field's colon, `rest`, without the one space that belongs to it.
+    static std::string_view value_of(std::string_view rest) {
+        if (!rest.empty()) rest.remove_prefix(1);
+        if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+        return rest;
+    }
+    template <class OnEvent>
+    void on_line(std::string_view line, OnEvent&& on_event) {
+        if (first_line_) {
+            first_line_ = false;
+            if (line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
+        }
+        if (line.empty()) {
+            if (has_data_) on_event(std::string_view(type_), std::string_view(data_));
+            has_data_ = false;
+            data_.clear();
+            type_.clear();
+            return;
+        }
+        const std::size_t colon = line.find(':');
+        if (colon == 0) return;  // a comment, the usual keep-alive
+        const std::string_view field = line.substr(0, colon);
+        const std::string_view value = value_of(line.substr(std::min(colon, line.size())));
+        if (field == "data") {
+            if (has_data_) data_ += '\n';
+            has_data_ = true;
+            data_.append(value);
+        } else if (field == "event") {
+            type_ = value;
+        }
+    }
+    std::string line_{}, data_{}, type_{};
+    bool has_data_ = false;
+    bool after_cr_ = false;
+    bool first_line_ = true;
+    bool broken_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

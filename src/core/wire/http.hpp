@@ -1,0 +1,365 @@
+// HTTP/1.1
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <algorithm>  // min, all_of
+#include <charconv>  // from_chars
+#include <cstdint>  // uint64_t
+#include <string>
+#include <string_view>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Whether a header that is a list, such as Connection, names this.
+inline bool lists(std::string_view list, std::string_view name) {
+    for (;;) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        if (same_ignoring_case(trimmed(list.substr(0, comma)), name)) return true;
+        if (comma == list.size()) return false;
+        list.remove_prefix(comma + 1);
+    }
+}
+
+/// A word such as a header's name (RFC 9110, 5.6.2: token).
+inline bool is_token(std::string_view s) {
+    const auto allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+    };
+    return !s.empty() && std::all_of(s.begin(), s.end(), allowed);
+}
+
+/// A header value that cannot smuggle a line of its own into the request (RFC 9110, 5.5).
+inline bool is_header_safe(std::string_view s) {
+    return std::all_of(s.begin(), s.end(), [](char c) {
+        return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F);
+    });
+}
+
+struct header_field {
+    std::string name{};
+    std::string value{};
+};
+
+/// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Whatever
+/// could be read in two ways is an error.
+class response_parser {
+public:
+    static constexpr std::size_t max_line = 16 * 1024;
+    static constexpr std::size_t max_head = 64 * 1024;  // interim answers included
+    static constexpr std::size_t max_fields = 256;
+    static constexpr std::uint64_t max_chunk = 1ull << 30;
+
+    /// Takes all of `bytes` unless the message is complete or broken; returns what it took.
+    template <class OnBody>
+    std::size_t feed(std::string_view bytes, OnBody&& on_body) {
+        std::size_t used = 0;
+        while (used < bytes.size() && at_ != state::complete && at_ != state::broken) {
+            const std::string_view rest = bytes.substr(used);
+            if (at_ == state::fixed_body || at_ == state::chunk_data) {
+                const auto n =
+                    static_cast<std::size_t>(std::min<std::uint64_t>(left_, rest.size()));
+                left_ -= n;
+                used += n;
+                if (left_ == 0) at_ = at_ == state::fixed_body ? state::complete : state::chunk_end;
+                on_body(rest.substr(0, n));
+            } else if (at_ == state::until_close) {
+                used = bytes.size();
+                on_body(rest);
+            } else if (const std::size_t n = take_usual_chunk_line(rest); n > 0) {
+                used += n;
+            } else {
+                used += take_line(rest);
+            }
+        }
+        return used;
+    }
+    /// The connection ended.
+    void end_of_input() {
+        if (at_ == state::until_close) at_ = state::complete;
+        else if (at_ != state::complete && at_ != state::broken)
+            fail("the connection was closed inside the answer");
+    }
+
+    bool complete() const { return at_ == state::complete; }
+    bool broken() const { return at_ == state::broken; }
+    /// The status is known, whatever the body turns out to be.
+    bool head_done() const { return head_done_; }
+    /// No byte of the answer was seen yet.
+    bool untouched() const { return at_ == state::status_line && line_.empty() && !interim_seen_; }
+    bool body_may_be_cut() const { return at_ != state::until_close; }
+    const std::string& error() const { return error_; }
+    int status() const { return status_; }
+    bool keep_alive() const {
+        return keep_alive_ && at_ == state::complete && !ends_with_connection_;
+    }
+    std::string_view header(std::string_view name) const {
+        for (const header_field& f : fields_)
+            if (same_ignoring_case(f.name, name)) return f.value;
+        return {};
+    }
+    void reset() { *this = response_parser(); }
+
+private:
+    enum class state : unsigned char {
+        status_line,
+        header,
+        fixed_body,
+        until_close,
+        chunk_size,
+        chunk_data,
+        chunk_end,
+        trailer,
+        complete,
+        broken
+    };
+
+    /// The two lines around the data of every chunk, of which there may be one per event: the end
+    /// of the one before, and a size of at most six digits with nothing behind it. 0: not that.
+    std::size_t take_usual_chunk_line(std::string_view s) {
+        if (!line_.empty()) return 0;
+        if (s.size() < 8) return 0;
+        if (at_ == state::chunk_end && s[0] == '\r' && s[1] == '\n') {
+            at_ = state::chunk_size;
+            return 2;
+        }
+        if (at_ != state::chunk_size) return 0;
+        std::uint64_t n = 0;
+        std::size_t i = 0;
+        for (; i < 6; ++i) {
+            const char c = s[i];
+            const int digit = c >= '0' && c <= '9'   ? c - '0'
+                              : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                              : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                     : -1;
+            if (digit < 0) break;
+            n = n * 16 + static_cast<unsigned>(digit);
+        }
+        if (n == 0 || s[i] != '\r' || s[i + 1] != '\n') return 0;
+        left_ = n;
+        head_size_ = 0;
+        at_ = state::chunk_data;
+        return i + 2;
+    }
+    void fail(std::string why) {
+        at_ = state::broken;
+        error_ = std::move(why);
+    }
+    std::size_t take_line(std::string_view bytes) {
+        const std::size_t end = bytes.find('\n');
+        const std::size_t n = end == std::string_view::npos ? bytes.size() : end + 1;
+        head_size_ += n;
+        std::string_view line = bytes.substr(0, n);
+        const bool copied = !line_.empty() || end == std::string_view::npos;
+        if (copied) line = line_.append(line);
+        if (line.size() > max_line) fail("a header or chunk line is over 16 KiB");
+        else if (head_size_ > max_head && (at_ == state::header || at_ == state::trailer))
+            fail("the headers are over 64 KiB");
+        else if (end != std::string_view::npos) {
+            line.remove_suffix(1);
+            if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+            else if (at_ != state::status_line && at_ != state::header)
+                fail("a chunk line does not end with CR LF");
+            if (at_ != state::broken) on_line(line);
+            if (copied) line_.clear();
+        }
+        return n;
+    }
+    void on_line(std::string_view line) {
+        const state at = at_;
+        if (at == state::status_line) on_status_line(line);  // what is not HTTP is told as such
+        if (broken()) return;
+        if (line.find('\r') != std::string_view::npos) return fail("a bare CR in the headers");
+        if (line.find('\0') != std::string_view::npos) return fail("a zero byte in the headers");
+        switch (at) {
+        case state::header: return line.empty() ? on_head_end() : on_header(line);
+        case state::chunk_size: return on_chunk_size(line);
+        case state::chunk_end:
+            if (!line.empty()) return fail("chunk data is longer than its size");
+            at_ = state::chunk_size;
+            return;
+        case state::trailer:
+            if (!line.empty()) return on_header(line);
+            at_ = state::complete;
+            return;
+        default: return;
+        }
+    }
+    void on_status_line(std::string_view line) {
+        const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." &&
+                           (line[7] == '0' || line[7] == '1') && line[8] == ' ' &&
+                           (line.size() == 12 || line[12] == ' ');
+        int code = 0;
+        if (shape) {
+            const auto [end, error] = std::from_chars(line.data() + 9, line.data() + 12, code);
+            if (error != std::errc{} || end != line.data() + 12) code = 0;
+        }
+        if (code < 100 || code > 599)
+            return fail("not an HTTP/1.x answer: \"" + printable(line, 60) + "\"");
+        status_ = code;
+        old_version_ = line[7] == '0';
+        keep_alive_ = !old_version_;
+        at_ = state::header;
+    }
+    void on_header(std::string_view line) {
+        if (line.front() == ' ' || line.front() == '\t') return fail("a folded header line");
+        const std::size_t colon = line.find(':');
+        if (colon == 0 || colon == std::string_view::npos)
+            return fail("a header line without a name");
+        const std::string_view name = line.substr(0, colon);
+        if (name.find_first_of(" \t") != std::string_view::npos)
+            return fail("a space in a header name");
+        if (!is_token(name))
+            return fail("\"" + printable(name, 60) + "\" is no name of a header");
+        if (at_ == state::trailer) return;  // checked, and not looked at again
+        if (fields_.size() == max_fields) return fail("more than 256 header lines");
+        fields_.push_back({std::string(name), std::string(trimmed(line.substr(colon + 1)))});
+    }
+    void on_head_end() {
+        if (status_ < 200) {  // interim answers come before the real one
+            if (status_ == 101) return fail("the server switched protocols unasked");
+            interim_seen_ = true;
+            fields_.clear();
+            at_ = state::status_line;
+            return;
+        }
+        head_done_ = true;
+        bool chunked = false, sized = false, closes = false;
+        for (const header_field& f : fields_) {
+            if (same_ignoring_case(f.name, "transfer-encoding")) {
+                if (chunked || !same_ignoring_case(f.value, "chunked"))
+                    return fail("transfer encoding \"" + printable(f.value, 60) +
+                                "\" is not supported");
+                chunked = true;
+            } else if (same_ignoring_case(f.name, "content-length")) {
+                std::uint64_t n = 0;
+                const auto [end, error] =
+                    std::from_chars(f.value.data(), f.value.data() + f.value.size(), n);
+                if (error != std::errc{} || end != f.value.data() + f.value.size())
+                    return fail("content length \"" + printable(f.value, 60) +
+                                "\" is not a number");
+                if (sized && n != left_) return fail("two different content lengths");
+                sized = true;
+                left_ = n;
+            } else if (same_ignoring_case(f.name, "connection")) {
+                if (lists(f.value, "keep-alive")) keep_alive_ = true;
+                if (lists(f.value, "close")) closes = true;
+            } else if (same_ignoring_case(f.name, "content-encoding") && !f.value.empty() &&
+                       !same_ignoring_case(f.value, "identity")) {
+                return fail("content coding \"" + printable(f.value, 60) + "\" came unasked");
+            }
+        }
+        if (chunked && sized) return fail("both a content length and a chunked body");
+        // HTTP/1.0 knows no chunks: whoever sent them there may mean the next answer's bytes too.
+        ends_with_connection_ = closes || (chunked && old_version_);
+        if (status_ == 204 || status_ == 304) at_ = state::complete;
+        else if (chunked) at_ = state::chunk_size;
+        else if (!sized) { at_ = state::until_close; ends_with_connection_ = true; }
+        else at_ = left_ == 0 ? state::complete : state::fixed_body;
+    }
+    void on_chunk_size(std::string_view line) {
+        std::uint64_t n = 0;
+        const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), n, 16);
+        const std::string_view after = trimmed(
+            std::string_view(end, static_cast<std::size_t>(line.data() + line.size() - end)));
+        if (error != std::errc{} || end == line.data() || (!after.empty() && after.front() != ';'))
+            return fail("chunk size \"" + printable(line, 60) + "\" is not a hexadecimal number");
+        if (n > max_chunk) return fail("a chunk is over 1 GiB");
+        left_ = n;
+        head_size_ = 0;
+        at_ = n == 0 ? state::trailer : state::chunk_data;
+    }
+
+    state at_ = state::status_line;
+    std::string line_{};
+    std::vector<header_field> fields_{};
+    std::string error_{};
+    std::uint64_t left_ = 0;
+    std::size_t head_size_ = 0;
+    int status_ = 0;
+    bool old_version_ = false;
+    bool keep_alive_ = true;
+    bool ends_with_connection_ = false;
+    bool interim_seen_ = false;
+    bool head_done_ = false;
+};
+
+/// Request parser of the simulated server: only what our own and curl-like clients send.
+class request_parser {
+public:
+    std::string method{}, path{}, body{};
+    std::vector<header_field> fields{};
+    bool keep_alive = true;
+
+    std::string_view header(std::string_view name) const {
+        for (const header_field& f : fields)
+            if (same_ignoring_case(f.name, name)) return f.value;
+        return {};
+    }
+    /// True once a whole request is held. False with `broken()` for what is not one.
+    bool feed(std::string_view bytes) {
+        raw_.append(bytes);
+        if (!head_done_ && !read_head()) return false;
+        if (raw_.size() < length_) return false;
+        body = raw_.substr(0, length_);
+        raw_.erase(0, length_);
+        return true;
+    }
+    bool broken() const { return broken_; }
+    /// Ready for the next request on the same connection; bytes that came early are kept.
+    void reset() {
+        std::string rest = std::move(raw_);
+        *this = request_parser();
+        raw_ = std::move(rest);
+    }
+
+private:
+    bool read_head() {
+        const std::size_t end = raw_.find("\r\n\r\n");
+        if (end == std::string::npos) {
+            broken_ = raw_.size() > 64 * 1024;
+            return false;
+        }
+        std::string_view head = std::string_view(raw_).substr(0, end);
+        const std::size_t first = std::min(head.find("\r\n"), head.size());
+        const std::string_view line = head.substr(0, first);
+        const std::size_t a = line.find(' '), b = line.rfind(' ');
+        if (a == std::string_view::npos || a == b || line.substr(b + 1, 7) != "HTTP/1.")
+            return !(broken_ = true);
+        method = line.substr(0, a);
+        path = line.substr(a + 1, b - a - 1);
+        keep_alive = line.back() == '1';
+        head.remove_prefix(std::min(first + 2, head.size()));
+        while (!head.empty()) {
+            const std::size_t eol = std::min(head.find("\r\n"), head.size());
+            const std::size_t colon = head.substr(0, eol).find(':');
+            if (colon == std::string_view::npos) return !(broken_ = true);
+            fields.push_back({std::string(head.substr(0, colon)),
+                              std::string(trimmed(head.substr(colon + 1, eol - colon - 1)))});
+            head.remove_prefix(std::min(eol + 2, head.size()));
+        }
+        for (const header_field& f : fields) {
+            if (!same_ignoring_case(f.name, "content-length")) continue;
+            const char* const last = f.value.data() + f.value.size();
+            const auto [stop, error] = std::from_chars(f.value.data(), last, length_);
+            if (error != std::errc{} || stop != last) return !(broken_ = true);
+        }
+        if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
+        if (lists(header("connection"), "close")) keep_alive = false;
+        raw_.erase(0, end + 4);
+        return head_done_ = true;
+    }
+    std::string raw_{};
+    std::size_t length_ = 0;
+    bool head_done_ = false;
+    bool broken_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

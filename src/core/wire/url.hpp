@@ -1,0 +1,106 @@
+// URLs
+#pragma once
+
+#include "core/base/text.hpp"
+
+#include <algorithm>  // min
+#include <charconv>  // from_chars
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <string_view>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where a target is: http://host:port/path, the same with https, or unix:/path/of/a.socket.
+struct http_url {
+    std::string host{};  // "localhost" behind a Unix-domain socket
+    std::string port{};
+    std::string path{};  // without a trailing slash, "" for the root
+    bool ipv6 = false;
+    bool tls = false;
+    std::string socket{};  // the file of a Unix-domain socket, "" for TCP
+    std::string authority() const {
+        const std::string name = ipv6 ? "[" + host + "]" : host;
+        return port == (tls ? "443" : "80") ? name : name + ":" + port;
+    }
+};
+
+/// A URL for error texts, without what may be a password or a key in it.
+inline std::string without_credentials(std::string_view url) {
+    std::string s(url);
+    const std::size_t scheme = s.find("://");
+    const std::size_t from = scheme == std::string::npos ? 0 : scheme + 3;
+    if (const std::size_t query = s.find_first_of("?#", from); query != std::string::npos)
+        s.replace(query + 1, std::string::npos, "...");
+    if (const std::size_t at = s.find_last_of('@'); at != std::string::npos && at >= from)
+        s.replace(from, at - from, "...");
+    return s;
+}
+
+/// Throws std::invalid_argument, naming what is wrong.
+inline http_url parsed_url(std::string_view whole, std::string_view field) {
+    const auto refuse = [&](const char* why) {
+        return std::invalid_argument(printed("%s is \"%s\": %s", std::string(field).c_str(),
+                                             printable(without_credentials(whole)).c_str(), why));
+    };
+    for (const char c : whole)
+        if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7F)
+            throw refuse("a URL holds no spaces or control characters");
+    http_url u;
+    if (whole.substr(0, 5) == "unix:") {
+        u.host = "localhost";
+        u.port = "80";
+        u.socket = whole.substr(whole.substr(0, 7) == "unix://" ? 7 : 5);
+        if (u.socket.empty() || u.socket.front() != '/')
+            throw refuse("a Unix-domain socket is named by its full path, unix:/run/server.sock");
+        constexpr std::size_t longest = 107;  // what sockaddr_un holds beside its final zero
+        if (u.socket.size() > longest)
+            throw refuse("the path of a Unix-domain socket has at most 107 bytes");
+        return u;
+    }
+    u.tls = whole.substr(0, 8) == "https://";
+    if (!u.tls && whole.substr(0, 7) != "http://")
+        throw refuse("it must start with http://, https:// or unix:/");
+    std::string_view rest = whole.substr(u.tls ? 8 : 7);
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    std::string_view authority = rest.substr(0, slash);
+    u.path = std::string(rest.substr(slash));
+    if (u.path.find_first_of("?#") != std::string::npos)
+        throw refuse("a query or fragment is not allowed");
+    while (!u.path.empty() && u.path.back() == '/') u.path.pop_back();
+    if (authority.find('@') != std::string_view::npos)
+        throw refuse("credentials belong in api_key_env");
+    u.port = u.tls ? "443" : "80";
+    std::size_t colon = authority.rfind(':');
+    if (!authority.empty() && authority.front() == '[') {
+        const std::size_t close = authority.find(']');
+        if (close == std::string_view::npos)
+            throw refuse("the IPv6 address has no closing bracket");
+        u.host = std::string(authority.substr(1, close - 1));
+        u.ipv6 = true;
+        if (close + 1 < authority.size() && authority[close + 1] != ':')
+            throw refuse("the port must follow a colon");
+        colon = close + 1 < authority.size() ? close + 1 : std::string_view::npos;
+    } else {
+        u.host = std::string(authority.substr(0, colon));
+        if (u.host.find(':') != std::string::npos)
+            throw refuse("an IPv6 address stands in brackets, http://[::1]:8000");
+    }
+    if (colon != std::string_view::npos) {
+        u.port = std::string(authority.substr(colon + 1));
+        int port = 0;
+        const auto [end, error] =
+            std::from_chars(u.port.data(), u.port.data() + u.port.size(), port);
+        if (error != std::errc{} || end != u.port.data() + u.port.size() || port < 1 ||
+            port > 65535)
+            throw refuse("the port must be a number from 1 to 65535");
+    }
+    if (u.host.empty()) throw refuse("the host is missing");
+    return u;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

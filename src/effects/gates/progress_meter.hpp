@@ -1,0 +1,152 @@
+// the progress of a repeat
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/progress.hpp"
+#include "core/reports/words.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/console.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/load/order.hpp"
+
+#include <algorithm>  // max
+#include <chrono>
+#include <condition_variable>
+#include <iostream>  // cout
+#include <mutex>  // lock_guard, unique_lock
+#include <string>
+#include <thread>
+#include <utility>  // exchange
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tells how a gate is getting on, from a thread of its own that only reads counters: one line that
+/// is written over on a terminal, lines ever further apart in a log.
+class progress_meter {
+public:
+    progress_meter(const plan& p, progress_mode mode, const console_style& style)
+        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(expected_seconds(p)) {
+        facts_.slos = p.slos.size();
+        if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
+    }
+    ~progress_meter() {
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+            clear();
+        }
+        wake_.notify_all();
+        if (thread_.joinable()) thread_.join();
+    }
+    progress_meter(const progress_meter&) = delete;
+    progress_meter& operator=(const progress_meter&) = delete;
+
+    /// Any other words on the console, while this one holds it.
+    void say(const std::string& words) {
+        const std::lock_guard lock(mutex_);
+        clear();
+        std::cout << words << std::flush;
+    }
+    void stage(const std::string& name) {
+        const std::lock_guard lock(mutex_);
+        facts_.stage = name;
+    }
+    void decided(const std::vector<slo_verdict>& verdicts) {
+        const std::lock_guard lock(mutex_);
+        facts_.decided.clear();
+        for (const slo_verdict& v : verdicts)
+            if (v.outcome != verdict::inconclusive)
+                facts_.decided.push_back(str(v.what.text()) + ": " + to_string(v.outcome));
+    }
+    /// A load whose counters are told from now on; null: none. It outlives that.
+    void watch(const load_state* load) {
+        const std::lock_guard lock(mutex_);
+        if (load) load_began_ns_ = now_ns();
+        else each_s_ = std::max(each_s_, static_cast<double>(now_ns() - load_began_ns_) * 1e-9);
+        load_ = load;
+    }
+
+private:
+    void tell() {
+        std::unique_lock lock(mutex_);
+        const auto between = [&] {
+            if (mode_ == progress_mode::line) return std::chrono::milliseconds(200);
+            return std::chrono::milliseconds(now_ns() - began_ns_ < 60000000000 ? 5000 : 15000);
+        };
+        while (!wake_.wait_for(lock, between(), [&] { return over_; })) {
+            gather();
+            if (mode_ == progress_mode::plain) {
+                std::cout << progress_line(facts_, 0, style_.unicode) + "\n" << std::flush;
+                continue;
+            }
+            // One column is left free: a full line would wrap on some terminals.
+            const std::size_t width = std::max<std::size_t>(console_width(), 2) - 1;
+            std::cout << "\r" + progress_line(facts_, width, style_.unicode) + "\x1b[K"
+                      << std::flush;
+            drawn_ = true;
+        }
+    }
+    void gather() {
+        facts_.elapsed_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        const auto [least, most] = expected_span(plan_, each_s_);
+        facts_.least_s = least;
+        facts_.most_s = most;
+        facts_.phase = load_                  ? ""
+                       : facts_.stage.empty() ? "waiting for the server"
+                                              : "resting";
+        facts_.planned = facts_.sent = facts_.done = facts_.failed = 0;
+        facts_.ttft = facts_.tpot = not_a_number;
+        if (!load_) return;
+        facts_.planned = load_->planned.load();
+        facts_.done = load_->done.load();  // before `sent`, which is never behind it then
+        facts_.failed = load_->failed.load();
+        facts_.sent = load_->sent.load();
+        const auto mean = [](long long sum, long long n) {
+            return n > 0 ? static_cast<double>(sum) / static_cast<double>(n) * 1e-9 : not_a_number;
+        };
+        facts_.ttft = mean(load_->ttft_ns.load(), load_->answered.load());
+        facts_.tpot = mean(load_->tpot_ns.load(), load_->paced.load());
+        if (load_->measured_from.load() == 0) facts_.phase = "warming up";
+        else if (facts_.planned > 0 && facts_.sent >= facts_.planned)
+            facts_.phase = "waiting for the last answers";
+    }
+    void clear() {
+        if (std::exchange(drawn_, false)) std::cout << "\r\x1b[K" << std::flush;
+    }
+
+    const progress_mode mode_;
+    const console_style style_;
+    const plan& plan_;
+    const long long began_ns_;
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    progress_facts facts_{};
+    const load_state* load_ = nullptr;
+    long long load_began_ns_ = 0;
+    double each_s_;
+    bool over_ = false, drawn_ = false;
+    std::thread thread_{};
+};
+/// Shows one load for as long as it lives.
+class progress_watch {
+public:
+    progress_watch(progress_meter* meter, const load_state& load) : meter_(meter) {
+        if (meter_) meter_->watch(&load);
+    }
+    ~progress_watch() { if (meter_) meter_->watch(nullptr); }
+    progress_watch(const progress_watch&) = delete;
+    progress_watch& operator=(const progress_watch&) = delete;
+
+private:
+    progress_meter* meter_;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

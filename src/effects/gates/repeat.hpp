@@ -1,0 +1,169 @@
+// one repeat
+#pragma once
+
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/request_log.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/schedule.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/load/order.hpp"
+#include "effects/load/run_load.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/gates/progress_meter.hpp"
+
+#include <algorithm>  // sort, max, minmax_element
+#include <cstdint>  // uint64_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "" unless the last of the measured requests all failed to connect.
+inline std::string gone_reason(const std::vector<record>& records) {
+    std::vector<const record*> measured;
+    for (const record& r : records)
+        if (is_measured(r)) measured.push_back(&r);
+    std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
+        return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
+    });
+    std::size_t trailing = 0;
+    while (trailing < measured.size() &&
+           measured[measured.size() - 1 - trailing]->status == request_status::connect)
+        ++trailing;
+    if (trailing < std::max<std::size_t>(3, measured.size() / 50) || trailing == measured.size())
+        return {};
+    return printed("it went away: the last %zu of %zu requests could not connect (%s)", trailing,
+                   measured.size(), measured.back()->error.c_str());
+}
+
+/// Where only events were counted, a server that merges a few of them is forgiven.
+inline bool brought_too_little(const plan& p, const finished_request& f) {
+    const double forced = forced_tokens(p, f.index);
+    const double least = f.what.token_source == token_origin::usage ? forced : 0.95 * forced;
+    return is_measured(f.what) && f.what.status == request_status::ok &&
+           f.what.output_tokens < least;
+}
+
+/// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
+inline void note_rates(const plan& p, repeat_data& d) {
+    std::vector<double> planned_at, sent_at;
+    for (const record& r : d.records)
+        if (is_measured(r) && r.dispatched_ns > 0) {
+            planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window_from_ns) * 1e-9);
+        }
+    if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
+        p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
+        return;
+    const double planned_mean = mean_of(planned_at), sent_mean = mean_of(sent_at);
+    double both = 0, squares = 0;
+    for (std::size_t i = 0; i < sent_at.size(); ++i) {
+        both += (planned_at[i] - planned_mean) * (sent_at[i] - sent_mean);
+        squares += (planned_at[i] - planned_mean) * (planned_at[i] - planned_mean);
+    }
+    const auto [first, last] = std::minmax_element(planned_at.begin(), planned_at.end());
+    const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
+                            p.arrivals.kind != arrival_kind::replay && p.stride == 1;
+    const double n = static_cast<double>(sent_at.size());
+    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(*last - *first, 1e-9);
+    d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
+}
+
+struct repeat_terms {
+    long long deadline_ns = 0;                 // of the whole program, 0: none
+    std::uint64_t most_gaps = most_gaps_kept;  // to be kept one by one
+    outbox* out = nullptr;                     // where the records go while the load runs
+    progress_meter* meter = nullptr;
+};
+/// One repeat of one arm.
+inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
+                              int gate_number, const repeat_terms& terms = {}) {
+    repeat_data d;
+    d.arm = arm;
+    d.index = repeat;
+    load_order order;
+    order.what = &p;
+    order.target = &target.load();
+    order.arm = arm;
+    order.repeat = repeat;
+    order.id_prefix =
+        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    d.startup_s = target.take_startup_s();
+
+    load_state state;
+    state.deadline_ns = terms.deadline_ns;
+    state.most_gaps = terms.most_gaps;
+    state.out = terms.out;
+    const progress_watch watched(terms.meter, state);
+    request_log all;
+    const auto gather = [&] { run_load(order, state, d, all); };
+    const conversation_counts counts = counted_conversations(p);
+    const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    if (at_once) {
+        // The warm-up is answered before the measured part starts.
+        state.planned = requests_before(
+            p, end_of_trace(p, counts.warmup + counts.measured));
+        order.warmup = order.last = counts.warmup * p.stride;
+        order.send_at.assign(counts.warmup, 0);
+        if (order.last > 0) gather();
+        order.first = order.last;
+        order.last = end_of_trace(p, counts.warmup + counts.measured);
+        order.send_at.assign(counts.measured, 0);
+        gather();
+        long long last_end = 0;
+        for (const finished_request& f : all.requests())
+            last_end = std::max(last_end, f.what.end_ns);
+        d.window_from_ns = state.start_ns;
+        d.window_to_ns = last_end + 1;
+    } else if (p.is_open_loop()) {
+        const schedule s = schedule_of(p);
+        order.last = end_of_trace(p, s.at.size());
+        state.planned = requests_before(p, order.last);
+        order.warmup = s.warmup * p.stride;
+        order.measured_from_ns = ns_of(s.measured_from);
+        for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        if (!s.at.empty()) gather();
+        d.window_from_ns = state.start_ns + ns_of(s.measured_from);
+        d.window_to_ns = s.at.empty() ? d.window_from_ns : state.start_ns + order.send_at.back();
+    } else {
+        order.measured_by_time = p.warmup_s > 0;
+        order.measured_from_ns = ns_of(p.warmup_s);
+        order.warmup = counts.warmup * p.stride;
+        const bool counted = p.requests > 0 && !order.measured_by_time;
+        order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
+                             : static_cast<std::size_t>(-1) / 2;
+        if (counted) state.planned = requests_before(p, order.last);
+        if (order.measured_by_time) order.most_measured = p.requests;
+        gather();
+        d.window_from_ns =
+            std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
+        d.window_to_ns = state.exhausted_at.load();
+    }
+    for (const finished_request& f : all.requests())
+        d.short_outputs += target.load().api->forces_lengths && brought_too_little(p, f);
+    const bool counted = state.gaps > terms.most_gaps;
+    if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
+    all.move_into(d, counted);
+    note_rates(p, d);
+    d.target_gone = target.how_it_went();
+    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
+    d.loop_lag_max = d.loop_lag.max();
+    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
+    d.stamp_lag_max = d.stamp_lag.max();
+    d.interrupted = interrupted.load();
+    d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,151 @@
+// what a load is told and delivers
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/wire/url.hpp"
+#include "core/dialects/table.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/tokens.hpp"
+#include "effects/net/sockets.hpp"
+#include "effects/net/tls.hpp"
+
+#include <algorithm>  // min
+#include <atomic>  // memory_order_relaxed
+#include <cstdint>  // uint32_t, uint64_t
+#include <memory>  // shared_ptr
+#include <mutex>  // unique_lock, lock_guard
+#include <string>
+#include <utility>  // move, swap
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What every request of one load has in common.
+struct load_target {
+    http_url url{};
+    std::vector<address> addresses{};
+    std::shared_ptr<tls_client> tls{};  // none: plain HTTP
+    std::string path{}, whole_path{};  // of streams, and of answers in one piece
+    std::string fields{};  // header lines that all requests share, authorization included
+    std::vector<std::string> secrets{};  // part of them, and of nothing that we write
+    std::string model{};
+    const api_traits* api = &apis[0];
+    token_fit tokens{};  // of made-up prompts
+};
+
+/// What must not be repeated of a secret: itself, and how a message may quote it. Too short a word
+/// is none, and would only garble what it is found in.
+inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < 4) return;
+    secrets.push_back(s);
+    const std::string json = json_quoted(s);
+    for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
+        if (quoted != s) secrets.push_back(quoted);
+    // "Bearer abc": the server may repeat the second word alone.
+    if (const std::size_t space = s.find(' '); space != std::string::npos)
+        add_secret(secrets, s.substr(space + 1));
+}
+/// A server's words may repeat a secret, whole or cut off by printable(); ours never do.
+inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
+    if (s.empty()) return s;
+    for (const std::string& secret : secrets) {
+        for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
+            s.replace(at, secret.size(), "***");
+        if (s.size() <= 3 || s.compare(s.size() - 3, 3, "...") != 0) continue;
+        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= 4; --n)
+            if (s.compare(s.size() - 3 - n, n, secret, 0, n) == 0) {
+                s.replace(s.size() - 3 - n, n, "***");
+                break;
+            }
+    }
+    return s;
+}
+
+/// One stretch of load: requests `first` to `last` (not included) of the trace.
+struct load_order {
+    const plan* what = nullptr;
+    const load_target* target = nullptr;
+    run_arm arm = run_arm::candidate;
+    int repeat = 0;
+    std::string id_prefix{};
+    std::size_t first = 0, last = 0;
+    std::vector<long long> send_at{};  // of an open loop, offsets in ns; empty: closed loop
+    long long measured_from_ns = 0;    // offset; in a closed loop of a warm-up that is a time
+    bool measured_by_time = false;
+    std::size_t warmup = 0;            // requests of the trace that warm up, else
+    long long most_measured = 0;       // after a warm-up that is a time; 0: no limit
+
+    /// Requests of it that wait for none before them: all, or the first ones of conversations.
+    std::size_t starts() const { return (last - first + what->stride - 1) / what->stride; }
+};
+
+/// Requests that were delivered, on their way to the disk.
+struct delivered_requests {
+    std::vector<record> records{};
+    std::vector<std::uint32_t> gaps{};  // of all of them, in their order
+    void append(delivered_requests&& more) {
+        std::move(more.records.begin(), more.records.end(), std::back_inserter(records));
+        gaps.insert(gaps.end(), more.gaps.begin(), more.gaps.end());
+        more.records.clear();
+        more.gaps.clear();
+    }
+};
+/// Between the threads of a load and the one that writes. The former never wait for it.
+class outbox {
+public:
+    /// False, and nothing done, where it is in use.
+    bool try_put(delivered_requests& d) {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (lock.owns_lock()) waiting_.append(std::move(d));
+        return lock.owns_lock();
+    }
+    void put(delivered_requests& d) {
+        const std::lock_guard lock(mutex_);
+        waiting_.append(std::move(d));
+    }
+    /// What waits, in exchange for something empty.
+    void take(delivered_requests& into) {
+        const std::lock_guard lock(mutex_);
+        std::swap(waiting_, into);
+    }
+
+private:
+    std::mutex mutex_{};
+    delivered_requests waiting_{};
+};
+
+/// What the threads of one load share. Nothing here is touched once per event.
+struct load_state {
+    std::atomic<std::size_t> next{0};              // closed loop: the next request of the trace
+    std::atomic<long long> measured_from{0};       // when the first measured request was dispatched
+    std::atomic<long long> measured{0};      // requests after a warm-up that is a time
+    std::atomic<long long> exhausted_at{0};  // closed loop: when the first user had nothing left
+    std::atomic<long long> planned{0}, sent{0}, done{0}, failed{0};  // requests; planned 0: open
+    std::atomic<long long> ttft_ns{0}, answered{0}, tpot_ns{0}, paced{0};  // sums and their counts
+    std::atomic<std::uint64_t> gaps{0};  // of all requests done
+    std::uint64_t most_gaps = 0;         // to be kept one by one
+    outbox* out = nullptr;               // where delivered requests go too
+    long long start_ns = 0;
+    long long deadline_ns = 0;  // of the whole program, 0: none
+
+    /// Once a request, for whoever watches: nothing waits for anything here.
+    void note(const record& r) {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        done.fetch_add(1, relaxed);
+        if (r.status != request_status::ok) { failed.fetch_add(1, relaxed); return; }
+        ttft_ns.fetch_add(r.first_token_ns - r.scheduled_ns, relaxed);
+        answered.fetch_add(1, relaxed);
+        const int paced_tokens = r.output_tokens - r.first_event_tokens;
+        if (paced_tokens <= 0) return;
+        tpot_ns.fetch_add((r.last_token_ns - r.first_token_ns) / paced_tokens, relaxed);
+        paced.fetch_add(1, relaxed);
+    }
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,114 @@
+// the load of one repeat
+#pragma once
+
+#include "api/traffic.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/request_log.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/load/order.hpp"
+#include "effects/load/worker.hpp"
+
+#include <algorithm>  // min, max
+#include <barrier>  // the start of a load
+#include <cstdint>  // uint64_t
+#include <fstream>  // ifstream
+#include <functional>  // ref
+#include <memory>  // unique_ptr, make_unique
+#include <thread>
+#include <utility>  // move
+#include <vector>
+
+#include <sys/resource.h>  // how many files may be open
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Connections that this load needs at one time; 0 where that is up to the server's speed.
+inline std::size_t connections_needed(const load_order& o) {
+    const arrival_data& a = o.what->arrivals;
+    std::size_t n = 0;
+    if (a.kind == arrival_kind::all_at_once) n = o.starts();
+    else if (o.send_at.empty()) n = std::min(o.starts(), static_cast<std::size_t>(a.users));
+    return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
+}
+
+/// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
+inline void make_room_for(const load_order& o) {
+    const std::size_t needed = connections_needed(o);
+    const rlim_t wanted = 2 * std::max<rlim_t>(needed, 8192) + 256;  // twice: simulated servers
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
+        files.rlim_cur = std::min(wanted, files.rlim_max);
+        ::setrlimit(RLIMIT_NOFILE, &files);
+    }
+    require(files.rlim_cur == 0 || needed + 64 <= files.rlim_cur,
+            printed("the load needs %zu connections at a time and this process may open %llu "
+                    "files: raise the hard limit (ulimit -Hn), or ask for less at once",
+                    needed, static_cast<unsigned long long>(files.rlim_cur)));
+    long long low = 0, high = 0;
+    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+    if (o.target->url.socket.empty() && range >> low >> high)
+        require(static_cast<long long>(needed) <= high - low + 1,
+                printed("the load needs %zu connections at a time and this machine has %lld ports "
+                        "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
+                        needed, high - low + 1));
+}
+
+/// One thread reads some hundred thousand paced events a second. A second one is for thousands of
+/// streams, and only on a machine that has cores to spare: the server may be on it too.
+inline std::size_t default_threads(const load_order& o) {
+    const arrival_data& a = o.what->arrivals;
+    const double needed = static_cast<double>(connections_needed(o));
+    const double streams = needed > 0 ? needed : 10 * a.rate;  // answers of ten seconds
+    const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
+    return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
+}
+
+/// Gaps of the whole program that are kept one by one, in 128 MiB. Whatever else the client keeps
+/// is kept for a request, not for an event.
+inline std::uint64_t most_gaps_kept = 32ull << 20;
+
+/// Runs one load on as many threads as asked for and gathers what they saw.
+inline void run_load(const load_order& order, load_state& state, repeat_data& into,
+                     request_log& log) {
+    make_room_for(order);
+    const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
+    std::size_t threads = asked > 0 ? asked : default_threads(order);
+    // A cap below the number of threads would give some of them nothing to send.
+    const long long cap = order.what->arrivals.max_in_flight;
+    if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
+    state.next = order.first;
+    std::vector<std::unique_ptr<load_worker>> workers;
+    for (std::size_t i = 0; i < threads; ++i)
+        workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
+    // Every thread is awake again 10 ms after the last one has its connections.
+    const auto start = [&state]() noexcept { state.start_ns = now_ns() + 10000000; };
+    std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
+    const auto work = [&](load_worker& w) {
+        w.open_connections();
+        all_connected.arrive_and_wait();
+        w.run();
+    };
+    std::vector<std::thread> running;
+    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, std::ref(*workers[i]));
+    work(*workers[0]);
+    for (std::thread& t : running) t.join();
+    for (const auto& w : workers) {
+        log.take(std::move(w->finished()));
+        into.connections_opened += w->connections_opened();
+        add_handshakes(into.handshakes_full, w->handshakes_full());
+        add_handshakes(into.handshakes_resumed, w->handshakes_resumed());
+        into.content_events += w->content_events();
+        into.coalesced_events += w->coalesced_events();
+        into.cpu_share = std::max(into.cpu_share, w->cpu_share());
+        into.thread_cpu_shares.push_back(w->cpu_share());
+        into.loop_lag.add(w->loop_lag());
+        into.stamp_lag.add(w->stamp_lag());
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

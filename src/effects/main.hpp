@@ -1,0 +1,31 @@
+// main
+#pragma once
+
+#include "api/doctest.hpp"
+#include "core/judging/outcome.hpp"
+#include "effects/gates/session.hpp"
+
+#include <iostream>  // cerr
+
+#ifdef LLMBENCH_MAIN
+#include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
+
+/// doctest decides between red and green; the exit code says which red.
+int main(int argc, char** argv) {
+    doctest::Context context(argc, argv);
+    auto& session = llmbench::detail::session::of_this_program();
+    session.tells_exit_code = true;
+    const int result = context.run();
+    session.finish();
+    if (session.only_asked) return result;
+    if (session.number_of_gates() == 0) {
+        std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";
+        return result != 0 ? result : 2;
+    }
+    using llmbench::detail::gate_outcome;
+    const gate_outcome outcome = session.outcome();
+    const int code = llmbench::detail::exit_code_of(outcome);
+    const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
+    return result != 0 && is_green ? 1 : code;
+}
+#endif

@@ -1,0 +1,113 @@
+// sockets and addresses
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/wire/url.hpp"
+
+#include <cerrno>  // errno, EINPROGRESS
+#include <cstring>  // memcpy
+#include <stdexcept>  // runtime_error
+#include <string_view>
+#include <utility>  // exchange, swap
+#include <vector>
+
+#include <netdb.h>  // getaddrinfo
+#include <netinet/in.h>  // sockaddr_in
+#include <netinet/tcp.h>  // TCP_NODELAY
+#include <sys/socket.h>  // socklen_t, SOCK_STREAM
+#include <sys/un.h>  // Unix-domain sockets
+#include <unistd.h>  // close
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A file descriptor that closes itself.
+class descriptor {
+public:
+    descriptor() = default;
+    explicit descriptor(int fd) : fd_(fd) {}
+    descriptor(descriptor&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+    descriptor& operator=(descriptor&& o) noexcept { std::swap(fd_, o.fd_); return *this; }
+    ~descriptor() { if (fd_ >= 0) ::close(fd_); }
+    int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
+
+private:
+    int fd_ = -1;
+};
+
+struct address {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+};
+
+/// A name that is always this machine's own (RFC 6761, 6.3), also where no /etc/hosts says so.
+inline bool is_localhost(std::string_view host) {
+    const std::size_t dot = host.rfind('.');
+    return same_ignoring_case(dot < host.size() ? host.substr(dot + 1) : host, "localhost");
+}
+
+/// All addresses of a host, or the one of a Unix-domain socket. Throws std::runtime_error where
+/// there is none.
+inline std::vector<address> resolved(const http_url& u) {
+    if (!u.socket.empty()) {
+        sockaddr_un a{};
+        a.sun_family = AF_UNIX;
+        u.socket.copy(a.sun_path, sizeof a.sun_path - 1);
+        address x;
+        std::memcpy(&x.storage, &a, sizeof a);
+        x.size = sizeof a;
+        return {x};
+    }
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    int error = ::getaddrinfo(u.host.c_str(), u.port.c_str(), &hints, &found);
+    if (error != 0 && is_localhost(u.host))
+        error = ::getaddrinfo(nullptr, u.port.c_str(), &hints, &found);  // its own addresses
+    if (error != 0)
+        throw std::runtime_error("the host \"" + printable(u.host) +
+                                 "\" cannot be resolved: " + ::gai_strerror(error));
+    std::vector<address> out;
+    for (const addrinfo* a = found; a; a = a->ai_next) {
+        address x;
+        std::memcpy(&x.storage, a->ai_addr, a->ai_addrlen);
+        x.size = a->ai_addrlen;
+        out.push_back(x);
+    }
+    ::freeaddrinfo(found);
+    return out;
+}
+
+/// A non-blocking socket on its way to `to`; errno where it is not. EAGAIN: the queue of a
+/// Unix-domain socket is full, and only asking again tells when it is not.
+inline descriptor connecting_socket(const address& to) {
+    descriptor fd(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fd.get() < 0) return fd;
+    const int on = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 &&
+        errno != EINPROGRESS) {
+        const int error = errno;
+        fd = descriptor();
+        errno = error;
+    }
+    return fd;
+}
+
+/// A port of the loopback interface that nothing listens on now.
+inline int free_port() {
+    const descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof a;
+    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 ||
+        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
+        throw std::runtime_error("no free port can be had on 127.0.0.1");
+    return ntohs(a.sin_port);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,210 @@
+// TLS
+#pragma once
+
+#include "api/target.hpp"
+#include "core/base/text.hpp"
+#include "core/wire/url.hpp"
+#include "effects/system/files.hpp"
+
+#include <algorithm>  // max, min
+#include <memory>  // unique_ptr
+#include <new>  // bad_alloc
+#include <stdexcept>  // runtime_error, invalid_argument
+#include <string>
+#include <string_view>
+#include <vector>
+
+#ifdef LLMBENCH_WITH_TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#ifdef LLMBENCH_WITH_TLS
+template <auto Free> struct freed_by {
+    template <class T> void operator()(T* t) const { Free(t); }
+};
+
+/// What all TLS connections to one target share: its name, and whom to trust.
+class tls_client {
+public:
+    /// Throws std::invalid_argument where the options name no authorities.
+    tls_client(const tls_options& o, const http_url& u)
+        : host(u.host), verify(o.verify), context(SSL_CTX_new(TLS_client_method())) {
+        SSL_CTX* const c = context.get();
+        if (!c) throw std::runtime_error("OpenSSL cannot be started");
+        SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+        SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        constexpr unsigned char http1[] = "\x08http/1.1";
+        SSL_CTX_set_alpn_protos(c, http1, sizeof http1 - 1);
+        SSL_CTX_set_session_cache_mode(c,
+                                       SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+        SSL_CTX_set_verify(c, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+        const std::string file = str(o.ca_file);
+        require(verify || file.empty(),
+                "endpoint.tls.ca_file is \"" + printable(file) +
+                    "\" and endpoint.tls.verify is false: nothing would be verified with it");
+        if (file.empty()) { SSL_CTX_set_default_verify_paths(c); return; }
+        file_content(file, "endpoint.tls.ca_file");  // throws where it cannot be read
+        require(SSL_CTX_load_verify_locations(c, file.c_str(), nullptr) == 1,
+                "endpoint.tls.ca_file is \"" + printable(file) +
+                    "\": it holds no certificate in PEM format");
+    }
+
+    const std::string host;
+    const bool verify;
+    const std::unique_ptr<SSL_CTX, freed_by<SSL_CTX_free>> context;
+};
+
+/// What the connections of one thread learn of their server, so that the next handshake is short.
+using tls_session = std::unique_ptr<SSL_SESSION, freed_by<SSL_SESSION_free>>;
+
+/// The TLS of one connection, without its socket: bytes of the network in and out on one side, of
+/// HTTP on the other. So one read takes all that the socket has, and is stamped right after it.
+class tls_channel {
+public:
+    /// `last`: the session to go on with, and where the server's next one is put; may be null.
+    tls_channel(const tls_client& client, tls_session* last)
+        : client_(client), last_(last), ssl_(SSL_new(client.context.get())) {
+        BIO* const in = BIO_new(BIO_s_mem());
+        BIO* const out = BIO_new(BIO_s_mem());
+        if (!ssl_ || !in || !out) throw std::bad_alloc();
+        BIO_set_mem_eof_return(in, -1);  // empty is not the end
+        SSL_set_bio(ssl_.get(), in, out);
+        SSL_set_connect_state(ssl_.get());
+        X509_VERIFY_PARAM* const check = SSL_get0_param(ssl_.get());
+        X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        if (X509_VERIFY_PARAM_set1_ip_asc(check, client.host.c_str()) != 1) {  // a name, then
+            ERR_clear_error();
+            X509_VERIFY_PARAM_set1_host(check, client.host.c_str(), client.host.size());
+            SSL_set_tlsext_host_name(ssl_.get(), client.host.c_str());
+        }
+        if (!last) return;
+        SSL_set_app_data(ssl_.get(), this);
+        SSL_CTX_sess_set_new_cb(client.context.get(), [](SSL* s, SSL_SESSION* session) {
+            auto* const channel = static_cast<tls_channel*>(SSL_get_app_data(s));
+            if (channel) channel->last_->reset(session);
+            return channel ? 1 : 0;  // 1: it is ours now
+        });
+        if (*last) SSL_set_session(ssl_.get(), last->get());
+    }
+    /// Takes what the network brought, answers it where TLS itself has to, and returns the bytes of
+    /// HTTP that are whole by now, in `room`. With no bytes at first it begins the handshake.
+    std::string_view received(std::string_view bytes, std::vector<char>& room) {
+        BIO_write(SSL_get_rbio(ssl_.get()), bytes.data(), static_cast<int>(bytes.size()));
+        room.resize(std::max(room.size(), bytes.size() + 2 * SSL3_RT_MAX_PLAIN_LENGTH));
+        std::size_t held = 0, n = 0;
+        ERR_clear_error();
+        while (SSL_read_ex(ssl_.get(), room.data() + held, room.size() - held, &n) == 1) held += n;
+        const int why = SSL_get_error(ssl_.get(), 0);
+        if (why == SSL_ERROR_ZERO_RETURN) ended_ = true;
+        else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) fail();
+        return {room.data(), held};
+    }
+    /// The handshake is done.
+    bool open() const { return SSL_is_init_finished(ssl_.get()) == 1; }
+    bool resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
+    void send(std::string_view plain) {
+        std::size_t n = 0;
+        ERR_clear_error();
+        if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n) != 1) fail();
+    }
+    /// Says that nothing more will be sent.
+    void say_goodbye() { if (open() && error_.empty()) SSL_shutdown(ssl_.get()); }
+    /// What the socket is to be given.
+    std::string_view outgoing() const {
+        char* data = nullptr;
+        const long n = BIO_get_mem_data(SSL_get_wbio(ssl_.get()), &data);
+        return {data, static_cast<std::size_t>(n)};
+    }
+    void sent(std::size_t n) {
+        char taken[4096];
+        while (n > 0) {
+            const int most = static_cast<int>(std::min(n, sizeof taken));
+            n -= static_cast<std::size_t>(BIO_read(SSL_get_wbio(ssl_.get()), taken, most));
+        }
+    }
+    /// Nothing more will come: the server said so, or something is wrong.
+    bool ended() const { return ended_; }
+    const std::string& error() const { return error_; }
+    /// What is wrong is the certificate.
+    bool distrusts() const { return distrusts_; }
+
+    ~tls_channel() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
+    tls_channel(const tls_channel&) = delete;
+    tls_channel& operator=(const tls_channel&) = delete;
+
+private:
+    void fail() {
+        ended_ = true;
+        const long verified = client_.verify ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
+        const unsigned long error = ERR_get_error();
+        const char* const reason = ERR_reason_error_string(error);
+        if (verified != X509_V_OK) { distrusts_ = true; error_ = certificate_text(verified); }
+        else if (ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER && !open())
+            error_ = "the server does not answer in TLS: is it http:// and not https://?";
+        else error_ = std::string("TLS failed: ") + (reason ? reason : "OpenSSL does not say why");
+        ERR_clear_error();
+    }
+    std::string certificate_text(long code) const {
+        const std::string certificate = "the server's certificate ";
+        switch (code) {
+        case X509_V_ERR_CERT_HAS_EXPIRED: return certificate + "has expired";
+        case X509_V_ERR_CERT_NOT_YET_VALID: return certificate + "is not valid yet";
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH:
+            return certificate + "is not for \"" + printable(client_.host) + "\"";
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+            return certificate + "is self-signed (endpoint.tls.ca_file can name it as trusted)";
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            return certificate + "is signed by an authority that is not trusted here "
+                                 "(endpoint.tls.ca_file can name it)";
+        default:
+            return certificate + "is not accepted: " + X509_verify_cert_error_string(code);
+        }
+    }
+
+    const tls_client& client_;
+    tls_session* const last_;
+    std::unique_ptr<SSL, freed_by<SSL_free>> ssl_;
+    std::string error_{};
+    bool ended_ = false, distrusts_ = false;
+};
+#else
+/// Where the program was built without OpenSSL there is no TLS, and a target says so.
+struct tls_client {
+    tls_client(const tls_options&, const http_url& u) {
+        throw std::invalid_argument(
+            "https://" + printable(u.authority()) +
+            ": this program was built without TLS. Define LLMBENCH_WITH_TLS in the file that "
+            "carries the implementation and link OpenSSL (-lssl -lcrypto), or build with CMake, "
+            "which does both where it finds OpenSSL (libssl-dev)");
+    }
+};
+struct tls_session {};
+struct tls_channel {
+    tls_channel(const tls_client&, tls_session*) {}
+    std::string_view received(std::string_view, std::vector<char>&) { return {}; }
+    bool open() const { return false; }
+    bool resumed() const { return false; }
+    void send(std::string_view) {}
+    void say_goodbye() {}
+    std::string_view outgoing() const { return {}; }
+    void sent(std::size_t) {}
+    bool ended() const { return true; }
+    std::string error() const { return {}; }
+    bool distrusts() const { return false; }
+};
+#endif
+inline constexpr const char* tls_was_cut = "the connection was cut without an end of TLS";
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,26 @@
+// the clock
+#pragma once
+
+#include <chrono>
+#include <cmath>  // llround
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// CLOCK_MONOTONIC, nanoseconds.
+inline long long now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
+    return std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::nanoseconds(ns)));
+}
+inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

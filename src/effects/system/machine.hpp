@@ -1,0 +1,77 @@
+// the machine and the commit
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/reports/gate_report.hpp"
+#include "effects/system/settings.hpp"
+
+#include <ctime>  // time_t, time, strftime
+#include <filesystem>  // error_code
+#include <fstream>  // ifstream, getline
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <sys/utsname.h>  // the name of the system
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The commit that is tested, by what GitHub, GitLab, Jenkins or Buildkite say, else by the git
+/// directory above us. "" where there is none.
+inline std::string commit_now() {
+    for (const char* name : {"GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT"})
+        if (const std::string sha = environment(name); !sha.empty()) return printable(sha, 64);
+    const auto line_of = [](const std::filesystem::path& file, std::string_view ending) {
+        std::ifstream in(file);
+        std::string line;
+        while (std::getline(in, line))
+            if (line.size() >= ending.size() &&
+                std::string_view(line).substr(line.size() - ending.size()) == ending)
+                return line;
+        return std::string();
+    };
+    std::error_code none;
+    std::filesystem::path at = std::filesystem::current_path(none);
+    while (!none && !std::filesystem::exists(at / ".git", none) && at.has_relative_path())
+        at = at.parent_path();
+    std::filesystem::path git = at / ".git", refs = git;
+    if (const std::string link = line_of(git, ""); link.rfind("gitdir: ", 0) == 0) {
+        git = at / link.substr(8);  // a worktree: its branches are in the main one
+        refs = git / line_of(git / "commondir", "");
+    }
+    const std::string head = line_of(git / "HEAD", "");
+    if (head.rfind("ref: ", 0) != 0) return printable(head, 64);
+    const std::string sha = line_of(refs / head.substr(5), "");
+    const std::string packed = line_of(refs / "packed-refs", " " + head.substr(5));
+    return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
+}
+
+inline environment_facts environment_now() {
+    environment_facts f;
+    utsname u{};
+    if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
+    std::ifstream cpu("/proc/cpuinfo");
+    for (std::string line; std::getline(cpu, line);)
+        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos) {
+            f.cpu = std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
+            break;
+        }
+    f.cores = static_cast<int>(std::thread::hardware_concurrency());
+    f.compiler = __VERSION__;
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char buffer[32];
+    std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    f.started_at = buffer;
+    f.commit = commit_now();
+    std::ifstream call("/proc/self/cmdline");
+    std::getline(call, f.program, '\0');
+    return f;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

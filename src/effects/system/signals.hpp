@@ -1,0 +1,49 @@
+// signals
+#pragma once
+
+#include <atomic>
+
+#include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM
+#include <sys/types.h>  // pid_t
+#include <unistd.h>  // _exit
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Set by the first SIGINT or SIGTERM of a run: the load ends, what is there is reported.
+inline std::atomic<bool> interrupted{false};
+/// Process groups to end when a second signal ends us at once.
+inline std::atomic<pid_t> groups_to_end[16];
+
+inline void on_interrupt(int signal) {
+    if (interrupted.exchange(true)) {
+        for (auto& g : groups_to_end)
+            if (const pid_t pid = g.load(); pid > 0) ::kill(-pid, SIGKILL);
+        ::_exit(128 + signal);
+    }
+}
+/// Handles SIGINT and SIGTERM for as long as it lives.
+class interrupt_guard {
+public:
+    interrupt_guard() {
+        struct sigaction action{};
+        action.sa_handler = on_interrupt;
+        sigemptyset(&action.sa_mask);
+        ::sigaction(SIGINT, &action, &old_int_);
+        ::sigaction(SIGTERM, &action, &old_term_);
+    }
+    ~interrupt_guard() {
+        ::sigaction(SIGINT, &old_int_, nullptr);
+        ::sigaction(SIGTERM, &old_term_, nullptr);
+    }
+    interrupt_guard(const interrupt_guard&) = delete;
+    interrupt_guard& operator=(const interrupt_guard&) = delete;
+
+private:
+    struct sigaction old_int_{}, old_term_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

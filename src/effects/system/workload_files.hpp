@@ -1,0 +1,89 @@
+// all that a scenario names in files
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/text.hpp"
+#include "api/traffic.hpp"
+#include "api/workload.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/text.hpp"
+#include "core/files/byte_stream.hpp"
+#include "core/files/datasets.hpp"
+#include "core/files/traces.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/planning.hpp"
+#include "effects/system/files.hpp"
+
+#include <algorithm>  // clamp
+#include <cstdint>  // uint64_t
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Puts the images of a sample into it.
+inline void read_images(const dataset& d, std::vector<dialogue>& sample) {
+    constexpr std::size_t most_bytes = 512 * 1024 * 1024;
+    std::filesystem::path directory = str(d.images);
+    if (directory.empty()) directory = std::filesystem::path(str(d.path)).parent_path();
+    std::size_t bytes = 0;
+    for (dialogue& x : sample)
+        for (dialogue_turn& t : x.turns) {
+            if (t.image.empty()) continue;
+            const std::string file = (directory / t.image).string();
+            const std::string type = image_type(file);
+            require(!type.empty(), str(d.path) + ": the image \"" + t.image +
+                                       "\" must end in .jpg, .jpeg, .png, .webp or .gif");
+            t.image = "data:" + type + ";base64," +
+                      base64(file_content(file, str(d.path) + ": an image of it"));
+            bytes += t.image.size();
+            require(bytes <= most_bytes, str(d.path) + ": the images of the sample take over 512 "
+                                                       "MiB, ask for less with max_items");
+        }
+}
+
+/// Conversations that a scenario can use, where its dataset does not say how many.
+inline std::size_t dialogues_wanted(const scenario& s) {
+    if (s.requests <= 0) return 10000;
+    const long long n = s.requests + s.warmup.requests();
+    return static_cast<std::size_t>(std::clamp(s.traffic == fresh ? 4 * n : n, 1ll, 1000000ll));
+}
+
+/// All that a scenario names in files.
+inline workload_files read_workload_files(const scenario& s, std::uint64_t default_seed) {
+    using shape = length_distribution::shape;
+    workload_files f;
+    const auto numbers_of = [](const length_distribution& d, const char* field) {
+        return d.kind == shape::empirical ? read_numbers(str(d.file), field)
+                                          : std::vector<double>();
+    };
+    const box& w = s.workload.what();
+    if (const auto* made = w.get<synthetic>()) {
+        f.prompt_values = numbers_of(made->prompt_tokens, "workload.prompt_tokens");
+        f.output_values = numbers_of(made->output_tokens, "workload.output_tokens");
+    } else if (const auto* talk = w.get<conversations>()) {
+        f.prompt_values = numbers_of(talk->user_tokens, "workload.user_tokens");
+        f.output_values = numbers_of(talk->output_tokens, "workload.output_tokens");
+    } else if (const auto* d = w.get<dataset>()) {
+        check_dataset(*d);
+        byte_stream in = bytes_of(str(d->path), "workload.path");
+        const long long seed = s.seed;
+        f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
+                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed);
+        read_images(*d, f.dialogues);
+    }
+    const arrival_data& a = s.arrivals.data();
+    if (a.kind == arrival_kind::replay) {
+        check_arrivals(a);
+        byte_stream in = bytes_of(str(a.file), "arrivals, replay's file,");
+        f.trace = read_trace(in);
+    }
+    return f;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

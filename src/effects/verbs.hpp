@@ -1,0 +1,108 @@
+// public functions
+#pragma once
+
+#include "api/doctest.hpp"
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "api/text.hpp"
+#include "api/verbs.hpp"
+#include "core/base/text.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/words.hpp"
+#include "core/traffic/check_slo.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/stored.hpp"
+#include "effects/system/console.hpp"
+#include "effects/system/files.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/simulated/host.hpp"
+#include "effects/gates/doctest_host.hpp"
+#include "effects/gates/measure.hpp"
+#include "effects/gates/session.hpp"
+
+#include <chrono>
+#include <iostream>  // cerr
+#include <memory>  // shared_ptr
+#include <stdexcept>  // invalid_argument, exception
+#include <string>
+#include <thread>  // this_thread
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
+                const char* expression, const result& r, const slo& s) {
+    const std::shared_ptr<gate_report> g = result_access::report_of(r);
+    const auto real = s.is_advisory ? doctest::assertType::DT_WARN : severity;
+    if (!g || !g->refusal.empty()) {
+        if (g && g->outcome == gate_outcome::skipped) return;
+        return assertion(real, file, line, expression, true,
+                         "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
+    }
+    slo judged_slo = s;
+    judged_slo.is_advisory = real == doctest::assertType::DT_WARN;
+    try {
+        check_slo(s, g->what);
+    } catch (const std::invalid_argument& e) {
+        if (!judged_slo.is_advisory) g->outcome = worse_of(g->outcome, gate_outcome::refused);
+        session::of_this_program().note_change();
+        return assertion(real, file, line, expression, true, e.what());
+    }
+    slo_verdict v = judge(r, s);
+    v.what = judged_slo;
+    g->verdicts.push_back(v);
+    g->outcome = worse_of(g->outcome, outcome_of({v}, inconclusive_policy()));
+    session::of_this_program().note_change();
+    say("  " + verdict_line(v) + "\n");
+    assert_verdict(real, file, line, expression, v);
+}
+#endif
+}  // namespace detail
+
+past_result read_result(const detail::text& file) {
+    const std::string name = detail::str(file);
+    return detail::read_past_result(detail::file_content(name, "read_result"), name);
+}
+
+int serve_simulated(const engine& e, int port) {
+    const detail::interrupt_guard signals;
+    try {
+        const detail::simulated_host host(e, port);
+        detail::say("listening on " + host.url() + "\n");
+        while (!detail::interrupted.load())
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    } catch (const std::exception& error) {
+        std::cerr << "llmbench: cannot serve on port " << port << ": " << error.what() << "\n";
+        return 1;
+    }
+    return 0;
+}
+
+int exit_code() {
+    auto& all = detail::session::of_this_program();
+    all.write_reports();  // what cannot be written counts
+    return detail::exit_code_of(all.outcome());
+}
+result run(const scenario& s, const char* file, int line) {
+    return detail::measured_result(s, file, line, "run");
+}
+result gate(const scenario& s, const char* file, int line) {
+    const result r = detail::measured_result(s, file, line, "gate");
+#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
+    const auto g = detail::result_access::report_of(r);
+    if (detail::inside_test_case() && g->refusal.empty())
+        for (const slo_verdict& v : g->verdicts)
+            detail::assert_verdict(
+                v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
+                file, line, detail::str(v.what.text()), v);
+#endif
+    return r;
+}
+
+}  // inline namespace v0
+}  // namespace llmbench

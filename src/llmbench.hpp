@@ -1,0 +1,91 @@
+// llmbench 0.1.0: performance gates for LLM inference servers, written like unit tests.
+//
+// How to read this file. Part one declares everything a gate says; a file that includes the header
+// pays for that part alone. Part two is the pure core: parsing, statistics, schedules, verdicts and
+// reports as functions from values to values, which do no I/O and know no clock. Part three holds
+// the effects: clocks, sockets, processes, files. Parts two and three are compiled in the one file
+// that defines LLMBENCH_IMPLEMENT (or LLMBENCH_MAIN, which adds doctest's implementation and main).
+// Inside a part every section uses only what stands above it.
+//
+// Part one: declarations
+// Part two: the pure core
+// Part three: effects
+//
+// Macros, all optional, each in exactly one file:
+//   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
+//   LLMBENCH_IMPLEMENT         the implementation only (bring your own main)
+//   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
+//   LLMBENCH_WITH_TLS          https:// through OpenSSL: link -lssl -lcrypto
+//   LLMBENCH_EXPOSE_INTERNALS  part two becomes visible (for this project's own tests)
+//
+// SPDX-License-Identifier: MIT
+//
+// Copyright (c) 2026 the llmbench authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+// associated documentation files (the "Software"), to deal in the Software without restriction,
+// including without limitation the rights to use, copy, modify, merge, publish, distribute,
+// sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in all copies or
+// substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+// NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+// NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+// DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+
+// Outside the include guard, so that a later #define still works in a file that was given the
+// header before.
+#ifdef LLMBENCH_MAIN
+#ifndef LLMBENCH_IMPLEMENT
+#define LLMBENCH_IMPLEMENT
+#endif
+#ifndef DOCTEST_CONFIG_IMPLEMENT
+#define DOCTEST_CONFIG_IMPLEMENT
+#endif
+#endif
+
+#ifndef LLMBENCH_HPP
+#define LLMBENCH_HPP
+#include "api/version.hpp"
+#include "api/doctest.hpp"
+#include "api/text.hpp"
+#include "api/units.hpp"
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "api/presets.hpp"
+#include "api/traffic.hpp"
+#include "api/target.hpp"
+#include "api/workload.hpp"
+#include "api/scenario.hpp"
+#include "api/result.hpp"
+#include "api/verbs.hpp"
+#endif  // LLMBENCH_HPP
+
+#if (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_EXPOSE_INTERNALS)) && !defined(LLMBENCH_CORE)
+#define LLMBENCH_CORE
+#include "core/wire/url.hpp"
+#include "core/answers/answer_reader.hpp"
+#include "core/measured/request_log.hpp"
+#include "core/judging/judge.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/simulated/engine_model.hpp"
+#include "core/reports/progress.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/reports/stored.hpp"
+#include "core/reports/page/page.hpp"
+#endif  // LLMBENCH_CORE
+
+#if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_IMPLEMENTED)
+#define LLMBENCH_IMPLEMENTED
+#include "core/bodies/text.hpp"
+#include "core/bodies/slo.hpp"
+#include "core/bodies/traffic.hpp"
+#include "core/bodies/result.hpp"
+#include "effects/verbs.hpp"
+#include "effects/judge_again.hpp"
+#include "effects/main.hpp"
+#endif  // LLMBENCH_IMPLEMENT
