@@ -64,25 +64,26 @@
 //   [C39] which SLOs a plan can have
 //   [C40] from a scenario to its plan
 //   [C41] prompts of a given number of tokens
-//   [C42] the requests of a plan
-//   [C43] the hash of all that a plan sends
-//   [C44] engine model
-//   [C45] the progress line
-//   [C46] figures of reports
-//   [C47] what reports are made of
-//   [C48] words of reports
-//   [C49] result.json and records.jsonl
-//   [C50] stored results
-//   [C51] junit.xml, summary.md, annotations, metrics.txt
-//   [C52] the console
-//   [C53] the report page: style, icons and script
-//   [C54] the report page: drawings
-//   [C55] the report page: verdicts
-//   [C56] the report page: distributions
-//   [C57] the report page: gates beside each other
-//   [C58] the report page: timelines
-//   [C59] the report page: what else a gate has to say
-//   [C60] the report page: the whole
+//   [C42] where a gate's server stood
+//   [C43] the requests of a plan
+//   [C44] the hash of all that a plan sends
+//   [C45] engine model
+//   [C46] the progress line
+//   [C47] figures of reports
+//   [C48] what reports are made of
+//   [C49] words of reports
+//   [C50] result.json and records.jsonl
+//   [C51] stored results
+//   [C52] junit.xml, summary.md, annotations, metrics.txt
+//   [C53] the console
+//   [C54] the report page: style, icons and script
+//   [C55] the report page: drawings
+//   [C56] the report page: verdicts
+//   [C57] the report page: distributions
+//   [C58] the report page: gates beside each other
+//   [C59] the report page: timelines
+//   [C60] the report page: what else a gate has to say
+//   [C61] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -7648,7 +7649,51 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] the requests of a plan ==============================================================
+// ===== [C42] where a gate's server stood =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a gate was measured on, or compared with.
+enum class target_kind : unsigned char { none, endpoint, process, simulated, stored };
+inline const char* to_string(target_kind k) {
+    switch (k) {
+    case target_kind::endpoint: return "endpoint";
+    case target_kind::process: return "process";
+    case target_kind::simulated: return "simulated";
+    case target_kind::stored: return "stored";
+    case target_kind::none: break;
+    }
+    return "";
+}
+
+/// What is known of the server at the other end of a connection.
+enum class tls_trust : unsigned char { no_tls, verified, not_verified };
+inline const char* to_string(tls_trust t) {
+    switch (t) {
+    case tls_trust::verified: return "verified";
+    case tls_trust::not_verified: return "not verified";
+    case tls_trust::no_tls: break;
+    }
+    return "";
+}
+
+/// Where a gate's server stood and what it was.
+struct target_facts {
+    target_kind kind = target_kind::none;
+    std::string url{};  // of what is stored, its file
+    std::string model{};
+    std::string api{};
+    tls_trust tls = tls_trust::no_tls;
+    token_fit tokens{};  // of made-up prompts
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C43] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7820,7 +7865,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] the hash of all that a plan sends ===================================================
+// ===== [C44] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7882,7 +7927,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] engine model ========================================================================
+// ===== [C45] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8072,7 +8117,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] the progress line ===================================================================
+// ===== [C46] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8134,7 +8179,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] figures of reports ==================================================================
+// ===== [C47] figures of reports ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8261,21 +8306,11 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] what reports are made of ============================================================
+// ===== [C48] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// Where a gate's server stood and what it was.
-struct target_facts {
-    std::string kind{};   // endpoint, process, simulated
-    std::string url{};
-    std::string model{};
-    std::string api{};
-    std::string tls{};    // "verified", "not verified", "" without TLS
-    token_fit tokens{};   // of made-up prompts
-};
 
 /// One gate, measured and judged, as every report shows it.
 struct gate_report {
@@ -8326,7 +8361,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] words of reports ====================================================================
+// ===== [C49] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8407,15 +8442,16 @@ inline std::string repeats_text(const plan& p) {
 inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
-    std::string s = t.kind == "endpoint" ? t.url : t.kind + " at " + t.url;
+    std::string s =
+        (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
-    return t.tls == "not verified" ? s + ", " + unverified_text : s;
+    return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
 }
 /// What every report says of servers that anybody may have been; "" where there are none.
 inline std::string unverified_servers(const gate_report& g) {
     std::string s;
     for (const target_facts* t : {&g.target, &g.baseline})
-        if (t->tls == "not verified")
+        if (t->tls == tls_trust::not_verified)
             s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
     return s;
 }
@@ -8487,7 +8523,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] result.json and records.jsonl =======================================================
+// ===== [C50] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8529,11 +8565,11 @@ inline void write_handshakes(json_writer& j, const handshakes_t& full,
 inline void write_target(json_writer& j, const char* name, const target_facts& t) {
     j.key(name)
         .open('{')
-        .field("kind", t.kind)
+        .field("kind", to_string(t.kind))
         .field("url", t.url)
         .field("model", t.model)
         .field("api", t.api);
-    if (!t.tls.empty()) j.field("tls", t.tls);
+    if (t.tls != tls_trust::no_tls) j.field("tls", to_string(t.tls));
     j.close();
 }
 
@@ -8820,7 +8856,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] stored results ======================================================================
+// ===== [C51] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -9118,7 +9154,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C52] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9369,7 +9405,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the console =========================================================================
+// ===== [C53] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9492,7 +9528,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the report page: style, icons and script ============================================
+// ===== [C54] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -9695,7 +9731,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] the report page: drawings ===========================================================
+// ===== [C55] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9914,7 +9950,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the report page: verdicts ===========================================================
+// ===== [C56] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10066,7 +10102,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] the report page: distributions ======================================================
+// ===== [C57] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10239,7 +10275,7 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the report page: gates beside each other ============================================
+// ===== [C58] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10260,9 +10296,10 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
                             a.kind == arrival_kind::gamma;
         if (!g.refusal.empty() || g.measured.candidate.empty() || !(users || steady)) continue;
         // Every simulated server has a port of its own.
-        const std::string url = g.target.kind == "endpoint" ? g.target.url : "";
-        load_series& s = found[g.target.kind + "\n" + url + "\n" + g.target.model + "\n" +
-                               g.what.workload_text + "\n" + arrival_name(a.kind)];
+        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
+        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
+                               g.target.model + "\n" + g.what.workload_text + "\n" +
+                               arrival_name(a.kind)];
         s.is_rate = !users;
         s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
     }
@@ -10347,7 +10384,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the report page: timelines ==========================================================
+// ===== [C59] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10557,7 +10594,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the report page: what else a gate has to say ========================================
+// ===== [C60] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10695,7 +10732,7 @@ inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     std::string h =
         "<dl>\n" + row_of("target", target_text(g.target)) + row_of("api", g.target.api);
-    if (!g.baseline.kind.empty()) h += row_of("baseline", target_text(g.baseline));
+    if (g.baseline.kind != target_kind::none) h += row_of("baseline", target_text(g.baseline));
     h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
@@ -10740,7 +10777,7 @@ inline std::string shell_quoted(const std::string& s) {
 inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
     std::string t;
-    if (g.target.kind == "endpoint") {
+    if (g.target.kind == target_kind::endpoint) {
         t += "LLMBENCH_URL=" + shell_quoted(g.target.url) + " ";
         if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
         if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
@@ -10760,7 +10797,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the report page: the whole ==========================================================
+// ===== [C61] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10780,7 +10817,9 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
     const bool measured = !g.measured.candidate.empty();
     if (g.refusal.empty())
         h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
-             (g.baseline.kind.empty() ? "" : "; baseline " + xml_escaped(target_text(g.baseline))) +
+             (g.baseline.kind == target_kind::none
+                  ? ""
+                  : "; baseline " + xml_escaped(target_text(g.baseline))) +
              "; " + xml_escaped(plan_text(g.what)) + "</p>\n";
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
@@ -13839,16 +13878,16 @@ public:
         if (const auto* p = what.get<process>()) process_ = *p;
         else if (const auto* s = what.get<simulated_server>()) engine_ = s->settings;
         else if (const auto* e = what.get<endpoint>()) endpoint_ = *e;
-        facts_.kind = what.get<process>()            ? "process"
-                      : what.get<simulated_server>() ? "simulated"
-                                                     : "endpoint";
-        if (facts_.kind == "endpoint" && endpoint_.url.empty()) {
+        facts_.kind = what.get<process>()            ? target_kind::process
+                      : what.get<simulated_server>() ? target_kind::simulated
+                                                     : target_kind::endpoint;
+        if (facts_.kind == target_kind::endpoint && endpoint_.url.empty()) {
             endpoint_.url = environment("LLMBENCH_URL");
             require(!endpoint_.url.empty(),
                     "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
                     "\"http://...\"}, or .target = simulated()");
         }
-        if (facts_.kind == "process") {
+        if (facts_.kind == target_kind::process) {
             require(!process_.command.empty(), "process.command is empty: it must start a server");
             require(process_.ready_within.seconds() > 0, "process.ready_within must be above 0");
         }
@@ -13861,19 +13900,21 @@ public:
         load_.fields = header_lines() + key_line();
         for (const name_value& v : process_.env)
             if (v.value.size() >= 8) add_secret(load_.secrets, str(v.value));
-        if (facts_.kind == "process") start_process(at_most_s);
-        if (facts_.kind == "simulated") {
+        if (facts_.kind == target_kind::process) start_process(at_most_s);
+        if (facts_.kind == target_kind::simulated) {
             host_ = std::make_unique<simulated_host>(engine_);
             endpoint_.url = host_->url();
         }
         load_.url =
-            parsed_url(str(endpoint_.url), facts_.kind == "endpoint" &&
+            parsed_url(str(endpoint_.url), facts_.kind == target_kind::endpoint &&
                                                    environment("LLMBENCH_URL") == str(endpoint_.url)
                                                ? "LLMBENCH_URL"
                                                : "endpoint.url");
         load_.tls.reset();
         if (load_.url.tls) load_.tls = std::make_shared<tls_client>(endpoint_.tls, load_.url);
-        facts_.tls = !load_.url.tls ? "" : endpoint_.tls.verify ? "verified" : "not verified";
+        facts_.tls = !load_.url.tls           ? tls_trust::no_tls
+                     : endpoint_.tls.verify ? tls_trust::verified
+                                            : tls_trust::not_verified;
         load_.api = api_;
         try {
             load_.addresses = resolved(load_.url);
@@ -13887,7 +13928,9 @@ public:
         load_.whole_path = request_path(*api_, api_->whole_path, load_.url.path, load_.model);
     }
     /// A fresh process between repeats, where the scenario asks for it.
-    bool restarts() const { return facts_.kind == "process" && process_.restart_between_repeats; }
+    bool restarts() const {
+        return facts_.kind == target_kind::process && process_.restart_between_repeats;
+    }
     void restart() {
         process_running_.reset();
         bring_up();
@@ -13959,8 +14002,8 @@ public:
 
 private:
     void check_api() {
-        const api_format named = facts_.kind == "process"    ? process_.api
-                                 : facts_.kind == "endpoint" ? endpoint_.api
+        const api_format named = facts_.kind == target_kind::process    ? process_.api
+                                 : facts_.kind == target_kind::endpoint ? endpoint_.api
                                                              : openai_chat;
         require(static_cast<std::size_t>(named) < std::size(apis),
                 "endpoint.api is no API: it is one of " + api_names());
@@ -14062,8 +14105,10 @@ private:
     /// The model named, else the only one that the server lists. An API that takes no model has its
     /// name for the reports, where it can be had.
     void find_model() {
-        std::string wanted = facts_.kind == "process" ? str(process_.model) : str(endpoint_.model);
-        if (wanted.empty() && facts_.kind != "simulated") wanted = environment("LLMBENCH_MODEL");
+        std::string wanted =
+            facts_.kind == target_kind::process ? str(process_.model) : str(endpoint_.model);
+        if (wanted.empty() && facts_.kind != target_kind::simulated)
+            wanted = environment("LLMBENCH_MODEL");
         const char* const path = *api_->models ? api_->models : api_->ready;
         http_answer a = blocking_get(load_.url, request_path(*api_, path, below_the_path(), ""),
                                      load_.fields, 10, load_.tls.get());
@@ -14720,7 +14765,7 @@ inline std::string announcement(const gate_report& g) {
     const double seconds = expected_seconds(g.what);
     std::string t =
         "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
-    if (!g.baseline.kind.empty()) t += "; baseline " + target_text(g.baseline);
+    if (g.baseline.kind != target_kind::none) t += "; baseline " + target_text(g.baseline);
     t += "; " + repeats_text(g.what);
     const api_traits* api = api_named(g.target.api);
     if (g.what.forces_length && api && !api->forces_lengths)
@@ -14817,7 +14862,7 @@ public:
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
-        g_.baseline.kind = "stored";
+        g_.baseline.kind = target_kind::stored;
         g_.baseline.url = str(p_.stored.file);
         if (mode_.write_baseline) return true;
         check_comparable(old_, str(p_.stored.file), p_, g_.target);

@@ -89,8 +89,8 @@ std::vector<gate_report> gallery() {
 std::vector<gate_report> hostile_gates() {
     gate_report g = shedding_gate(hostile);
     g.what.name = g.what.test_case = g.what.file = g.what.workload_text = hostile;
-    g.target = {"endpoint", hostile, hostile, hostile};
-    g.baseline = {"endpoint", hostile, hostile, hostile};
+    g.target = {target_kind::endpoint, hostile, hostile, hostile};
+    g.baseline = {target_kind::endpoint, hostile, hostile, hostile};
     g.self_check.ok = false;
     g.self_check.reason = hostile;
     g.measured.stopped = hostile;
@@ -488,7 +488,7 @@ TEST_CASE("the command to run a gate again survives a shell and doctest's filter
     g.target.api = "ollama";
     CHECK(holds(rerun_command(g, env), " LLMBENCH_API=ollama LLMBENCH_SEED=1 "));
     g.what.test_case = "it's fast, really";
-    g.target.kind = "simulated";
+    g.target.kind = target_kind::simulated;
     CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates '--test-case=it'\\''s fast\\, really'");
     g.what.test_case.clear();
     CHECK(rerun_command(g, env) == "LLMBENCH_SEED=1 ./gates");

@@ -217,7 +217,7 @@ TEST_CASE("result.json of a refused gate says why and nothing else") {
 TEST_CASE("result.json of a gate with a baseline holds both arms") {
     gate_report g = sample_gate();
     g.what.has_baseline = true;
-    g.baseline = {"endpoint", "http://127.0.0.1:8001", "tiny", "openai_chat"};
+    g.baseline = {target_kind::endpoint, "http://127.0.0.1:8001", "tiny", "openai_chat"};
     g.measured.baseline = {steady_repeat(200), steady_repeat(200)};
     const picojson::value v = parsed(serialized({g})).get("gates").get(0);
     CHECK(words(v.get("baseline_target"), "url") == "http://127.0.0.1:8001");
@@ -523,7 +523,7 @@ TEST_CASE("the plan of a gate in one line") {
           "output 11 tokens, seed 7");
     CHECK(repeats_text(g.what) == "2 to 5 repeats");
     CHECK(target_text(g.target) == "http://127.0.0.1:8000, model tiny");
-    CHECK(target_text({"process", "http://127.0.0.1:9", "", ""}) ==
+    CHECK(target_text({target_kind::process, "http://127.0.0.1:9", "", ""}) ==
           "process at http://127.0.0.1:9");
 }
 

@@ -298,7 +298,7 @@ TEST_CASE("a run of the same traffic on the same model compares, whatever else i
               s.repeats = 4;
               s.judging.false_fail = 0.1_pct;
               t.url = "http://another:80";
-              t.kind = "process";
+              t.kind = target_kind::process;
           }) == "");
 }
 

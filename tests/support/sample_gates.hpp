@@ -13,7 +13,7 @@ namespace sample_gates {
 namespace lb = llmbench::detail;
 
 inline lb::target_facts tiny_model() {
-    return {"endpoint", "http://127.0.0.1:8000", "tiny", "openai_chat"};
+    return {lb::target_kind::endpoint, "http://127.0.0.1:8000", "tiny", "openai_chat"};
 }
 
 inline lb::environment_facts quiet_machine() {

@@ -99,7 +99,8 @@ inline lb::gate_report gate_of(const std::string& name, const llmbench::scenario
     g.what.file = "gates.cpp";
     g.what.line = 12;
     g.target = sample_gates::tiny_model();
-    if (baseline) g.baseline = {"endpoint", "http://127.0.0.1:8001", "tiny", "openai_chat"};
+    if (baseline)
+        g.baseline = {lb::target_kind::endpoint, "http://127.0.0.1:8001", "tiny", "openai_chat"};
     for (int i = 0; i < repeats; ++i) {
         g.measured.candidate.push_back(
             repeat_of(g.what, candidate, llmbench::run_arm::candidate, i));

@@ -7,7 +7,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/plan.hpp"
-#include "core/traffic/tokens.hpp"
+#include "core/traffic/target_facts.hpp"
 
 #include <memory>  // shared_ptr
 #include <string>
@@ -16,16 +16,6 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// Where a gate's server stood and what it was.
-struct target_facts {
-    std::string kind{};   // endpoint, process, simulated
-    std::string url{};
-    std::string model{};
-    std::string api{};
-    std::string tls{};    // "verified", "not verified", "" without TLS
-    token_fit tokens{};   // of made-up prompts
-};
 
 /// One gate, measured and judged, as every report shows it.
 struct gate_report {

@@ -21,6 +21,7 @@
 #include "core/judging/words.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/figures.hpp"
@@ -71,11 +72,11 @@ inline void write_handshakes(json_writer& j, const handshakes_t& full,
 inline void write_target(json_writer& j, const char* name, const target_facts& t) {
     j.key(name)
         .open('{')
-        .field("kind", t.kind)
+        .field("kind", to_string(t.kind))
         .field("url", t.url)
         .field("model", t.model)
         .field("api", t.api);
-    if (!t.tls.empty()) j.field("tls", t.tls);
+    if (t.tls != tls_trust::no_tls) j.field("tls", to_string(t.tls));
     j.close();
 }
 

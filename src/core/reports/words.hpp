@@ -13,6 +13,7 @@
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/target_facts.hpp"
 #include "core/reports/figures.hpp"
 #include "core/reports/gate_report.hpp"
 
@@ -101,15 +102,16 @@ inline std::string repeats_text(const plan& p) {
 inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
-    std::string s = t.kind == "endpoint" ? t.url : t.kind + " at " + t.url;
+    std::string s =
+        (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
-    return t.tls == "not verified" ? s + ", " + unverified_text : s;
+    return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
 }
 /// What every report says of servers that anybody may have been; "" where there are none.
 inline std::string unverified_servers(const gate_report& g) {
     std::string s;
     for (const target_facts* t : {&g.target, &g.baseline})
-        if (t->tls == "not verified")
+        if (t->tls == tls_trust::not_verified)
             s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
     return s;
 }

@@ -12,6 +12,7 @@
 #include "core/judging/validity.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/stored.hpp"
@@ -45,7 +46,7 @@ inline std::string announcement(const gate_report& g) {
     const double seconds = expected_seconds(g.what);
     std::string t =
         "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
-    if (!g.baseline.kind.empty()) t += "; baseline " + target_text(g.baseline);
+    if (g.baseline.kind != target_kind::none) t += "; baseline " + target_text(g.baseline);
     t += "; " + repeats_text(g.what);
     const api_traits* api = api_named(g.target.api);
     if (g.what.forces_length && api && !api->forces_lengths)
@@ -142,7 +143,7 @@ public:
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
-        g_.baseline.kind = "stored";
+        g_.baseline.kind = target_kind::stored;
         g_.baseline.url = str(p_.stored.file);
         if (mode_.write_baseline) return true;
         check_comparable(old_, str(p_.stored.file), p_, g_.target);

@@ -14,6 +14,7 @@
 #include "core/dialects/table.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/reports/gate_report.hpp"
 #include "effects/system/clock.hpp"
@@ -57,16 +58,16 @@ public:
         if (const auto* p = what.get<process>()) process_ = *p;
         else if (const auto* s = what.get<simulated_server>()) engine_ = s->settings;
         else if (const auto* e = what.get<endpoint>()) endpoint_ = *e;
-        facts_.kind = what.get<process>()            ? "process"
-                      : what.get<simulated_server>() ? "simulated"
-                                                     : "endpoint";
-        if (facts_.kind == "endpoint" && endpoint_.url.empty()) {
+        facts_.kind = what.get<process>()            ? target_kind::process
+                      : what.get<simulated_server>() ? target_kind::simulated
+                                                     : target_kind::endpoint;
+        if (facts_.kind == target_kind::endpoint && endpoint_.url.empty()) {
             endpoint_.url = environment("LLMBENCH_URL");
             require(!endpoint_.url.empty(),
                     "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
                     "\"http://...\"}, or .target = simulated()");
         }
-        if (facts_.kind == "process") {
+        if (facts_.kind == target_kind::process) {
             require(!process_.command.empty(), "process.command is empty: it must start a server");
             require(process_.ready_within.seconds() > 0, "process.ready_within must be above 0");
         }
@@ -79,19 +80,21 @@ public:
         load_.fields = header_lines() + key_line();
         for (const name_value& v : process_.env)
             if (v.value.size() >= 8) add_secret(load_.secrets, str(v.value));
-        if (facts_.kind == "process") start_process(at_most_s);
-        if (facts_.kind == "simulated") {
+        if (facts_.kind == target_kind::process) start_process(at_most_s);
+        if (facts_.kind == target_kind::simulated) {
             host_ = std::make_unique<simulated_host>(engine_);
             endpoint_.url = host_->url();
         }
         load_.url =
-            parsed_url(str(endpoint_.url), facts_.kind == "endpoint" &&
+            parsed_url(str(endpoint_.url), facts_.kind == target_kind::endpoint &&
                                                    environment("LLMBENCH_URL") == str(endpoint_.url)
                                                ? "LLMBENCH_URL"
                                                : "endpoint.url");
         load_.tls.reset();
         if (load_.url.tls) load_.tls = std::make_shared<tls_client>(endpoint_.tls, load_.url);
-        facts_.tls = !load_.url.tls ? "" : endpoint_.tls.verify ? "verified" : "not verified";
+        facts_.tls = !load_.url.tls           ? tls_trust::no_tls
+                     : endpoint_.tls.verify ? tls_trust::verified
+                                            : tls_trust::not_verified;
         load_.api = api_;
         try {
             load_.addresses = resolved(load_.url);
@@ -105,7 +108,9 @@ public:
         load_.whole_path = request_path(*api_, api_->whole_path, load_.url.path, load_.model);
     }
     /// A fresh process between repeats, where the scenario asks for it.
-    bool restarts() const { return facts_.kind == "process" && process_.restart_between_repeats; }
+    bool restarts() const {
+        return facts_.kind == target_kind::process && process_.restart_between_repeats;
+    }
     void restart() {
         process_running_.reset();
         bring_up();
@@ -177,8 +182,8 @@ public:
 
 private:
     void check_api() {
-        const api_format named = facts_.kind == "process"    ? process_.api
-                                 : facts_.kind == "endpoint" ? endpoint_.api
+        const api_format named = facts_.kind == target_kind::process    ? process_.api
+                                 : facts_.kind == target_kind::endpoint ? endpoint_.api
                                                              : openai_chat;
         require(static_cast<std::size_t>(named) < std::size(apis),
                 "endpoint.api is no API: it is one of " + api_names());
@@ -280,8 +285,10 @@ private:
     /// The model named, else the only one that the server lists. An API that takes no model has its
     /// name for the reports, where it can be had.
     void find_model() {
-        std::string wanted = facts_.kind == "process" ? str(process_.model) : str(endpoint_.model);
-        if (wanted.empty() && facts_.kind != "simulated") wanted = environment("LLMBENCH_MODEL");
+        std::string wanted =
+            facts_.kind == target_kind::process ? str(process_.model) : str(endpoint_.model);
+        if (wanted.empty() && facts_.kind != target_kind::simulated)
+            wanted = environment("LLMBENCH_MODEL");
         const char* const path = *api_->models ? api_->models : api_->ready;
         http_answer a = blocking_get(load_.url, request_path(*api_, path, below_the_path(), ""),
                                      load_.fields, 10, load_.tls.get());

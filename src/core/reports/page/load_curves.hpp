@@ -7,6 +7,7 @@
 #include "core/metric/words.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/traffic/target_facts.hpp"
 #include "core/reports/figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/page/distributions.hpp"
@@ -39,9 +40,10 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
                             a.kind == arrival_kind::gamma;
         if (!g.refusal.empty() || g.measured.candidate.empty() || !(users || steady)) continue;
         // Every simulated server has a port of its own.
-        const std::string url = g.target.kind == "endpoint" ? g.target.url : "";
-        load_series& s = found[g.target.kind + "\n" + url + "\n" + g.target.model + "\n" +
-                               g.what.workload_text + "\n" + arrival_name(a.kind)];
+        const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
+        load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
+                               g.target.model + "\n" + g.what.workload_text + "\n" +
+                               arrival_name(a.kind)];
         s.is_rate = !users;
         s.gates.emplace_back(users ? static_cast<double>(a.users) : a.rate, i);
     }

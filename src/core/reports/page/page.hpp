@@ -6,6 +6,7 @@
 #include "api/version.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/traffic/target_facts.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/figures.hpp"
@@ -40,7 +41,9 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
     const bool measured = !g.measured.candidate.empty();
     if (g.refusal.empty())
         h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
-             (g.baseline.kind.empty() ? "" : "; baseline " + xml_escaped(target_text(g.baseline))) +
+             (g.baseline.kind == target_kind::none
+                  ? ""
+                  : "; baseline " + xml_escaped(target_text(g.baseline))) +
              "; " + xml_escaped(plan_text(g.what)) + "</p>\n";
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";

@@ -13,6 +13,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/target_facts.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/figures.hpp"
 #include "core/reports/gate_report.hpp"
@@ -162,7 +163,7 @@ inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     std::string h =
         "<dl>\n" + row_of("target", target_text(g.target)) + row_of("api", g.target.api);
-    if (!g.baseline.kind.empty()) h += row_of("baseline", target_text(g.baseline));
+    if (g.baseline.kind != target_kind::none) h += row_of("baseline", target_text(g.baseline));
     h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
@@ -207,7 +208,7 @@ inline std::string shell_quoted(const std::string& s) {
 inline std::string rerun_command(const gate_report& g, const environment_facts& env) {
     if (env.program.empty()) return {};
     std::string t;
-    if (g.target.kind == "endpoint") {
+    if (g.target.kind == target_kind::endpoint) {
         t += "LLMBENCH_URL=" + shell_quoted(g.target.url) + " ";
         if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
         if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
