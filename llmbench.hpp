@@ -28,62 +28,63 @@
 //   [C3] statistics
 //   [C4] random numbers
 //   [C5] base64 and a hash
-//   [C6] names, kinds and values of metrics
-//   [C7] URLs
-//   [C8] HTTP/1.1
-//   [C9] server-sent events
-//   [C10] what a server says, whichever API it has
-//   [C11] OpenAI's answers
-//   [C12] bodies of requests
-//   [C13] what each API writes and reads
-//   [C14] the table of APIs
-//   [C15] from the bytes of a body to events
-//   [C16] the timeline of one answer
-//   [C17] from bytes to the timeline of an answer
-//   [C18] histograms of lateness and of gaps
-//   [C19] what one repeat measured
-//   [C20] the requests of a repeat, as they end
-//   [C21] metrics of requests and of repeats
-//   [C22] the rule: looks, bounds, prior noise
-//   [C23] what verdicts are given on
-//   [C24] counts: shares, and quantiles of fresh traffic
-//   [C25] servers that cannot keep up
-//   [C26] what makes a measurement invalid
-//   [C27] values: times, speeds and rates
-//   [C28] the verdicts of a gate
-//   [C29] calibration
-//   [C30] from verdicts to an exit code
-//   [C31] verdicts in words
-//   [C32] files of others' making, value by value
-//   [C33] datasets
-//   [C34] traces
-//   [C35] schedules
-//   [C36] arrivals
-//   [C37] lengths
-//   [C38] the plan of a gate
-//   [C39] which SLOs a plan can have
-//   [C40] from a scenario to its plan
-//   [C41] prompts of a given number of tokens
-//   [C42] where a gate's server stood
-//   [C43] the requests of a plan
-//   [C44] the hash of all that a plan sends
-//   [C45] engine model
-//   [C46] the progress line
-//   [C47] figures of reports
-//   [C48] what reports are made of
-//   [C49] words of reports
-//   [C50] result.json and records.jsonl
-//   [C51] stored results
-//   [C52] junit.xml, summary.md, annotations, metrics.txt
-//   [C53] the console
-//   [C54] the report page: style, icons and script
-//   [C55] the report page: drawings
-//   [C56] the report page: verdicts
-//   [C57] the report page: distributions
-//   [C58] the report page: gates beside each other
-//   [C59] the report page: timelines
-//   [C60] the report page: what else a gate has to say
-//   [C61] the report page: the whole
+//   [C6] the table of metrics
+//   [C7] values of metrics in words
+//   [C8] URLs
+//   [C9] HTTP/1.1
+//   [C10] server-sent events
+//   [C11] what a server says, whichever API it has
+//   [C12] OpenAI's answers
+//   [C13] bodies of requests
+//   [C14] what each API writes and reads
+//   [C15] the table of APIs
+//   [C16] from the bytes of a body to events
+//   [C17] the timeline of one answer
+//   [C18] from bytes to the timeline of an answer
+//   [C19] histograms of lateness and of gaps
+//   [C20] what one repeat measured
+//   [C21] the requests of a repeat, as they end
+//   [C22] metrics of requests and of repeats
+//   [C23] the rule: looks, bounds, prior noise
+//   [C24] what verdicts are given on
+//   [C25] counts: shares, and quantiles of fresh traffic
+//   [C26] servers that cannot keep up
+//   [C27] what makes a measurement invalid
+//   [C28] values: times, speeds and rates
+//   [C29] the verdicts of a gate
+//   [C30] calibration
+//   [C31] from verdicts to an exit code
+//   [C32] verdicts in words
+//   [C33] files of others' making, value by value
+//   [C34] datasets
+//   [C35] traces
+//   [C36] schedules
+//   [C37] arrivals
+//   [C38] lengths
+//   [C39] the plan of a gate
+//   [C40] which SLOs a plan can have
+//   [C41] from a scenario to its plan
+//   [C42] prompts of a given number of tokens
+//   [C43] where a gate's server stood
+//   [C44] the requests of a plan
+//   [C45] the hash of all that a plan sends
+//   [C46] engine model
+//   [C47] the progress line
+//   [C48] figures of reports
+//   [C49] what reports are made of
+//   [C50] words of reports
+//   [C51] result.json and records.jsonl
+//   [C52] stored results
+//   [C53] junit.xml, summary.md, annotations, metrics.txt
+//   [C54] the console
+//   [C55] the report page: style, icons and script
+//   [C56] the report page: drawings
+//   [C57] the report page: verdicts
+//   [C58] the report page: distributions
+//   [C59] the report page: gates beside each other
+//   [C60] the report page: timelines
+//   [C61] the report page: what else a gate has to say
+//   [C62] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1602,11 +1603,13 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <charconv>  // to_chars, from_chars
 #include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, expm1, floor, ...
 #include <cstdarg>  // printed()
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t, uint32_t
 #include <cstdio>  // vsnprintf
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // where bytes come from
+#include <iterator>  // size
 #include <limits>  // infinity
 #include <map>
 #include <memory>  // shared_ptr, make_shared
@@ -1615,7 +1618,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <string>
 #include <string_view>
 #include <tuple>  // fields that are checked alike
-#include <type_traits>  // which JSON a value becomes
+#include <type_traits>  // which JSON a value becomes, is_same_v
 #include <utility>  // move, pair, exchange, swap
 #include <vector>
 
@@ -2278,7 +2281,135 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C6] names, kinds and values of metrics ===================================================
+// ===== [C6] the table of metrics =================================================================
+// All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
+// whether one is a share or needs a stream looks it up here.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, share, none };
+/// What has a value: each completed request, each repeat by its steady window or by how many of its
+/// requests missed, the start of a server, the server itself.
+enum class metric_of : unsigned char { request, window, requests, start, server };
+enum class turn_kind : unsigned char { all, first, later };
+
+struct metric_facts {
+    metric_id id;
+    const char* name;
+    metric_unit unit = metric_unit::time;
+    bound_side side = bound_side::at_most;  // the one from which a limit makes sense
+    metric_of of = metric_of::request;
+    turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
+    bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
+    bool is_pace = false;              // of the tokens after the first: answers of one have none
+    bool needs_stream = false;         // a first token apart from the last
+    bool needs_event_times = false;    // of every content event, not of the first and last alone
+    bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
+    bool bounds_lateness = false;      // its limit says how late the client may be
+    bool is_unmeasured = false;        // by this version
+};
+
+inline constexpr metric_facts metric_table[] = {
+    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
+     .bounds_lateness = true},
+    {.id = metric_id::tpot, .name = "tpot", .is_pace = true, .needs_stream = true},
+    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs_stream = true,
+     .needs_event_times = true},
+    {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
+    {.id = metric_id::normalized_latency, .name = "normalized_latency",
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token", .needs_stream = true,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
+    {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first},
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later},
+    {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
+     .side = bound_side::at_least, .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
+     .side = bound_side::at_least, .is_pace = true, .needs_stream = true},
+    {.id = metric_id::output_throughput, .name = "output_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::total_throughput, .name = "total_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::decode_throughput, .name = "decode_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_stream = true, .needs_event_times = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::request_throughput, .name = "request_throughput",
+     .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::share,
+     .of = metric_of::requests},
+    {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
+    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
+     .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
+     .side = bound_side::either, .of = metric_of::server, .is_unmeasured = true},
+};
+
+constexpr const metric_facts& facts_of(metric_id m) {
+    return metric_table[static_cast<std::size_t>(m)];
+}
+
+constexpr bool has_a_row_for_each_metric() {
+    for (std::size_t i = 0; i < std::size(metric_table); ++i)
+        if (metric_table[i].id != static_cast<metric_id>(i)) return false;
+    return metric_table[std::size(metric_table) - 1].id == metric_id::server_metric;
+}
+static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
+
+/// Whether the table and the types with which a limit is written agree on all metrics of a kind.
+template <class M>
+constexpr bool is_as_typed(M last) {
+    using traits = metric_traits<M>;
+    using unit = unit_of<M>;
+    const metric_unit written = std::is_same_v<unit, time_span>      ? metric_unit::time
+                                : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
+                                : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
+                                                                     : metric_unit::share;
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+        const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
+        const bool of_request = f.of == metric_of::request;
+        if (f.unit != written || f.side != traits::side || of_request != traits::per_request)
+            return false;
+    }
+    return true;
+}
+static_assert(is_as_typed(later_turn_ttft) && is_as_typed(decode_speed) &&
+              is_as_typed(decode_throughput) && is_as_typed(request_throughput) &&
+              is_as_typed(error_rate) && is_as_typed(startup_time));
+
+constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
+constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
+constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
+constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+/// Of each request, and then of a repeat as a percentile, a mean or an extreme.
+constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
+/// Of each request, and more is better.
+constexpr bool is_speed(metric_id m) {
+    return is_of_requests(m) && facts_of(m).side == bound_side::at_least;
+}
+constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
+
+/// Whether this holds for a statistic's metric, or for one that its predicate compares.
+inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
+    for (const predicate_step& step : s.where)
+        if (step.op == predicate_step::op_kind::compare && facts_of(step.metric).*fact) return true;
+    return facts_of(s.metric).*fact;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C7] values of metrics in words ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2287,79 +2418,33 @@ namespace detail {
 /// A value of a metric with its unit.
 inline std::string value_text(metric_id m, double v) {
     if (std::isnan(v)) return "none";
-    switch (m) {
-    case metric_id::prefill_speed: case metric_id::decode_speed:
-    case metric_id::output_throughput: case metric_id::total_throughput:
-    case metric_id::prefill_throughput: case metric_id::decode_throughput:
-        return v < 999.5 ? printed("%.3g tok/s", v) : printed("%.0f tok/s", v);
-    case metric_id::request_throughput:
-        return v < 999.5 ? printed("%.3g req/s", v) : printed("%.0f req/s", v);
-    case metric_id::error_rate: case metric_id::goodput: return printed("%.4g %%", v * 100);
-    case metric_id::server_metric: return printed("%.4g", v);
-    default: return time_text(v);
+    switch (facts_of(m).unit) {
+    case metric_unit::time: break;
+    case metric_unit::tokens_per_s: return printed(v < 999.5 ? "%.3g tok/s" : "%.0f tok/s", v);
+    case metric_unit::requests_per_s: return printed(v < 999.5 ? "%.3g req/s" : "%.0f req/s", v);
+    case metric_unit::share: return printed("%.4g %%", v * 100);
+    case metric_unit::none: return printed("%.4g", v);
     }
-}
-
-inline const char* metric_name(metric_id m) {
-    switch (m) {
-    case metric_id::ttft: return "ttft";
-    case metric_id::tpot: return "tpot";
-    case metric_id::itl: return "itl";
-    case metric_id::e2e: return "e2e";
-    case metric_id::normalized_latency: return "normalized_latency";
-    case metric_id::ttft_per_prompt_token: return "ttft_per_prompt_token";
-    case metric_id::ttft_from_send: return "ttft_from_send";
-    case metric_id::queue_time: return "queue_time";
-    case metric_id::first_turn_ttft: return "first_turn_ttft";
-    case metric_id::later_turn_ttft: return "later_turn_ttft";
-    case metric_id::prefill_speed: return "prefill_speed";
-    case metric_id::decode_speed: return "decode_speed";
-    case metric_id::output_throughput: return "output_throughput";
-    case metric_id::total_throughput: return "total_throughput";
-    case metric_id::prefill_throughput: return "prefill_throughput";
-    case metric_id::decode_throughput: return "decode_throughput";
-    case metric_id::request_throughput: return "request_throughput";
-    case metric_id::error_rate: return "error_rate";
-    case metric_id::startup_time: return "startup_time";
-    case metric_id::goodput: return "goodput";
-    case metric_id::server_metric: return "server_metric";
-    }
-    return "";
+    return time_text(v);
 }
 
 /// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
 inline std::string limit_text(metric_id m, double v) {
-    switch (m) {
-    case metric_id::prefill_speed: case metric_id::decode_speed:
-    case metric_id::output_throughput: case metric_id::total_throughput:
-    case metric_id::prefill_throughput:
-    case metric_id::decode_throughput: return printed("%.6g tok/s", v);
-    case metric_id::request_throughput: return printed("%.6g req/s", v);
-    case metric_id::error_rate: case metric_id::goodput: return printed("%.6g %%", v * 100);
-    case metric_id::server_metric: return printed("%.6g", v);
-    default: return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
+    switch (facts_of(m).unit) {
+    case metric_unit::time: break;
+    case metric_unit::tokens_per_s: return printed("%.6g tok/s", v);
+    case metric_unit::requests_per_s: return printed("%.6g req/s", v);
+    case metric_unit::share: return printed("%.6g %%", v * 100);
+    case metric_unit::none: return printed("%.6g", v);
     }
-}
-
-inline bool is_share(metric_id m) { return m == metric_id::error_rate || m == metric_id::goodput; }
-inline bool is_speed(metric_id m) {
-    return m == metric_id::prefill_speed || m == metric_id::decode_speed;
-}
-/// Of some turns of a conversation only: the others are no part of it, failed or not.
-inline bool is_of_turns(metric_id m) {
-    return m == metric_id::first_turn_ttft || m == metric_id::later_turn_ttft;
-}
-inline bool is_throughput(metric_id m) {
-    return m == metric_id::output_throughput || m == metric_id::total_throughput ||
-           m == metric_id::prefill_throughput || m == metric_id::decode_throughput ||
-           m == metric_id::request_throughput;
+    return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C7] URLs =================================================================================
+// ===== [C8] URLs =================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2457,7 +2542,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C8] HTTP/1.1 =============================================================================
+// ===== [C9] HTTP/1.1 =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2812,7 +2897,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C9] server-sent events ===================================================================
+// ===== [C10] server-sent events ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2925,7 +3010,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C10] what a server says, whichever API it has ============================================
+// ===== [C11] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3027,7 +3112,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C11] OpenAI's answers ====================================================================
+// ===== [C12] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3335,7 +3420,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C12] bodies of requests ==================================================================
+// ===== [C13] bodies of requests ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3448,7 +3533,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C13] what each API writes and reads ======================================================
+// ===== [C14] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3687,7 +3772,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C14] the table of APIs ===================================================================
+// ===== [C15] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3797,7 +3882,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C15] from the bytes of a body to events ==================================================
+// ===== [C16] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3904,7 +3989,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C16] the timeline of one answer ==========================================================
+// ===== [C17] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -4078,7 +4163,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] from bytes to the timeline of an answer =============================================
+// ===== [C18] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4197,7 +4282,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] histograms of lateness and of gaps ==================================================
+// ===== [C19] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4297,7 +4382,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] what one repeat measured ============================================================
+// ===== [C20] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4346,8 +4431,9 @@ inline std::size_t gap_count(const record& r) {
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
 /// Whether a request is one of those that the metric speaks of.
 inline bool is_part_of(metric_id m, const record& r) {
-    const bool concerned = !is_of_turns(m) || (m == metric_id::first_turn_ttft) == (r.turn == 0);
-    return is_measured(r) && concerned;
+    const turn_kind turns = facts_of(m).turns;
+    return is_measured(r) &&
+           (turns == turn_kind::all || (turns == turn_kind::first) == (r.turn == 0));
 }
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
@@ -4361,7 +4447,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] the requests of a repeat, as they end ===============================================
+// ===== [C21] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4463,7 +4549,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] metrics of requests and of repeats ==================================================
+// ===== [C22] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4521,7 +4607,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
         if (!is_part_of(m, r)) continue;
         if (r.status != request_status::ok) {
             ++s.failed;
-        } else if (m != metric_id::itl) {  // whose values are pooled, see ranked_gaps
+        } else if (!facts_of(m).is_of_gaps) {  // whose values are pooled, see ranked_gaps
             const double v = request_value(m, d, i);
             if (std::isnan(v)) ++s.without_value;
             else s.values.push_back(v);
@@ -4661,7 +4747,7 @@ struct sorted_values {
 inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
     metric_sample s = sample_of(m, d);
     sorted_values v;
-    if (m == metric_id::itl) {
+    if (facts_of(m).is_of_gaps) {
         v.gaps = ranked_gaps(d);
         v.mean_of_completed = v.gaps.mean();
     } else {
@@ -4691,13 +4777,10 @@ inline double evaluate(const statistic_data& what, const repeat_data& d) {
         return what.metric == metric_id::goodput ? 1 - share : share;
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d);
-    if (what.metric == metric_id::startup_time) return d.startup_s;
+    if (is_of_start(what.metric)) return d.startup_s;
     return value_among(what, sorted_values_of(what.metric, d));
 }
 
-inline bool is_of_requests(metric_id m) {
-    return !is_share(m) && !is_throughput(m) && m != metric_id::startup_time;
-}
 /// Several at once: neighbours of one metric share the sorting, which takes most of the time.
 inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
                                     const repeat_data& d) {
@@ -4716,7 +4799,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] the rule: looks, bounds, prior noise ================================================
+// ===== [C23] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -4812,7 +4895,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] what verdicts are given on ==========================================================
+// ===== [C24] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4843,24 +4926,6 @@ struct measurement {
     bool has_live_baseline() const { return !baseline.empty(); }
 };
 
-inline bool has_time_limit_hurt_by_lateness(metric_id m) {
-    switch (m) {
-    case metric_id::ttft: case metric_id::e2e: case metric_id::normalized_latency:
-    case metric_id::ttft_per_prompt_token: case metric_id::prefill_speed: return true;
-    default: return false;
-    }
-}
-/// Whether a statistic is of one of these metrics, or a predicate on one of them.
-template <class Test>
-bool concerns(const statistic_data& s, Test&& test) {
-    for (const predicate_step& step : s.where)
-        if (step.op == predicate_step::op_kind::compare && test(step.metric)) return true;
-    return test(s.metric);
-}
-inline bool is_hurt_by_lateness(const statistic_data& s) {
-    return concerns(s, has_time_limit_hurt_by_lateness) || is_throughput(s.metric);
-}
-
 template <class F>
 void for_each_repeat(const measurement& m, F&& f) {
     for (const auto* arm : {&m.candidate, &m.baseline})
@@ -4886,7 +4951,7 @@ inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
 }
 inline double prior_sd_of(const measurement& m, const slo& s) {
-    if (s.what.metric == metric_id::startup_time) return prior_startup_sd;
+    if (is_of_start(s.what.metric)) return prior_startup_sd;
     // The log ratio of a pair has the noise of both its runs.
     const double uncalibrated =
         s.factor > 0 && m.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
@@ -4898,7 +4963,7 @@ inline double prior_sd_of(const measurement& m, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C25] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5074,7 +5139,7 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] servers that cannot keep up =========================================================
+// ===== [C26] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5181,7 +5246,7 @@ inline std::string over_saturation_reason(const measurement& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] what makes a measurement invalid ====================================================
+// ===== [C27] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5191,8 +5256,7 @@ namespace detail {
 inline double tightest_time_limit(const measurement& m) {
     double tightest = infinity;
     const auto consider = [&](metric_id metric, double bound) {
-        if (metric == metric_id::ttft || metric == metric_id::e2e)
-            tightest = std::min(tightest, bound);
+        if (facts_of(metric).bounds_lateness) tightest = std::min(tightest, bound);
     };
     for (const slo& s : m.slos) {
         if (s.is_advisory) continue;  // it never changes the outcome of the others
@@ -5317,14 +5381,11 @@ inline std::string gate_invalid_reason(const measurement& m) {
 inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
     const bool compared = m.has_live_baseline() || !m.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
-    if (s.what.metric == metric_id::error_rate || s.what.metric == metric_id::startup_time)
-        return {};
+    if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
     const self_check_t check = self_check_of(m);
-    if (is_hurt_by_lateness(s.what) || client_was_saturated(m, check.cpu_share))
+    if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
+        client_was_saturated(m, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    const auto is_pace = [](metric_id id) {
-        return id == metric_id::tpot || id == metric_id::decode_speed;
-    };
     for (const auto* arm : {&m.candidate, &m.baseline}) {
         const char* who = arm == &m.baseline ? "baseline server" : "server";
         std::size_t too_short = 0, with = 0, without = 0;
@@ -5339,13 +5400,13 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
             return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
                            "does not heed ignore_eos, or stops by itself",
                            who, too_short, with + without);
-        if (concerns(s.what, is_pace) &&
+        if (concerns(s.what, &metric_facts::is_pace) &&
             (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
             return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
                            without, with + without);
     }
-    if (concerns(s.what, [](metric_id id) { return id == metric_id::itl; }) &&
-        check.coalesced_share > 0.05 && check.cpu_share > 0.8)
+    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
+        check.cpu_share > 0.8)
         return printed("client: it was busy and read %.1f %% of the events together",
                        check.coalesced_share * 100);
     return {};
@@ -5355,7 +5416,7 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] values: times, speeds and rates =====================================================
+// ===== [C28] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5416,7 +5477,7 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
     v.estimate = {not_a_number, not_a_number, not_a_number};
     const bool relative = s.factor > 0;
     v.limit = relative ? s.factor : s.bound;
-    const bool startup = s.what.metric == metric_id::startup_time;
+    const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(m, s), sign = s.at_most ? 1 : -1;
     const bool paired = relative && m.has_live_baseline();
     const auto first = static_cast<std::size_t>(
@@ -5579,7 +5640,7 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] the verdicts of a gate ==============================================================
+// ===== [C29] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5587,7 +5648,7 @@ namespace detail {
 
 /// What the numbers alone say of one SLO.
 inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_the_end = false) {
-    const bool is_fresh = m.rule.traffic == fresh && s.what.metric != metric_id::startup_time;
+    const bool is_fresh = m.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
@@ -5618,8 +5679,8 @@ inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false
         v.advice = text();
         return v;
     }
-    const bool of_the_server = s.what.metric != metric_id::error_rate &&
-                               s.what.metric != metric_id::startup_time;
+    const bool of_the_server =
+        s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
     if (const std::string over = over_saturation_reason(m); !over.empty() && of_the_server) {
         if (v.outcome != verdict::fail) v.outcome = verdict::invalid;
         v.reason = over;
@@ -5691,7 +5752,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] calibration =========================================================================
+// ===== [C30] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5743,7 +5804,7 @@ inline std::vector<calibrated> calibration_of(const measurement& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] from verdicts to an exit code =======================================================
+// ===== [C31] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5820,7 +5881,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] verdicts in words ===================================================================
+// ===== [C32] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5894,7 +5955,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] files of others' making, value by value =============================================
+// ===== [C33] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6088,7 +6149,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] datasets ============================================================================
+// ===== [C34] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6400,7 +6461,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] traces ==============================================================================
+// ===== [C35] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6546,7 +6607,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] schedules ===========================================================================
+// ===== [C36] schedules ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6660,7 +6721,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] arrivals ============================================================================
+// ===== [C37] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6765,7 +6826,7 @@ inline bool saturates(const arrival_data& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] lengths =============================================================================
+// ===== [C38] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6826,7 +6887,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] the plan of a gate ==================================================================
+// ===== [C39] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7057,7 +7118,7 @@ inline plan stage_of(const plan& p, int stage) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] which SLOs a plan can have ==========================================================
+// ===== [C40] which SLOs a plan can have ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7066,25 +7127,14 @@ namespace detail {
 inline void check_slo(const slo& s, const plan& p) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
-    const auto measured = [&](metric_id id) {
-        return id != metric_id::queue_time && id != metric_id::server_metric;
-    };
     for (const predicate_step& step : w.where)
-        require(step.op != predicate_step::op_kind::compare || measured(step.metric),
+        require(step.op != predicate_step::op_kind::compare || !facts_of(step.metric).is_unmeasured,
                 given + "queue_time is not measured by this version");
-    require(measured(w.metric), given + "server-side metrics are not read by this version");
-    if (!p.common.stream) {
-        const auto needs_stream = [](metric_id id) {
-            return id == metric_id::ttft || id == metric_id::ttft_from_send ||
-                   id == metric_id::ttft_per_prompt_token || id == metric_id::tpot ||
-                   id == metric_id::itl || id == metric_id::prefill_speed ||
-                   id == metric_id::decode_speed || id == metric_id::prefill_throughput ||
-                   id == metric_id::decode_throughput;
-        };
-        require(!concerns(w, needs_stream),
-                given + "options.stream is false, and an answer that comes in one piece has no "
-                        "first token apart from its last: use e2e");
-    }
+    require(!facts_of(w.metric).is_unmeasured,
+            given + "server-side metrics are not read by this version");
+    require(p.common.stream || !concerns(w, &metric_facts::needs_stream),
+            given + "options.stream is false, and an answer that comes in one piece has no "
+                    "first token apart from its last: use e2e");
     require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1),
             given + "a percentile lies strictly between 0 and 1");
     if (s.factor != 0 || s.bound == 0) {
@@ -7092,7 +7142,7 @@ inline void check_slo(const slo& s, const plan& p) {
         require(p.has_baseline || p.has_stored_baseline, given + "the scenario has no baseline");
         require(!is_share(w.metric),
                 given + "a share is judged against a limit of its own, not against the baseline's");
-        require(w.metric != metric_id::startup_time,
+        require(!is_of_start(w.metric),
                 given + "startup times of two servers are not compared by this version");
     } else {
         require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
@@ -7107,15 +7157,16 @@ inline void check_slo(const slo& s, const plan& p) {
     require(!is_of_turns(w.metric) || p.stride > 1,
             given + metric_name(w.metric) + " needs a workload of conversations");
     const long long all = expected_requests(p);
-    const long long n = w.metric == metric_id::first_turn_ttft   ? expected_first_turns(p)
-                        : w.metric == metric_id::later_turn_ttft ? all - expected_first_turns(p)
-                                                                 : all;
+    const turn_kind turns = facts_of(w.metric).turns;
+    const long long n = turns == turn_kind::first   ? expected_first_turns(p)
+                        : turns == turn_kind::later ? all - expected_first_turns(p)
+                                                    : all;
     const bool is_percentile = w.kind == statistic_kind::percentile;
     const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
-    if (p.rule.traffic == fresh && w.metric != metric_id::startup_time && !is_share(w.metric)) {
+    if (p.rule.traffic == fresh && !is_of_start(w.metric) && !is_share(w.metric)) {
         const std::string why = given + "traffic is fresh: ";
         require(s.factor == 0, why + "a baseline is compared on replayed traffic");
-        require(!is_throughput(w.metric) && w.metric != metric_id::itl &&
+        require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
                     (is_percentile || w.kind == statistic_kind::mean),
                 why + str(w.name) + " is judged on replayed traffic only");
         // A pass must be possible at 95 %, and at the last look at its own level.
@@ -7128,7 +7179,7 @@ inline void check_slo(const slo& s, const plan& p) {
         require(n == 0 || n >= needed,
                 why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
                               w.name.c_str(), needed, n));
-    } else if (is_percentile && w.metric != metric_id::itl && n > 0) {
+    } else if (is_percentile && !facts_of(w.metric).is_of_gaps && n > 0) {
         const auto needed = static_cast<long long>(std::ceil(3 / tail - 1e-9));
         require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
                                              "that three lie beyond it, and "
@@ -7149,7 +7200,7 @@ inline void check_slo(const slo& s, const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] from a scenario to its plan =========================================================
+// ===== [C41] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7487,7 +7538,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] prompts of a given number of tokens =================================================
+// ===== [C42] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7649,7 +7700,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] where a gate's server stood =========================================================
+// ===== [C43] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7693,7 +7744,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] the requests of a plan ==============================================================
+// ===== [C44] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7865,7 +7916,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] the hash of all that a plan sends ===================================================
+// ===== [C45] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7927,7 +7978,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] engine model ========================================================================
+// ===== [C46] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8117,7 +8168,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] the progress line ===================================================================
+// ===== [C47] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8179,7 +8230,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] figures of reports ==================================================================
+// ===== [C48] figures of reports ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8306,7 +8357,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] what reports are made of ============================================================
+// ===== [C49] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8361,7 +8412,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] words of reports ====================================================================
+// ===== [C50] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8523,7 +8574,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] result.json and records.jsonl =======================================================
+// ===== [C51] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8856,7 +8907,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] stored results ======================================================================
+// ===== [C52] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -9154,7 +9205,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C53] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9405,7 +9456,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the console =========================================================================
+// ===== [C54] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9528,7 +9579,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] the report page: style, icons and script ============================================
+// ===== [C55] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -9731,7 +9782,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the report page: drawings ===========================================================
+// ===== [C56] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9950,7 +10001,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] the report page: verdicts ===========================================================
+// ===== [C57] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10102,7 +10153,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the report page: distributions ======================================================
+// ===== [C58] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10275,7 +10326,7 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the report page: gates beside each other ============================================
+// ===== [C59] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10384,7 +10435,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the report page: timelines ==========================================================
+// ===== [C60] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10594,7 +10645,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the report page: what else a gate has to say ========================================
+// ===== [C61] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10797,7 +10848,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the report page: the whole ==========================================================
+// ===== [C62] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11166,8 +11217,7 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     if (!held || (*held)->measured.candidate.empty()) return none;
     slo s;
     s.what = what;
-    s.at_most = !is_speed(what.metric) && !is_throughput(what.metric) &&
-                what.metric != metric_id::goodput;
+    s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
@@ -15271,11 +15321,6 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
-inline bool needs_events(const statistic_data& s) {
-    return concerns(s, [](metric_id id) { return id == metric_id::itl; }) ||
-           s.metric == metric_id::output_throughput || s.metric == metric_id::total_throughput ||
-           s.metric == metric_id::decode_throughput;
-}
 }  // namespace detail
 
 detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
@@ -15307,7 +15352,7 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
     g.what.slos = g.measured.slos;
     for (const slo& s : slos) {
         check_slo(s, g.what);
-        require(problem.empty() || !needs_events(s.what),
+        require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }
     list<slo_verdict> out;

@@ -9,6 +9,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
@@ -113,11 +114,6 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
-inline bool needs_events(const statistic_data& s) {
-    return concerns(s, [](metric_id id) { return id == metric_id::itl; }) ||
-           s.metric == metric_id::output_throughput || s.metric == metric_id::total_throughput ||
-           s.metric == metric_id::decode_throughput;
-}
 }  // namespace detail
 
 detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
@@ -149,7 +145,7 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
     g.what.slos = g.measured.slos;
     for (const slo& s : slos) {
         check_slo(s, g.what);
-        require(problem.empty() || !needs_events(s.what),
+        require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }
     list<slo_verdict> out;

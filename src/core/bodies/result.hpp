@@ -9,7 +9,7 @@
 #include "api/verbs.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
@@ -32,8 +32,7 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     if (!held || (*held)->measured.candidate.empty()) return none;
     slo s;
     s.what = what;
-    s.at_most = !is_speed(what.metric) && !is_throughput(what.metric) &&
-                what.metric != metric_id::goodput;
+    s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
     s.bound = 0.5;

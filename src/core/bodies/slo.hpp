@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
 
 #include <cmath>  // fabs, round

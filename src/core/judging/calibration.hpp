@@ -4,7 +4,7 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"

@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/rule.hpp"
 
@@ -43,24 +43,6 @@ struct measurement {
     bool has_live_baseline() const { return !baseline.empty(); }
 };
 
-inline bool has_time_limit_hurt_by_lateness(metric_id m) {
-    switch (m) {
-    case metric_id::ttft: case metric_id::e2e: case metric_id::normalized_latency:
-    case metric_id::ttft_per_prompt_token: case metric_id::prefill_speed: return true;
-    default: return false;
-    }
-}
-/// Whether a statistic is of one of these metrics, or a predicate on one of them.
-template <class Test>
-bool concerns(const statistic_data& s, Test&& test) {
-    for (const predicate_step& step : s.where)
-        if (step.op == predicate_step::op_kind::compare && test(step.metric)) return true;
-    return test(s.metric);
-}
-inline bool is_hurt_by_lateness(const statistic_data& s) {
-    return concerns(s, has_time_limit_hurt_by_lateness) || is_throughput(s.metric);
-}
-
 template <class F>
 void for_each_repeat(const measurement& m, F&& f) {
     for (const auto* arm : {&m.candidate, &m.baseline})
@@ -86,7 +68,7 @@ inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
 }
 inline double prior_sd_of(const measurement& m, const slo& s) {
-    if (s.what.metric == metric_id::startup_time) return prior_startup_sd;
+    if (is_of_start(s.what.metric)) return prior_startup_sd;
     // The log ratio of a pair has the noise of both its runs.
     const double uncalibrated =
         s.factor > 0 && m.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;

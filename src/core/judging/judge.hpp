@@ -8,7 +8,7 @@
 #include "api/text.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/saturation.hpp"
@@ -26,7 +26,7 @@ namespace detail {
 
 /// What the numbers alone say of one SLO.
 inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_the_end = false) {
-    const bool is_fresh = m.rule.traffic == fresh && s.what.metric != metric_id::startup_time;
+    const bool is_fresh = m.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
@@ -57,8 +57,8 @@ inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false
         v.advice = text();
         return v;
     }
-    const bool of_the_server = s.what.metric != metric_id::error_rate &&
-                               s.what.metric != metric_id::startup_time;
+    const bool of_the_server =
+        s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
     if (const std::string over = over_saturation_reason(m); !over.empty() && of_the_server) {
         if (v.outcome != verdict::fail) v.outcome = verdict::invalid;
         v.reason = over;

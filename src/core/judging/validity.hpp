@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
@@ -23,8 +24,7 @@ namespace detail {
 inline double tightest_time_limit(const measurement& m) {
     double tightest = infinity;
     const auto consider = [&](metric_id metric, double bound) {
-        if (metric == metric_id::ttft || metric == metric_id::e2e)
-            tightest = std::min(tightest, bound);
+        if (facts_of(metric).bounds_lateness) tightest = std::min(tightest, bound);
     };
     for (const slo& s : m.slos) {
         if (s.is_advisory) continue;  // it never changes the outcome of the others
@@ -149,14 +149,11 @@ inline std::string gate_invalid_reason(const measurement& m) {
 inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
     const bool compared = m.has_live_baseline() || !m.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
-    if (s.what.metric == metric_id::error_rate || s.what.metric == metric_id::startup_time)
-        return {};
+    if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
     const self_check_t check = self_check_of(m);
-    if (is_hurt_by_lateness(s.what) || client_was_saturated(m, check.cpu_share))
+    if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
+        client_was_saturated(m, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    const auto is_pace = [](metric_id id) {
-        return id == metric_id::tpot || id == metric_id::decode_speed;
-    };
     for (const auto* arm : {&m.candidate, &m.baseline}) {
         const char* who = arm == &m.baseline ? "baseline server" : "server";
         std::size_t too_short = 0, with = 0, without = 0;
@@ -171,13 +168,13 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
             return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
                            "does not heed ignore_eos, or stops by itself",
                            who, too_short, with + without);
-        if (concerns(s.what, is_pace) &&
+        if (concerns(s.what, &metric_facts::is_pace) &&
             (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
             return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
                            without, with + without);
     }
-    if (concerns(s.what, [](metric_id id) { return id == metric_id::itl; }) &&
-        check.coalesced_share > 0.05 && check.cpu_share > 0.8)
+    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
+        check.cpu_share > 0.8)
         return printed("client: it was busy and read %.1f %% of the events together",
                        check.coalesced_share * 100);
     return {};

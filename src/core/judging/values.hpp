@@ -7,6 +7,7 @@
 #include "api/text.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/judging/counts.hpp"
@@ -78,7 +79,7 @@ inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_
     v.estimate = {not_a_number, not_a_number, not_a_number};
     const bool relative = s.factor > 0;
     v.limit = relative ? s.factor : s.bound;
-    const bool startup = s.what.metric == metric_id::startup_time;
+    const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(m, s), sign = s.at_most ? 1 : -1;
     const bool paired = relative && m.has_live_baseline();
     const auto first = static_cast<std::size_t>(

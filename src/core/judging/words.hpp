@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
 #include "core/judging/counts.hpp"
 

@@ -7,7 +7,7 @@
 #include "api/text.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
 
@@ -73,7 +73,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
         if (!is_part_of(m, r)) continue;
         if (r.status != request_status::ok) {
             ++s.failed;
-        } else if (m != metric_id::itl) {  // whose values are pooled, see ranked_gaps
+        } else if (!facts_of(m).is_of_gaps) {  // whose values are pooled, see ranked_gaps
             const double v = request_value(m, d, i);
             if (std::isnan(v)) ++s.without_value;
             else s.values.push_back(v);
@@ -213,7 +213,7 @@ struct sorted_values {
 inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
     metric_sample s = sample_of(m, d);
     sorted_values v;
-    if (m == metric_id::itl) {
+    if (facts_of(m).is_of_gaps) {
         v.gaps = ranked_gaps(d);
         v.mean_of_completed = v.gaps.mean();
     } else {
@@ -243,13 +243,10 @@ inline double evaluate(const statistic_data& what, const repeat_data& d) {
         return what.metric == metric_id::goodput ? 1 - share : share;
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d);
-    if (what.metric == metric_id::startup_time) return d.startup_s;
+    if (is_of_start(what.metric)) return d.startup_s;
     return value_among(what, sorted_values_of(what.metric, d));
 }
 
-inline bool is_of_requests(metric_id m) {
-    return !is_share(m) && !is_throughput(m) && m != metric_id::startup_time;
-}
 /// Several at once: neighbours of one metric share the sorting, which takes most of the time.
 inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
                                     const repeat_data& d) {

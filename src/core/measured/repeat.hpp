@@ -4,7 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
 
@@ -60,8 +60,9 @@ inline std::size_t gap_count(const record& r) {
 inline bool is_measured(const record& r) { return r.phase == run_phase::measure; }
 /// Whether a request is one of those that the metric speaks of.
 inline bool is_part_of(metric_id m, const record& r) {
-    const bool concerned = !is_of_turns(m) || (m == metric_id::first_turn_ttft) == (r.turn == 0);
-    return is_measured(r) && concerned;
+    const turn_kind turns = facts_of(m).turns;
+    return is_measured(r) &&
+           (turns == turn_kind::all || (turns == turn_kind::first) == (r.turn == 0));
 }
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }

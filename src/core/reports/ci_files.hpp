@@ -5,7 +5,7 @@
 #include "api/result.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
 #include "core/reports/figures.hpp"

@@ -11,7 +11,7 @@
 #include "core/base/json.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"

@@ -6,7 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
+#include "core/metric/table.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -23,25 +23,14 @@ namespace detail {
 inline void check_slo(const slo& s, const plan& p) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
-    const auto measured = [&](metric_id id) {
-        return id != metric_id::queue_time && id != metric_id::server_metric;
-    };
     for (const predicate_step& step : w.where)
-        require(step.op != predicate_step::op_kind::compare || measured(step.metric),
+        require(step.op != predicate_step::op_kind::compare || !facts_of(step.metric).is_unmeasured,
                 given + "queue_time is not measured by this version");
-    require(measured(w.metric), given + "server-side metrics are not read by this version");
-    if (!p.common.stream) {
-        const auto needs_stream = [](metric_id id) {
-            return id == metric_id::ttft || id == metric_id::ttft_from_send ||
-                   id == metric_id::ttft_per_prompt_token || id == metric_id::tpot ||
-                   id == metric_id::itl || id == metric_id::prefill_speed ||
-                   id == metric_id::decode_speed || id == metric_id::prefill_throughput ||
-                   id == metric_id::decode_throughput;
-        };
-        require(!concerns(w, needs_stream),
-                given + "options.stream is false, and an answer that comes in one piece has no "
-                        "first token apart from its last: use e2e");
-    }
+    require(!facts_of(w.metric).is_unmeasured,
+            given + "server-side metrics are not read by this version");
+    require(p.common.stream || !concerns(w, &metric_facts::needs_stream),
+            given + "options.stream is false, and an answer that comes in one piece has no "
+                    "first token apart from its last: use e2e");
     require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1),
             given + "a percentile lies strictly between 0 and 1");
     if (s.factor != 0 || s.bound == 0) {
@@ -49,7 +38,7 @@ inline void check_slo(const slo& s, const plan& p) {
         require(p.has_baseline || p.has_stored_baseline, given + "the scenario has no baseline");
         require(!is_share(w.metric),
                 given + "a share is judged against a limit of its own, not against the baseline's");
-        require(w.metric != metric_id::startup_time,
+        require(!is_of_start(w.metric),
                 given + "startup times of two servers are not compared by this version");
     } else {
         require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
@@ -64,15 +53,16 @@ inline void check_slo(const slo& s, const plan& p) {
     require(!is_of_turns(w.metric) || p.stride > 1,
             given + metric_name(w.metric) + " needs a workload of conversations");
     const long long all = expected_requests(p);
-    const long long n = w.metric == metric_id::first_turn_ttft   ? expected_first_turns(p)
-                        : w.metric == metric_id::later_turn_ttft ? all - expected_first_turns(p)
-                                                                 : all;
+    const turn_kind turns = facts_of(w.metric).turns;
+    const long long n = turns == turn_kind::first   ? expected_first_turns(p)
+                        : turns == turn_kind::later ? all - expected_first_turns(p)
+                                                    : all;
     const bool is_percentile = w.kind == statistic_kind::percentile;
     const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
-    if (p.rule.traffic == fresh && w.metric != metric_id::startup_time && !is_share(w.metric)) {
+    if (p.rule.traffic == fresh && !is_of_start(w.metric) && !is_share(w.metric)) {
         const std::string why = given + "traffic is fresh: ";
         require(s.factor == 0, why + "a baseline is compared on replayed traffic");
-        require(!is_throughput(w.metric) && w.metric != metric_id::itl &&
+        require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
                     (is_percentile || w.kind == statistic_kind::mean),
                 why + str(w.name) + " is judged on replayed traffic only");
         // A pass must be possible at 95 %, and at the last look at its own level.
@@ -85,7 +75,7 @@ inline void check_slo(const slo& s, const plan& p) {
         require(n == 0 || n >= needed,
                 why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
                               w.name.c_str(), needed, n));
-    } else if (is_percentile && w.metric != metric_id::itl && n > 0) {
+    } else if (is_percentile && !facts_of(w.metric).is_of_gaps && n > 0) {
         const auto needed = static_cast<long long>(std::ceil(3 / tail - 1e-9));
         require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
                                              "that three lie beyond it, and "

@@ -1,0 +1,136 @@
+// the table of metrics
+// All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
+// whether one is a share or needs a stream looks it up here.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "api/units.hpp"
+
+#include <cstddef>  // size_t
+#include <iterator>  // size
+#include <type_traits>  // is_same_v
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, share, none };
+/// What has a value: each completed request, each repeat by its steady window or by how many of its
+/// requests missed, the start of a server, the server itself.
+enum class metric_of : unsigned char { request, window, requests, start, server };
+enum class turn_kind : unsigned char { all, first, later };
+
+struct metric_facts {
+    metric_id id;
+    const char* name;
+    metric_unit unit = metric_unit::time;
+    bound_side side = bound_side::at_most;  // the one from which a limit makes sense
+    metric_of of = metric_of::request;
+    turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
+    bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
+    bool is_pace = false;              // of the tokens after the first: answers of one have none
+    bool needs_stream = false;         // a first token apart from the last
+    bool needs_event_times = false;    // of every content event, not of the first and last alone
+    bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
+    bool bounds_lateness = false;      // its limit says how late the client may be
+    bool is_unmeasured = false;        // by this version
+};
+
+inline constexpr metric_facts metric_table[] = {
+    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
+     .bounds_lateness = true},
+    {.id = metric_id::tpot, .name = "tpot", .is_pace = true, .needs_stream = true},
+    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs_stream = true,
+     .needs_event_times = true},
+    {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
+    {.id = metric_id::normalized_latency, .name = "normalized_latency",
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token", .needs_stream = true,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
+    {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first},
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later},
+    {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
+     .side = bound_side::at_least, .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
+     .side = bound_side::at_least, .is_pace = true, .needs_stream = true},
+    {.id = metric_id::output_throughput, .name = "output_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::total_throughput, .name = "total_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::decode_throughput, .name = "decode_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs_stream = true, .needs_event_times = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::request_throughput, .name = "request_throughput",
+     .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::error_rate, .name = "error_rate", .unit = metric_unit::share,
+     .of = metric_of::requests},
+    {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
+    {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
+     .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
+     .side = bound_side::either, .of = metric_of::server, .is_unmeasured = true},
+};
+
+constexpr const metric_facts& facts_of(metric_id m) {
+    return metric_table[static_cast<std::size_t>(m)];
+}
+
+constexpr bool has_a_row_for_each_metric() {
+    for (std::size_t i = 0; i < std::size(metric_table); ++i)
+        if (metric_table[i].id != static_cast<metric_id>(i)) return false;
+    return metric_table[std::size(metric_table) - 1].id == metric_id::server_metric;
+}
+static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
+
+/// Whether the table and the types with which a limit is written agree on all metrics of a kind.
+template <class M>
+constexpr bool is_as_typed(M last) {
+    using traits = metric_traits<M>;
+    using unit = unit_of<M>;
+    const metric_unit written = std::is_same_v<unit, time_span>      ? metric_unit::time
+                                : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
+                                : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
+                                                                     : metric_unit::share;
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+        const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
+        const bool of_request = f.of == metric_of::request;
+        if (f.unit != written || f.side != traits::side || of_request != traits::per_request)
+            return false;
+    }
+    return true;
+}
+static_assert(is_as_typed(later_turn_ttft) && is_as_typed(decode_speed) &&
+              is_as_typed(decode_throughput) && is_as_typed(request_throughput) &&
+              is_as_typed(error_rate) && is_as_typed(startup_time));
+
+constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
+constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
+constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
+constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+/// Of each request, and then of a repeat as a percentile, a mean or an extreme.
+constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
+/// Of each request, and more is better.
+constexpr bool is_speed(metric_id m) {
+    return is_of_requests(m) && facts_of(m).side == bound_side::at_least;
+}
+constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
+
+/// Whether this holds for a statistic's metric, or for one that its predicate compares.
+inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
+    for (const predicate_step& step : s.where)
+        if (step.op == predicate_step::op_kind::compare && facts_of(step.metric).*fact) return true;
+    return facts_of(s.metric).*fact;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
