@@ -28,63 +28,64 @@
 //   [C3] statistics
 //   [C4] random numbers
 //   [C5] base64 and a hash
-//   [C6] the table of metrics
-//   [C7] values of metrics in words
-//   [C8] URLs
-//   [C9] HTTP/1.1
-//   [C10] server-sent events
-//   [C11] what a server says, whichever API it has
-//   [C12] OpenAI's answers
-//   [C13] bodies of requests
-//   [C14] what each API writes and reads
-//   [C15] the table of APIs
-//   [C16] from the bytes of a body to events
-//   [C17] the timeline of one answer
-//   [C18] from bytes to the timeline of an answer
-//   [C19] histograms of lateness and of gaps
-//   [C20] what one repeat measured
-//   [C21] the requests of a repeat, as they end
-//   [C22] metrics of requests and of repeats
-//   [C23] the rule: looks, bounds, prior noise
-//   [C24] what verdicts are given on
-//   [C25] counts: shares, and quantiles of fresh traffic
-//   [C26] servers that cannot keep up
-//   [C27] what makes a measurement invalid
-//   [C28] values: times, speeds and rates
-//   [C29] the verdicts of a gate
-//   [C30] calibration
-//   [C31] from verdicts to an exit code
-//   [C32] verdicts in words
-//   [C33] files of others' making, value by value
-//   [C34] datasets
-//   [C35] traces
-//   [C36] schedules
-//   [C37] arrivals
-//   [C38] lengths
-//   [C39] the plan of a gate
-//   [C40] which SLOs a plan can have
-//   [C41] from a scenario to its plan
-//   [C42] prompts of a given number of tokens
-//   [C43] where a gate's server stood
-//   [C44] the requests of a plan
-//   [C45] the hash of all that a plan sends
-//   [C46] engine model
-//   [C47] the progress line
-//   [C48] figures of reports
-//   [C49] what reports are made of
-//   [C50] words of reports
-//   [C51] result.json and records.jsonl
-//   [C52] stored results
-//   [C53] junit.xml, summary.md, annotations, metrics.txt
-//   [C54] the console
-//   [C55] the report page: style, icons and script
-//   [C56] the report page: drawings
-//   [C57] the report page: verdicts
-//   [C58] the report page: distributions
-//   [C59] the report page: gates beside each other
-//   [C60] the report page: timelines
-//   [C61] the report page: what else a gate has to say
-//   [C62] the report page: the whole
+//   [C6] words that must not be repeated
+//   [C7] the table of metrics
+//   [C8] values of metrics in words
+//   [C9] URLs
+//   [C10] HTTP/1.1
+//   [C11] server-sent events
+//   [C12] what a server says, whichever API it has
+//   [C13] OpenAI's answers
+//   [C14] bodies of requests
+//   [C15] what each API writes and reads
+//   [C16] the table of APIs
+//   [C17] from the bytes of a body to events
+//   [C18] the timeline of one answer
+//   [C19] from bytes to the timeline of an answer
+//   [C20] histograms of lateness and of gaps
+//   [C21] what one repeat measured
+//   [C22] the requests of a repeat, as they end
+//   [C23] metrics of requests and of repeats
+//   [C24] the rule: looks, bounds, prior noise
+//   [C25] what verdicts are given on
+//   [C26] counts: shares, and quantiles of fresh traffic
+//   [C27] servers that cannot keep up
+//   [C28] what makes a measurement invalid
+//   [C29] values: times, speeds and rates
+//   [C30] the verdicts of a gate
+//   [C31] calibration
+//   [C32] from verdicts to an exit code
+//   [C33] verdicts in words
+//   [C34] files of others' making, value by value
+//   [C35] datasets
+//   [C36] traces
+//   [C37] schedules
+//   [C38] arrivals
+//   [C39] lengths
+//   [C40] the plan of a gate
+//   [C41] which SLOs a plan can have
+//   [C42] from a scenario to its plan
+//   [C43] prompts of a given number of tokens
+//   [C44] where a gate's server stood
+//   [C45] the requests of a plan
+//   [C46] the hash of all that a plan sends
+//   [C47] engine model
+//   [C48] the progress line
+//   [C49] figures of reports
+//   [C50] what reports are made of
+//   [C51] words of reports
+//   [C52] result.json and records.jsonl
+//   [C53] stored results
+//   [C54] junit.xml, summary.md, annotations, metrics.txt
+//   [C55] the console
+//   [C56] the report page: style, icons and script
+//   [C57] the report page: drawings
+//   [C58] the report page: verdicts
+//   [C59] the report page: distributions
+//   [C60] the report page: gates beside each other
+//   [C61] the report page: timelines
+//   [C62] the report page: what else a gate has to say
+//   [C63] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -2281,7 +2282,45 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C6] the table of metrics =================================================================
+// ===== [C6] words that must not be repeated ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What must not be repeated of a secret: itself, and how a message may quote it. Too short a word
+/// is none, and would only garble what it is found in.
+inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < 4) return;
+    secrets.push_back(s);
+    const std::string json = json_quoted(s);
+    for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
+        if (quoted != s) secrets.push_back(quoted);
+    // "Bearer abc": the server may repeat the second word alone.
+    if (const std::size_t space = s.find(' '); space != std::string::npos)
+        add_secret(secrets, s.substr(space + 1));
+}
+/// A server's words may repeat a secret, whole or cut off by printable(); ours never do.
+inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
+    if (s.empty()) return s;
+    for (const std::string& secret : secrets) {
+        for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
+            s.replace(at, secret.size(), "***");
+        if (s.size() <= 3 || s.compare(s.size() - 3, 3, "...") != 0) continue;
+        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= 4; --n)
+            if (s.compare(s.size() - 3 - n, n, secret, 0, n) == 0) {
+                s.replace(s.size() - 3 - n, n, "***");
+                break;
+            }
+    }
+    return s;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C7] the table of metrics =================================================================
 // All that sets one metric apart, but for how its value is computed (core/measured): whoever asks
 // whether one is a share or needs a stream looks it up here.
 
@@ -2409,7 +2448,7 @@ inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C7] values of metrics in words ===========================================================
+// ===== [C8] values of metrics in words ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2444,7 +2483,7 @@ inline std::string limit_text(metric_id m, double v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C8] URLs =================================================================================
+// ===== [C9] URLs =================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2542,7 +2581,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C9] HTTP/1.1 =============================================================================
+// ===== [C10] HTTP/1.1 ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -2897,7 +2936,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C10] server-sent events ==================================================================
+// ===== [C11] server-sent events ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3010,7 +3049,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C11] what a server says, whichever API it has ============================================
+// ===== [C12] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3112,7 +3151,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C12] OpenAI's answers ====================================================================
+// ===== [C13] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3420,7 +3459,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C13] bodies of requests ==================================================================
+// ===== [C14] bodies of requests ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3533,7 +3572,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C14] what each API writes and reads ======================================================
+// ===== [C15] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3772,7 +3811,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C15] the table of APIs ===================================================================
+// ===== [C16] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3882,7 +3921,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C16] from the bytes of a body to events ==================================================
+// ===== [C17] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3989,7 +4028,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] the timeline of one answer ==========================================================
+// ===== [C18] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -4163,7 +4202,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] from bytes to the timeline of an answer =============================================
+// ===== [C19] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4282,7 +4321,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] histograms of lateness and of gaps ==================================================
+// ===== [C20] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4382,7 +4421,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] what one repeat measured ============================================================
+// ===== [C21] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4447,7 +4486,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] the requests of a repeat, as they end ===============================================
+// ===== [C22] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4549,7 +4588,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] metrics of requests and of repeats ==================================================
+// ===== [C23] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4799,7 +4838,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] the rule: looks, bounds, prior noise ================================================
+// ===== [C24] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -4895,7 +4934,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] what verdicts are given on ==========================================================
+// ===== [C25] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4963,7 +5002,7 @@ inline double prior_sd_of(const measurement& m, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C26] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5139,7 +5178,7 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] servers that cannot keep up =========================================================
+// ===== [C27] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5246,7 +5285,7 @@ inline std::string over_saturation_reason(const measurement& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] what makes a measurement invalid ====================================================
+// ===== [C28] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5416,7 +5455,7 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] values: times, speeds and rates =====================================================
+// ===== [C29] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5640,7 +5679,7 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] the verdicts of a gate ==============================================================
+// ===== [C30] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5752,7 +5791,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] calibration =========================================================================
+// ===== [C31] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5804,7 +5843,7 @@ inline std::vector<calibrated> calibration_of(const measurement& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] from verdicts to an exit code =======================================================
+// ===== [C32] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5881,7 +5920,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] verdicts in words ===================================================================
+// ===== [C33] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5955,7 +5994,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] files of others' making, value by value =============================================
+// ===== [C34] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6149,7 +6188,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] datasets ============================================================================
+// ===== [C35] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6461,7 +6500,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] traces ==============================================================================
+// ===== [C36] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6607,7 +6646,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] schedules ===========================================================================
+// ===== [C37] schedules ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6721,7 +6760,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] arrivals ============================================================================
+// ===== [C38] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6826,7 +6865,7 @@ inline bool saturates(const arrival_data& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] lengths =============================================================================
+// ===== [C39] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6887,7 +6926,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] the plan of a gate ==================================================================
+// ===== [C40] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7118,7 +7157,7 @@ inline plan stage_of(const plan& p, int stage) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] which SLOs a plan can have ==========================================================
+// ===== [C41] which SLOs a plan can have ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7200,7 +7239,7 @@ inline void check_slo(const slo& s, const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] from a scenario to its plan =========================================================
+// ===== [C42] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7538,7 +7577,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] prompts of a given number of tokens =================================================
+// ===== [C43] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7700,7 +7739,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] where a gate's server stood =========================================================
+// ===== [C44] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7744,7 +7783,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] the requests of a plan ==============================================================
+// ===== [C45] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7916,7 +7955,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] the hash of all that a plan sends ===================================================
+// ===== [C46] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7978,7 +8017,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] engine model ========================================================================
+// ===== [C47] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8168,7 +8207,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] the progress line ===================================================================
+// ===== [C48] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8230,7 +8269,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] figures of reports ==================================================================
+// ===== [C49] figures of reports ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8357,7 +8396,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] what reports are made of ============================================================
+// ===== [C50] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8412,7 +8451,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] words of reports ====================================================================
+// ===== [C51] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8574,7 +8613,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] result.json and records.jsonl =======================================================
+// ===== [C52] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8907,7 +8946,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] stored results ======================================================================
+// ===== [C53] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -9205,7 +9244,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C54] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9456,7 +9495,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] the console =========================================================================
+// ===== [C55] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9579,7 +9618,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the report page: style, icons and script ============================================
+// ===== [C56] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -9782,7 +9821,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] the report page: drawings ===========================================================
+// ===== [C57] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10001,7 +10040,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the report page: verdicts ===========================================================
+// ===== [C58] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10153,7 +10192,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the report page: distributions ======================================================
+// ===== [C59] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10326,7 +10365,7 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the report page: gates beside each other ============================================
+// ===== [C60] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10435,7 +10474,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the report page: timelines ==========================================================
+// ===== [C61] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10645,7 +10684,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the report page: what else a gate has to say ========================================
+// ===== [C62] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10848,7 +10887,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] the report page: the whole ==========================================================
+// ===== [C63] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12271,34 +12310,6 @@ struct load_target {
     const api_traits* api = &apis[0];
     token_fit tokens{};  // of made-up prompts
 };
-
-/// What must not be repeated of a secret: itself, and how a message may quote it. Too short a word
-/// is none, and would only garble what it is found in.
-inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
-    if (s.size() < 4) return;
-    secrets.push_back(s);
-    const std::string json = json_quoted(s);
-    for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
-        if (quoted != s) secrets.push_back(quoted);
-    // "Bearer abc": the server may repeat the second word alone.
-    if (const std::size_t space = s.find(' '); space != std::string::npos)
-        add_secret(secrets, s.substr(space + 1));
-}
-/// A server's words may repeat a secret, whole or cut off by printable(); ours never do.
-inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
-    if (s.empty()) return s;
-    for (const std::string& secret : secrets) {
-        for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
-            s.replace(at, secret.size(), "***");
-        if (s.size() <= 3 || s.compare(s.size() - 3, 3, "...") != 0) continue;
-        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= 4; --n)
-            if (s.compare(s.size() - 3 - n, n, secret, 0, n) == 0) {
-                s.replace(s.size() - 3 - n, n, "***");
-                break;
-            }
-    }
-    return s;
-}
 
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
 struct load_order {

@@ -5,6 +5,7 @@
 #include "api/scenario.hpp"
 #include "api/traffic.hpp"
 #include "api/units.hpp"
+#include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"

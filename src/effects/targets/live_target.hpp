@@ -5,6 +5,7 @@
 #include "api/target.hpp"
 #include "api/text.hpp"
 #include "core/base/json.hpp"
+#include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
 #include "core/wire/url.hpp"

@@ -1,0 +1,45 @@
+// words that must not be repeated
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // min
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What must not be repeated of a secret: itself, and how a message may quote it. Too short a word
+/// is none, and would only garble what it is found in.
+inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
+    if (s.size() < 4) return;
+    secrets.push_back(s);
+    const std::string json = json_quoted(s);
+    for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
+        if (quoted != s) secrets.push_back(quoted);
+    // "Bearer abc": the server may repeat the second word alone.
+    if (const std::size_t space = s.find(' '); space != std::string::npos)
+        add_secret(secrets, s.substr(space + 1));
+}
+/// A server's words may repeat a secret, whole or cut off by printable(); ours never do.
+inline std::string without_secrets(std::string s, const std::vector<std::string>& secrets) {
+    if (s.empty()) return s;
+    for (const std::string& secret : secrets) {
+        for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
+            s.replace(at, secret.size(), "***");
+        if (s.size() <= 3 || s.compare(s.size() - 3, 3, "...") != 0) continue;
+        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= 4; --n)
+            if (s.compare(s.size() - 3 - n, n, secret, 0, n) == 0) {
+                s.replace(s.size() - 3 - n, n, "***");
+                break;
+            }
+    }
+    return s;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
