@@ -2288,10 +2288,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What must not be repeated of a secret: itself, and how a message may quote it. Too short a word
-/// is none, and would only garble what it is found in.
+/// Too short a word is no secret, and would only garble what it is found in.
+inline constexpr std::size_t shortest_secret = 4;
+
+/// What must not be repeated of a secret: itself, and how a message may quote it.
 inline void add_secret(std::vector<std::string>& secrets, const std::string& s) {
-    if (s.size() < 4) return;
+    if (s.size() < shortest_secret) return;
     secrets.push_back(s);
     const std::string json = json_quoted(s);
     for (const std::string& quoted : {printable(s, s.size() * 4), json.substr(1, json.size() - 2)})
@@ -2307,7 +2309,7 @@ inline std::string without_secrets(std::string s, const std::vector<std::string>
         for (std::size_t at = 0; (at = s.find(secret, at)) != std::string::npos; at += 3)
             s.replace(at, secret.size(), "***");
         if (s.size() <= 3 || s.compare(s.size() - 3, 3, "...") != 0) continue;
-        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= 4; --n)
+        for (std::size_t n = std::min(secret.size(), s.size() - 3); n >= shortest_secret; --n)
             if (s.compare(s.size() - 3 - n, n, secret, 0, n) == 0) {
                 s.replace(s.size() - 3 - n, n, "***");
                 break;
