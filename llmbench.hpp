@@ -63,7 +63,7 @@
 //   [C38] arrivals
 //   [C39] lengths
 //   [C40] the plan of a gate
-//   [C41] which SLOs a plan can have
+//   [C41] which SLOs a scenario can have
 //   [C42] from a scenario to its plan
 //   [C43] prompts of a given number of tokens
 //   [C44] where a gate's server stood
@@ -6859,9 +6859,10 @@ inline double arrival_cv2_of(const arrival_data& a) {
     }
 }
 
-inline bool saturates(const arrival_data& a) {
-    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+inline bool saturates(arrival_kind k) {
+    return k == arrival_kind::all_at_once || k == arrival_kind::closed_loop;
 }
+inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -7159,82 +7160,143 @@ inline plan stage_of(const plan& p, int stage) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] which SLOs a plan can have ==========================================================
+// ===== [C41] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline void check_slo(const slo& s, const plan& p) {
-    const statistic_data& w = s.what;
-    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+/// What a scenario says of the objectives that it can have.
+struct slo_context {
+    bool streams = true;
+    bool has_baseline = false;  // a live one or a stored one
+    bool has_turns = false;
+    bool saturates = true;
+    std::string arrivals{};  // as they are told
+    long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
+    long long first_turns = 0;  // of these
+    int most_repeats = last_look;
+    judging_rule rule{};
+    std::vector<slo> slos{};
+};
+inline slo_context slo_context_of(const plan& p) {
+    return {.streams = p.common.stream,
+            .has_baseline = p.has_baseline || p.has_stored_baseline,
+            .has_turns = p.stride > 1,
+            .saturates = saturates(p.arrivals),
+            .arrivals = arrival_text(p.arrivals),
+            .requests = expected_requests(p),
+            .first_turns = expected_first_turns(p),
+            .most_repeats = p.most_repeats,
+            .rule = p.rule,
+            .slos = p.slos};
+}
+
+// What follows refuses an objective for one reason after the other, in a sentence that starts with
+// `given`.
+
+inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
     for (const predicate_step& step : w.where)
         require(step.op != predicate_step::op_kind::compare || !facts_of(step.metric).is_unmeasured,
                 given + "queue_time is not measured by this version");
     require(!facts_of(w.metric).is_unmeasured,
             given + "server-side metrics are not read by this version");
-    require(p.common.stream || !concerns(w, &metric_facts::needs_stream),
+    require(c.streams || !concerns(w, &metric_facts::needs_stream),
             given + "options.stream is false, and an answer that comes in one piece has no "
                     "first token apart from its last: use e2e");
     require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1),
             given + "a percentile lies strictly between 0 and 1");
+}
+
+inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id metric = s.what.metric;
     if (s.factor != 0 || s.bound == 0) {
         require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
-        require(p.has_baseline || p.has_stored_baseline, given + "the scenario has no baseline");
-        require(!is_share(w.metric),
+        require(c.has_baseline, given + "the scenario has no baseline");
+        require(!is_share(metric),
                 given + "a share is judged against a limit of its own, not against the baseline's");
-        require(!is_of_start(w.metric),
+        require(!is_of_start(metric),
                 given + "startup times of two servers are not compared by this version");
     } else {
         require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
-        require(!is_share(w.metric) || s.bound < 1, given + "the limit must be under 100 %");
+        require(!is_share(metric) || s.bound < 1, given + "the limit must be under 100 %");
     }
-    require(!is_throughput(w.metric) || saturates(p.arrivals),
+}
+
+/// Some metrics say nothing of a load that does not saturate, or of one without conversations.
+inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
+                                 const std::string& given) {
+    require(!is_throughput(w.metric) || c.saturates,
             given + "below saturation a throughput only measures the arrival rate of " +
-                arrival_text(p.arrivals) + ", use closed_loop(n) or all_at_once()");
-    for (const predicate_step& step : w.where)
-        require(!is_of_turns(step.metric) || p.stride > 1,
-                given + metric_name(step.metric) + " needs a workload of conversations");
-    require(!is_of_turns(w.metric) || p.stride > 1,
-            given + metric_name(w.metric) + " needs a workload of conversations");
-    const long long all = expected_requests(p);
-    const turn_kind turns = facts_of(w.metric).turns;
-    const long long n = turns == turn_kind::first   ? expected_first_turns(p)
-                        : turns == turn_kind::later ? all - expected_first_turns(p)
-                                                    : all;
-    const bool is_percentile = w.kind == statistic_kind::percentile;
-    const double tail = is_speed(w.metric) ? w.q : 1 - w.q;
-    if (p.rule.traffic == fresh && !is_of_start(w.metric) && !is_share(w.metric)) {
-        const std::string why = given + "traffic is fresh: ";
-        require(s.factor == 0, why + "a baseline is compared on replayed traffic");
-        require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
-                    (is_percentile || w.kind == statistic_kind::mean),
-                why + str(w.name) + " is judged on replayed traffic only");
-        // A pass must be possible at 95 %, and at the last look at its own level.
-        const double all_stages = p.most_repeats == last_stage ? 4 : p.most_repeats;
-        const double last_level = 1 - normal_cdf(p.rule.pass_z);
-        const auto needed = static_cast<long long>(std::ceil(
-            is_percentile ? std::min(std::log(0.05), std::log(last_level) / all_stages) /
-                                    std::log(1 - tail) - 1e-9
-                          : 40));
-        require(n == 0 || n >= needed,
-                why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
-                              w.name.c_str(), needed, n));
-    } else if (is_percentile && !facts_of(w.metric).is_of_gaps && n > 0) {
-        const auto needed = static_cast<long long>(std::ceil(3 / tail - 1e-9));
-        require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
-                                             "that three lie beyond it, and "
-                                             "the scenario has %lld",
-                                             w.name.c_str(), needed, n));
+                c.arrivals + ", use closed_loop(n) or all_at_once()");
+    const auto check_turns = [&](metric_id id) {
+        require(!is_of_turns(id) || c.has_turns,
+                given + metric_name(id) + " needs a workload of conversations");
+    };
+    for (const predicate_step& step : w.where) check_turns(step.metric);
+    check_turns(w.metric);
+}
+
+/// Requests of one repeat that a statistic is of, 0 where only the run can tell.
+inline long long requests_behind(metric_id id, const slo_context& c) {
+    switch (facts_of(id).turns) {
+    case turn_kind::all: break;
+    case turn_kind::first: return c.first_turns;
+    case turn_kind::later: return c.requests - c.first_turns;
     }
-    const bool mean_like = w.kind == statistic_kind::mean;
-    if (mean_like)
-        for (const slo& other : p.slos)
-            require(
-                other.what.metric != metric_id::error_rate || other.is_advisory ||
+    return c.requests;
+}
+/// The part of all requests that lies beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// Requests without which no verdict on fresh traffic could be a pass: at 95 %, and at the last
+/// look at its own level.
+inline long long least_fresh_requests(const statistic_data& w, const slo_context& c) {
+    if (w.kind != statistic_kind::percentile) return 40;
+    const double all_stages = c.most_repeats == last_stage ? 4 : c.most_repeats;
+    const double last_level = 1 - normal_cdf(c.rule.pass_z);
+    return static_cast<long long>(
+        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
+                      std::log(1 - tail_of(w)) -
+                  1e-9));
+}
+inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
+    const statistic_data& w = s.what;
+    const std::string why = given + "traffic is fresh: ";
+    require(s.factor == 0, why + "a baseline is compared on replayed traffic");
+    require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
+                (w.kind == statistic_kind::percentile || w.kind == statistic_kind::mean),
+            why + str(w.name) + " is judged on replayed traffic only");
+    const long long n = requests_behind(w.metric, c), needed = least_fresh_requests(w, c);
+    require(n == 0 || n >= needed,
+            why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
+                          w.name.c_str(), needed, n));
+}
+inline void check_percentile(const statistic_data& w, const slo_context& c,
+                             const std::string& given) {
+    const long long n = requests_behind(w.metric, c);
+    if (w.kind != statistic_kind::percentile || facts_of(w.metric).is_of_gaps || n <= 0) return;
+    const auto needed = static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
+    require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
+                                         "that three lie beyond it, and the scenario has %lld",
+                                         w.name.c_str(), needed, n));
+}
+
+/// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
+inline void check_slo(const slo& s, const slo_context& c) {
+    const statistic_data& w = s.what;
+    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    check_metric(w, c, given);
+    check_slo_limit(s, c, given);
+    check_metric_of_load(w, c, given);
+    const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
+    if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
+    else check_percentile(w, c, given);
+    if (w.kind != statistic_kind::mean) return;
+    for (const slo& other : c.slos)
+        require(other.what.metric != metric_id::error_rate || other.is_advisory ||
                     other.bound <= 0.05,
-                given +
-                    "a mean over completed requests says little beside an error limit over 5 %");
+                given + "a mean over completed requests says little beside an error limit over 5 %");
 }
 
 }  // namespace llmbench
@@ -7571,7 +7633,8 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
         p.most_repeats = 3;
     }
     p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats);
-    for (const slo& x : p.slos) check_slo(x, p);
+    const slo_context context = slo_context_of(p);
+    for (const slo& x : p.slos) check_slo(x, context);
     return p;
 }
 
@@ -8959,7 +9022,7 @@ namespace detail {
 struct stored_gate {
     std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
     std::string trace_hash{}, definitions{};
-    plan what{};  // as far as SLOs are checked against it
+    slo_context context{};  // its own objectives are not read again
     measurement measured{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
 };
@@ -9018,11 +9081,11 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     require(r.looks > 0 && r.most > 0 && r.pass_z > 0 && r.fail_z > 0 && r.pass_level > 0 &&
                 r.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
-    g.what.rule = m.rule;
-    g.what.most_repeats = m.rule.most;
-    g.what.has_baseline = true_member(v, "paired");
-    g.what.requests = count_member(v, "expected_requests");
-    g.what.has_stored_baseline = !m.stored.file.empty();
+    g.context.rule = m.rule;
+    g.context.most_repeats = m.rule.most;
+    g.context.has_baseline = true_member(v, "paired") || !m.stored.file.empty();
+    g.context.requests = std::max(0, count_member(v, "expected_requests"));
+    g.context.first_turns = g.context.requests;
 }
 
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
@@ -9068,13 +9131,14 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         g.extent = string_member(*s, "extent");
         g.options = string_member(*s, "options");
         const picojson::value* stream = member(*s, "stream");
-        g.what.common.stream = !stream || stream->evaluate_as_boolean();
+        g.context.streams = !stream || stream->evaluate_as_boolean();
         g.seed = string_member(*s, "seed_text");
         g.trace_hash = string_member(*s, "trace_hash");
+        g.context.arrivals = g.arrivals;
         const std::string kind = string_member(*s, "arrival_kind");
         for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
             if (kind == arrival_name(static_cast<arrival_kind>(k)))
-                g.what.arrivals.kind = static_cast<arrival_kind>(k);
+                g.context.saturates = saturates(static_cast<arrival_kind>(k));
     }
     read_judging(*member(*found, "judging"), g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
@@ -11323,7 +11387,7 @@ slo_verdict judge(const result& r, const slo& s) {
         v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
         return v;
     }
-    detail::check_slo(s, g->what);
+    detail::check_slo(s, detail::slo_context_of(g->what));
     detail::measurement& m = g->measured;  // no copy of it: it may be large
     m.slos.push_back(s);
     slo_verdict v = detail::judged(m, s);
@@ -15191,7 +15255,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     slo judged_slo = s;
     judged_slo.is_advisory = real == doctest::assertType::DT_WARN;
     try {
-        check_slo(s, g->what);
+        check_slo(s, slo_context_of(g->what));
     } catch (const std::invalid_argument& e) {
         if (!judged_slo.is_advisory) g->outcome = worse_of(g->outcome, gate_outcome::refused);
         session::of_this_program().note_change();
@@ -15362,9 +15426,9 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
     read_records(g, records.string(), offsets, events);
     g.measured.slos.clear();
     for (const slo& s : slos) g.measured.slos.push_back(s);
-    g.what.slos = g.measured.slos;
+    g.context.slos = g.measured.slos;
     for (const slo& s : slos) {
-        check_slo(s, g.what);
+        check_slo(s, g.context);
         require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }

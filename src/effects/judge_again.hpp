@@ -142,9 +142,9 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
     read_records(g, records.string(), offsets, events);
     g.measured.slos.clear();
     for (const slo& s : slos) g.measured.slos.push_back(s);
-    g.what.slos = g.measured.slos;
+    g.context.slos = g.measured.slos;
     for (const slo& s : slos) {
-        check_slo(s, g.what);
+        check_slo(s, g.context);
         require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }

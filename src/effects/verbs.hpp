@@ -47,7 +47,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     slo judged_slo = s;
     judged_slo.is_advisory = real == doctest::assertType::DT_WARN;
     try {
-        check_slo(s, g->what);
+        check_slo(s, slo_context_of(g->what));
     } catch (const std::invalid_argument& e) {
         if (!judged_slo.is_advisory) g->outcome = worse_of(g->outcome, gate_outcome::refused);
         session::of_this_program().note_change();

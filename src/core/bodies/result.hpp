@@ -97,7 +97,7 @@ slo_verdict judge(const result& r, const slo& s) {
         v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
         return v;
     }
-    detail::check_slo(s, g->what);
+    detail::check_slo(s, detail::slo_context_of(g->what));
     detail::measurement& m = g->measured;  // no copy of it: it may be large
     m.slos.push_back(s);
     slo_verdict v = detail::judged(m, s);

@@ -13,13 +13,14 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/traffic/check_slo.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/gate_report.hpp"
 
-#include <algorithm>  // min
+#include <algorithm>  // min, max
 #include <cmath>  // isfinite, fabs
 #include <map>
 #include <stdexcept>  // invalid_argument
@@ -37,7 +38,7 @@ namespace detail {
 struct stored_gate {
     std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
     std::string trace_hash{}, definitions{};
-    plan what{};  // as far as SLOs are checked against it
+    slo_context context{};  // its own objectives are not read again
     measurement measured{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
 };
@@ -96,11 +97,11 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     require(r.looks > 0 && r.most > 0 && r.pass_z > 0 && r.fail_z > 0 && r.pass_level > 0 &&
                 r.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
-    g.what.rule = m.rule;
-    g.what.most_repeats = m.rule.most;
-    g.what.has_baseline = true_member(v, "paired");
-    g.what.requests = count_member(v, "expected_requests");
-    g.what.has_stored_baseline = !m.stored.file.empty();
+    g.context.rule = m.rule;
+    g.context.most_repeats = m.rule.most;
+    g.context.has_baseline = true_member(v, "paired") || !m.stored.file.empty();
+    g.context.requests = std::max(0, count_member(v, "expected_requests"));
+    g.context.first_turns = g.context.requests;
 }
 
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
@@ -146,13 +147,14 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         g.extent = string_member(*s, "extent");
         g.options = string_member(*s, "options");
         const picojson::value* stream = member(*s, "stream");
-        g.what.common.stream = !stream || stream->evaluate_as_boolean();
+        g.context.streams = !stream || stream->evaluate_as_boolean();
         g.seed = string_member(*s, "seed_text");
         g.trace_hash = string_member(*s, "trace_hash");
+        g.context.arrivals = g.arrivals;
         const std::string kind = string_member(*s, "arrival_kind");
         for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
             if (kind == arrival_name(static_cast<arrival_kind>(k)))
-                g.what.arrivals.kind = static_cast<arrival_kind>(k);
+                g.context.saturates = saturates(static_cast<arrival_kind>(k));
     }
     read_judging(*member(*found, "judging"), g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {

@@ -103,9 +103,10 @@ inline double arrival_cv2_of(const arrival_data& a) {
     }
 }
 
-inline bool saturates(const arrival_data& a) {
-    return a.kind == arrival_kind::all_at_once || a.kind == arrival_kind::closed_loop;
+inline bool saturates(arrival_kind k) {
+    return k == arrival_kind::all_at_once || k == arrival_kind::closed_loop;
 }
+inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 
 }  // namespace detail
 }  // inline namespace v0

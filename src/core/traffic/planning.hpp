@@ -358,7 +358,8 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
         p.most_repeats = 3;
     }
     p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats);
-    for (const slo& x : p.slos) check_slo(x, p);
+    const slo_context context = slo_context_of(p);
+    for (const slo& x : p.slos) check_slo(x, context);
     return p;
 }
 
