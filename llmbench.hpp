@@ -100,24 +100,25 @@
 //   [E11] all that a scenario names in files
 //   [E12] sockets and addresses
 //   [E13] TLS
-//   [E14] requests that are not measured
-//   [E15] server processes
-//   [E16] what a load is told and delivers
-//   [E17] waiting for sockets
-//   [E18] a client thread and its connections
-//   [E19] the load of one repeat
-//   [E20] asio, for the simulated server
-//   [E21] simulated server
-//   [E22] targets brought up
-//   [E23] all gates of a program and their files
-//   [E24] gates inside doctest
-//   [E25] the progress of a repeat
-//   [E26] one repeat
-//   [E27] the repeats of a gate
-//   [E28] one gate from its scenario to its result
-//   [E29] public functions
-//   [E30] records judged again
-//   [E31] main
+//   [E14] one request and its answer over one socket
+//   [E15] requests that are not measured
+//   [E16] server processes
+//   [E17] what a load is told and delivers
+//   [E18] waiting for sockets
+//   [E19] a client thread and its connections
+//   [E20] the load of one repeat
+//   [E21] asio, for the simulated server
+//   [E22] simulated server
+//   [E23] targets brought up
+//   [E24] all gates of a program and their files
+//   [E25] gates inside doctest
+//   [E26] the progress of a repeat
+//   [E27] one repeat
+//   [E28] the repeats of a gate
+//   [E29] one gate from its scenario to its result
+//   [E30] public functions
+//   [E31] records judged again
+//   [E32] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -2619,6 +2620,23 @@ struct header_field {
     std::string name{};
     std::string value{};
 };
+
+enum class http_method : unsigned char { get, post };
+
+/// A request as it is sent. `fields`: header lines of its own, each with its CR LF. A POST says how
+/// long its body is, a GET has none.
+inline std::string request_text(http_method method, std::string_view path,
+                                std::string_view authority, std::string_view fields,
+                                std::string_view body = {}) {
+    const bool posts = method == http_method::post;
+    const std::string length =
+        posts ? "Content-Length: " + std::to_string(body.size()) + "\r\n" : "";
+    std::string out;
+    out.reserve(64 + path.size() + authority.size() + fields.size() + body.size());
+    out.append(posts ? "POST " : "GET ").append(path).append(" HTTP/1.1\r\nHost: ");
+    out.append(authority).append("\r\n").append(fields).append(length).append("\r\n");
+    return out.append(body);
+}
 
 /// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Whatever
 /// could be read in two ways is an error.
@@ -11117,7 +11135,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <atomic>  // memory_order_relaxed
 #include <barrier>  // the start of a load
-#include <cerrno>  // errno, EINPROGRESS, EAGAIN, ETIMEDOUT, EINTR, EWOULDBLOCK
+#include <cerrno>  // errno, EINPROGRESS, EAGAIN, EWOULDBLOCK, EINTR, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>  // getenv, strtoull, atexit
@@ -11142,7 +11160,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/ioctl.h>  // the width of a terminal
 #include <sys/prctl.h>  // a server that ends with us
 #include <sys/resource.h>  // how many files may be open
-#include <sys/socket.h>  // socklen_t, SOCK_STREAM, SOL_SOCKET, MSG_NOSIGNAL
+#include <sys/socket.h>  // socklen_t, SOCK_STREAM, getsockopt, send, recv, MSG_NOSIGNAL, SOL_SOCKET
 #include <sys/syscall.h>  // close_range
 #include <sys/timerfd.h>  // waiting for a point in time
 #include <sys/types.h>  // pid_t, ssize_t
@@ -12091,7 +12109,156 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] requests that are not measured ======================================================
+// ===== [E14] one request and its answer over one socket ==========================================
+// What every client of this program stands on. It never waits: whoever has it knows when.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What one read of a socket brought.
+struct arrival {
+    enum class kind : unsigned char { nothing_yet, bytes, end };
+    kind what = kind::nothing_yet;
+    long long at_ns = 0;       // when the bytes left the socket, before anybody looked at them
+    std::string_view bytes{};  // as the network brought them, in the buffer of the read
+    int error = 0;             // of the end: errno, 0 where the other side closed in an orderly way
+};
+
+/// How far a TLS handshake is.
+struct handshake {
+    enum class state : unsigned char { going_on, done, failed };
+    state is = state::going_on;
+    std::string why{};  // it failed
+};
+inline constexpr const char* closed_in_handshake =
+    "the connection was closed during the TLS handshake";
+
+/// A socket that does not block, and TLS on it where the target wants that. Bytes of the network
+/// come out of read() with their time; content() makes HTTP of them.
+class exchange {
+public:
+    /// Begins to connect. False, with errno, where connecting_socket() fails.
+    bool connect(const address& to) {
+        fd_ = connecting_socket(to);
+        return fd_.get() >= 0;
+    }
+    /// Once the socket can be written to: 0, or the errno that came of connecting.
+    int connect_error() const {
+        int error = 0;
+        socklen_t size = sizeof error;
+        ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        return error;
+    }
+    bool is_open() const { return fd_.get() >= 0; }
+    int fd() const { return fd_.get(); }
+
+    // ---- TLS
+
+    /// `last`: the session to go on with, and where the server's next one is put; may be null.
+    handshake begin_handshake(const tls_client& client, tls_session* last,
+                              std::vector<char>& room) {
+        tls_ = std::make_unique<tls_channel>(client, last);
+        return shake_hands({}, room);
+    }
+    /// Takes what the network brought for it.
+    handshake shake_hands(std::string_view bytes, std::vector<char>& room) {
+        using state = handshake::state;
+        const bool spoke_first = !tls_->received(bytes, room).empty();
+        const bool lost = !flush();
+        if (tls_->ended())
+            return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
+        if (spoke_first) return {state::failed, "the server answered before it was asked"};
+        if (lost) return {state::failed, std::strerror(errno)};
+        return {tls_->open() ? state::done : state::going_on, ""};
+    }
+    bool has_tls() const { return tls_ != nullptr; }
+    /// Of a handshake that is done: a short one, with an earlier session.
+    bool resumed() const { return tls_->resumed(); }
+    /// The server's certificate is what is wrong.
+    bool distrusts() const { return tls_ && tls_->distrusts(); }
+    /// TLS came to its end: nothing more will be content.
+    bool tls_ended() const { return tls_ && tls_->ended(); }
+    /// Why it did, empty where the server said so in an orderly way.
+    std::string tls_error() const { return tls_->error(); }
+
+    // ---- the request
+
+    /// Makes it ready for flush(). It must stay where it is as long as something of it is unsent.
+    void send(std::string_view request) {
+        request_ = request;
+        unsent_ = request.size();
+        if (tls_) tls_->send(request);
+    }
+    /// Gives the socket what it takes. False where it takes no more at all.
+    bool flush() {
+        if (tls_) unsent_ = tls_->outgoing().size();
+        while (unsent_ > 0) {
+            const char* const from = tls_ ? tls_->outgoing().data()
+                                          : request_.data() + request_.size() - unsent_;
+            const ssize_t n = ::send(fd_.get(), from, unsent_, MSG_NOSIGNAL);
+            if (n > 0) {
+                unsent_ -= static_cast<std::size_t>(n);
+                if (tls_) tls_->sent(static_cast<std::size_t>(n));
+            } else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+            else if (errno != EINTR) return false;
+        }
+        return true;
+    }
+    /// Bytes of the request, or of what TLS made of it, that the socket did not take yet.
+    std::size_t unsent() const { return unsent_; }
+
+    // ---- the answer
+
+    /// One read, stamped before anything else is done.
+    arrival read(std::vector<char>& buffer) {
+        const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+        const long long now = now_ns();
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
+        if (n <= 0) return {arrival::kind::end, now, {}, n < 0 ? errno : 0};
+        return {arrival::kind::bytes, now, {buffer.data(), static_cast<std::size_t>(n)}, 0};
+    }
+    /// The bytes of HTTP in what a read brought; of TLS those that are whole by now, in `room`.
+    std::string_view content(std::string_view bytes, std::vector<char>& room) {
+        if (!tls_) return bytes;
+        bytes = tls_->received(bytes, room);
+        flush();  // where it fails, a read will tell
+        return bytes;
+    }
+    /// False where the server closed an idle connection, or sent what nobody asked for. TLS may
+    /// bring words of its own, such as sessions to go on with.
+    bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
+        if (!is_open()) return false;
+        const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+        if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+        if (n == 0 || !tls_) return false;
+        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+        return tls_->received(bytes, room).empty() && !tls_->ended();
+    }
+    /// Says goodbye where TLS has a word for it and nothing is left that should go before.
+    void close() {
+        if (tls_ && is_open() && unsent_ == 0) {
+            tls_->say_goodbye();
+            const std::string_view words = tls_->outgoing();
+            if (!words.empty()) ::send(fd_.get(), words.data(), words.size(), MSG_NOSIGNAL);
+        }
+        tls_.reset();
+        fd_ = descriptor();  // which ends the watching too
+        unsent_ = 0;
+    }
+
+private:
+    descriptor fd_{};
+    std::unique_ptr<tls_channel> tls_{};
+    std::string_view request_{};
+    std::size_t unsent_ = 0;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E15] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12105,124 +12272,130 @@ struct http_answer {
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
-inline http_answer blocking_request(const http_url& u, const std::string& request,
-                                    double within_s, const tls_client* tls = nullptr) {
-    http_answer answer;
-    const long long deadline = now_ns() + ns_of(within_s);
-    const auto wait = [&](int fd, short events, long long until) {
-        pollfd p{fd, events, 0};
-        const long long left = (until - now_ns()) / 1000000;
+class blocking_exchange {
+public:
+    explicit blocking_exchange(double within_s)
+        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)) {}
+
+    http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
+        if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
+        return std::move(answer_);
+    }
+
+private:
+    static constexpr std::size_t most_body = 8u << 20;
+
+    bool failed(std::string why) {
+        answer_.error = std::move(why);
+        return false;
+    }
+    bool failed_by_time() { return failed("no answer within " + time_text(within_s_)); }
+    bool wait(short events, long long until_ns) const {
+        pollfd p{wire_.fd(), events, 0};
+        const long long left = (until_ns - now_ns()) / 1000000;
         return left > 0 && ::poll(&p, 1, static_cast<int>(left)) > 0;
-    };
-    std::vector<address> addresses;
-    try {
-        addresses = resolved(u);
-    } catch (const std::runtime_error& e) {
-        answer.error = e.what();
-        return answer;
     }
-    descriptor fd;
-    for (std::size_t i = 0; i < addresses.size(); ++i) {
-        // An address that never answers leaves time for those after it.
-        const long long until = now_ns() + (deadline - now_ns()) /
-                                               static_cast<long long>(addresses.size() - i);
-        while ((fd = connecting_socket(addresses[i])).get() < 0 && errno == EAGAIN &&
-               now_ns() < until)
+    bool connect(const http_url& u) {
+        std::vector<address> addresses;
+        try {
+            addresses = resolved(u);
+        } catch (const std::runtime_error& e) {
+            return failed(e.what());
+        }
+        for (std::size_t i = 0; i < addresses.size(); ++i) {
+            // An address that never answers leaves time for those after it.
+            const long long until = now_ns() + (deadline_ns_ - now_ns()) /
+                                                   static_cast<long long>(addresses.size() - i);
+            const int error = try_address(addresses[i], until);
+            if (error == 0) {
+                answer_.error.clear();
+                return true;
+            }
+            failed(std::string("cannot connect: ") + std::strerror(error));
+            wire_.close();
+        }
+        return false;
+    }
+    /// 0, or the errno that came of it.
+    int try_address(const address& to, long long until_ns) {
+        while (!wire_.connect(to)) {
+            if (errno != EAGAIN || now_ns() >= until_ns) return errno;
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        int error = fd.get() < 0 ? errno : 0;
-        socklen_t size = sizeof error;
-        if (error == 0 && !wait(fd.get(), POLLOUT, until)) error = ETIMEDOUT;
-        if (error == 0) ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-        if (error == 0) break;
-        answer.error = std::string("cannot connect: ") + std::strerror(error);
-        fd = descriptor();
-    }
-    if (fd.get() < 0) return answer;
-    answer.error.clear();
-    const auto failed = [&](const std::string& why) {
-        answer.error = why;
-        return answer;
-    };
-    std::unique_ptr<tls_channel> channel;
-    const auto send_all = [&](std::string_view bytes) {
-        while (!bytes.empty()) {
-            const ssize_t n = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
-            else if (errno != EAGAIN || !wait(fd.get(), POLLOUT, deadline)) return false;
         }
-        return true;
-    };
-    const auto flush = [&] {
-        const std::string_view bytes = channel->outgoing();
-        const bool taken = send_all(bytes);
-        channel->sent(bytes.size());
-        return taken;
-    };
-    char buffer[16384];
-    std::vector<char> room;
-    const std::string no_answer = "no answer within " + time_text(within_s);
-    if (tls) {
-        channel = std::make_unique<tls_channel>(*tls, nullptr);
-        channel->received({}, room);
-        for (;;) {
-            const bool lost = !flush();
-            answer.distrusted = channel->distrusts();
-            if (channel->ended()) return failed(channel->error());
-            if (channel->open()) break;
-            if (!lost && !wait(fd.get(), POLLIN, deadline)) return failed(no_answer);
-            const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
-            if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-            if (n <= 0) return failed("the connection was closed during the TLS handshake");
-            channel->received({buffer, static_cast<std::size_t>(n)}, room);
+        return wait(POLLOUT, until_ns) ? wire_.connect_error() : ETIMEDOUT;
+    }
+    bool secure(const tls_client& tls) {
+        handshake hands = wire_.begin_handshake(tls, nullptr, room_);
+        while (hands.is == handshake::state::going_on) {
+            const bool waits_for_room = wire_.unsent() > 0;
+            if (!wait(waits_for_room ? POLLIN | POLLOUT : POLLIN, deadline_ns_))
+                return failed_by_time();
+            if (waits_for_room && !wire_.flush()) return failed(closed_in_handshake);
+            const arrival a = wire_.read(buffer_);
+            if (a.what == arrival::kind::end) return failed(closed_in_handshake);
+            if (a.what == arrival::kind::bytes) hands = wire_.shake_hands(a.bytes, room_);
         }
-        channel->send(request);
+        answer_.distrusted = wire_.distrusts();
+        return hands.is == handshake::state::done || failed(hands.why);
     }
-    if (channel ? !flush() : !send_all(request))
-        return failed("the connection was lost while sending");
-    response_parser parser;
-    while (!parser.complete() && !parser.broken()) {
-        if (!wait(fd.get(), POLLIN, deadline)) return failed(no_answer);
-        const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (n == 0 && channel && !parser.body_may_be_cut()) return failed(tls_was_cut);
-        if (n <= 0) { parser.end_of_input(); continue; }
-        std::string_view bytes(buffer, static_cast<std::size_t>(n));
-        if (channel) bytes = channel->received(bytes, room);
-        parser.feed(bytes, [&](std::string_view body) {
-            if (answer.body.size() < (8u << 20)) answer.body.append(body);
-        });
-        if (!channel || !channel->ended() || parser.complete()) continue;
-        if (!channel->error().empty()) return failed(channel->error());
-        parser.end_of_input();
+    bool send(const std::string& request) {
+        wire_.send(request);
+        while (wire_.flush() && wire_.unsent() > 0 && wait(POLLOUT, deadline_ns_)) {}
+        return wire_.unsent() == 0 || failed("the connection was lost while sending");
     }
-    answer.status = parser.complete() ? parser.status() : 0;
-    answer.error = parser.error();
-    return answer;
-}
+    bool read_answer() {
+        response_parser parser;
+        while (!parser.complete() && !parser.broken()) {
+            if (!wait(POLLIN, deadline_ns_)) return failed_by_time();
+            const arrival a = wire_.read(buffer_);
+            if (a.what == arrival::kind::nothing_yet) continue;
+            if (a.what == arrival::kind::end) {
+                const bool orderly = a.error == 0;
+                if (orderly && wire_.has_tls() && !parser.body_may_be_cut())
+                    return failed(tls_was_cut);
+                parser.end_of_input();
+                continue;
+            }
+            parser.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
+                if (answer_.body.size() < most_body) answer_.body.append(body);
+            });
+            if (!wire_.tls_ended() || parser.complete()) continue;
+            if (const std::string why = wire_.tls_error(); !why.empty()) return failed(why);
+            parser.end_of_input();
+        }
+        answer_.status = parser.complete() ? parser.status() : 0;
+        answer_.error = parser.error();
+        return parser.complete();
+    }
+
+    const double within_s_;
+    const long long deadline_ns_;
+    exchange wire_{};
+    http_answer answer_{};
+    std::vector<char> buffer_ = std::vector<char>(16384);
+    std::vector<char> room_{};  // of one read, where it was TLS
+};
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s, const tls_client* tls = nullptr) {
-    return blocking_request(u,
-                            "POST " + path + " HTTP/1.1\r\nHost: " + u.authority() +
-                                "\r\nConnection: close\r\n" + fields + "Content-Length: " +
-                                std::to_string(body.size()) + "\r\n\r\n" + body,
-                            within_s, tls);
+    const std::string request = request_text(http_method::post, path, u.authority(),
+                                             "Connection: close\r\n" + fields, body);
+    return blocking_exchange(within_s).ask(u, request, tls);
 }
 inline http_answer blocking_get(const http_url& u, const std::string& path,
                                 const std::string& fields, double within_s,
                                 const tls_client* tls = nullptr) {
-    return blocking_request(u,
-                            "GET " + path + " HTTP/1.1\r\nHost: " + u.authority() +
-                                "\r\nConnection: close\r\n" + fields + "\r\n",
-                            within_s, tls);
+    const std::string request = request_text(http_method::get, path, u.authority(),
+                                             "Connection: close\r\n" + fields);
+    return blocking_exchange(within_s).ask(u, request, tls);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] server processes ====================================================================
+// ===== [E16] server processes ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12358,7 +12531,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E16] what a load is told and delivers ====================================================
+// ===== [E17] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12462,7 +12635,7 @@ struct load_state {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] waiting for sockets =================================================================
+// ===== [E18] waiting for sockets =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12517,7 +12690,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E18] a client thread and its connections =================================================
+// ===== [E19] a client thread and its connections =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13091,11 +13264,12 @@ private:
                                           answers_to(index / plan_.stride), t.tokens);
         const std::string body = request_body(*t.api, t.model, r);
         const bool events = r.stream && t.api->framed == framing::events;
-        return "POST " + (r.stream ? t.path : t.whole_path) + " HTTP/1.1\r\nHost: " +
-               t.url.authority() + "\r\n" + t.fields +
-               (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
-               "X-Request-Id: " + order_.id_prefix + std::to_string(index) +
-               "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+        return request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
+                            t.fields + (events ? "Accept: text/event-stream\r\n"
+                                               : "Accept: */*\r\n") +
+                                "X-Request-Id: " + order_.id_prefix + std::to_string(index) +
+                                "\r\n",
+                            body);
     }
 
     // ---- conversations
@@ -13246,7 +13420,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] the load of one repeat ==============================================================
+// ===== [E20] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13340,7 +13514,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] asio, for the simulated server ======================================================
+// ===== [E21] asio, for the simulated server ======================================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -13352,7 +13526,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 #include <asio/steady_timer.hpp>  // steps
 #include <asio/write.hpp>         // answers
 
-// ===== [E21] simulated server ====================================================================
+// ===== [E22] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13986,7 +14160,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] targets brought up ==================================================================
+// ===== [E23] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14314,7 +14488,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] all gates of a program and their files ==============================================
+// ===== [E24] all gates of a program and their files ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14536,7 +14710,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] gates inside doctest ================================================================
+// ===== [E25] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14602,7 +14776,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] the progress of a repeat ============================================================
+// ===== [E26] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14733,7 +14907,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] one repeat ==========================================================================
+// ===== [E27] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14881,7 +15055,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] the repeats of a gate ===============================================================
+// ===== [E28] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15083,7 +15257,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] one gate from its scenario to its result ============================================
+// ===== [E29] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15236,7 +15410,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] public functions ====================================================================
+// ===== [E30] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15315,7 +15489,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E30] records judged again ================================================================
+// ===== [E31] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15440,7 +15614,7 @@ detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E31] main ================================================================================
+// ===== [E32] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -46,6 +46,23 @@ struct header_field {
     std::string value{};
 };
 
+enum class http_method : unsigned char { get, post };
+
+/// A request as it is sent. `fields`: header lines of its own, each with its CR LF. A POST says how
+/// long its body is, a GET has none.
+inline std::string request_text(http_method method, std::string_view path,
+                                std::string_view authority, std::string_view fields,
+                                std::string_view body = {}) {
+    const bool posts = method == http_method::post;
+    const std::string length =
+        posts ? "Content-Length: " + std::to_string(body.size()) + "\r\n" : "";
+    std::string out;
+    out.reserve(64 + path.size() + authority.size() + fields.size() + body.size());
+    out.append(posts ? "POST " : "GET ").append(path).append(" HTTP/1.1\r\nHost: ");
+    out.append(authority).append("\r\n").append(fields).append(length).append("\r\n");
+    return out.append(body);
+}
+
 /// Response parser without I/O (RFC 9112): bytes in, body bytes out through a callback. Whatever
 /// could be read in two ways is an error.
 class response_parser {

@@ -7,6 +7,7 @@
 #include "api/units.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
+#include "core/wire/http.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"
@@ -617,11 +618,12 @@ private:
                                           answers_to(index / plan_.stride), t.tokens);
         const std::string body = request_body(*t.api, t.model, r);
         const bool events = r.stream && t.api->framed == framing::events;
-        return "POST " + (r.stream ? t.path : t.whole_path) + " HTTP/1.1\r\nHost: " +
-               t.url.authority() + "\r\n" + t.fields +
-               (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
-               "X-Request-Id: " + order_.id_prefix + std::to_string(index) +
-               "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+        return request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
+                            t.fields + (events ? "Accept: text/event-stream\r\n"
+                                               : "Accept: */*\r\n") +
+                                "X-Request-Id: " + order_.id_prefix + std::to_string(index) +
+                                "\r\n",
+                            body);
     }
 
     // ---- conversations

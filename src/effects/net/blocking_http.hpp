@@ -5,22 +5,21 @@
 #include "core/wire/http.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/net/exchange.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
-#include <cerrno>  // errno, EAGAIN, ETIMEDOUT, EINTR
+#include <cerrno>  // errno, EAGAIN, ETIMEDOUT
 #include <chrono>
 #include <cstring>  // strerror
-#include <memory>  // unique_ptr, make_unique
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
 #include <thread>  // this_thread
+#include <utility>  // move
 #include <vector>
 
 #include <poll.h>  // requests one at a time
-#include <sys/socket.h>  // socklen_t, SOL_SOCKET, MSG_NOSIGNAL
-#include <sys/types.h>  // ssize_t
 
 namespace llmbench {
 inline namespace v0 {
@@ -34,117 +33,123 @@ struct http_answer {
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
-inline http_answer blocking_request(const http_url& u, const std::string& request,
-                                    double within_s, const tls_client* tls = nullptr) {
-    http_answer answer;
-    const long long deadline = now_ns() + ns_of(within_s);
-    const auto wait = [&](int fd, short events, long long until) {
-        pollfd p{fd, events, 0};
-        const long long left = (until - now_ns()) / 1000000;
+class blocking_exchange {
+public:
+    explicit blocking_exchange(double within_s)
+        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)) {}
+
+    http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
+        if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
+        return std::move(answer_);
+    }
+
+private:
+    static constexpr std::size_t most_body = 8u << 20;
+
+    bool failed(std::string why) {
+        answer_.error = std::move(why);
+        return false;
+    }
+    bool failed_by_time() { return failed("no answer within " + time_text(within_s_)); }
+    bool wait(short events, long long until_ns) const {
+        pollfd p{wire_.fd(), events, 0};
+        const long long left = (until_ns - now_ns()) / 1000000;
         return left > 0 && ::poll(&p, 1, static_cast<int>(left)) > 0;
-    };
-    std::vector<address> addresses;
-    try {
-        addresses = resolved(u);
-    } catch (const std::runtime_error& e) {
-        answer.error = e.what();
-        return answer;
     }
-    descriptor fd;
-    for (std::size_t i = 0; i < addresses.size(); ++i) {
-        // An address that never answers leaves time for those after it.
-        const long long until = now_ns() + (deadline - now_ns()) /
-                                               static_cast<long long>(addresses.size() - i);
-        while ((fd = connecting_socket(addresses[i])).get() < 0 && errno == EAGAIN &&
-               now_ns() < until)
+    bool connect(const http_url& u) {
+        std::vector<address> addresses;
+        try {
+            addresses = resolved(u);
+        } catch (const std::runtime_error& e) {
+            return failed(e.what());
+        }
+        for (std::size_t i = 0; i < addresses.size(); ++i) {
+            // An address that never answers leaves time for those after it.
+            const long long until = now_ns() + (deadline_ns_ - now_ns()) /
+                                                   static_cast<long long>(addresses.size() - i);
+            const int error = try_address(addresses[i], until);
+            if (error == 0) {
+                answer_.error.clear();
+                return true;
+            }
+            failed(std::string("cannot connect: ") + std::strerror(error));
+            wire_.close();
+        }
+        return false;
+    }
+    /// 0, or the errno that came of it.
+    int try_address(const address& to, long long until_ns) {
+        while (!wire_.connect(to)) {
+            if (errno != EAGAIN || now_ns() >= until_ns) return errno;
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        int error = fd.get() < 0 ? errno : 0;
-        socklen_t size = sizeof error;
-        if (error == 0 && !wait(fd.get(), POLLOUT, until)) error = ETIMEDOUT;
-        if (error == 0) ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-        if (error == 0) break;
-        answer.error = std::string("cannot connect: ") + std::strerror(error);
-        fd = descriptor();
-    }
-    if (fd.get() < 0) return answer;
-    answer.error.clear();
-    const auto failed = [&](const std::string& why) {
-        answer.error = why;
-        return answer;
-    };
-    std::unique_ptr<tls_channel> channel;
-    const auto send_all = [&](std::string_view bytes) {
-        while (!bytes.empty()) {
-            const ssize_t n = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
-            else if (errno != EAGAIN || !wait(fd.get(), POLLOUT, deadline)) return false;
         }
-        return true;
-    };
-    const auto flush = [&] {
-        const std::string_view bytes = channel->outgoing();
-        const bool taken = send_all(bytes);
-        channel->sent(bytes.size());
-        return taken;
-    };
-    char buffer[16384];
-    std::vector<char> room;
-    const std::string no_answer = "no answer within " + time_text(within_s);
-    if (tls) {
-        channel = std::make_unique<tls_channel>(*tls, nullptr);
-        channel->received({}, room);
-        for (;;) {
-            const bool lost = !flush();
-            answer.distrusted = channel->distrusts();
-            if (channel->ended()) return failed(channel->error());
-            if (channel->open()) break;
-            if (!lost && !wait(fd.get(), POLLIN, deadline)) return failed(no_answer);
-            const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
-            if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-            if (n <= 0) return failed("the connection was closed during the TLS handshake");
-            channel->received({buffer, static_cast<std::size_t>(n)}, room);
+        return wait(POLLOUT, until_ns) ? wire_.connect_error() : ETIMEDOUT;
+    }
+    bool secure(const tls_client& tls) {
+        handshake hands = wire_.begin_handshake(tls, nullptr, room_);
+        while (hands.is == handshake::state::going_on) {
+            const bool waits_for_room = wire_.unsent() > 0;
+            if (!wait(waits_for_room ? POLLIN | POLLOUT : POLLIN, deadline_ns_))
+                return failed_by_time();
+            if (waits_for_room && !wire_.flush()) return failed(closed_in_handshake);
+            const arrival a = wire_.read(buffer_);
+            if (a.what == arrival::kind::end) return failed(closed_in_handshake);
+            if (a.what == arrival::kind::bytes) hands = wire_.shake_hands(a.bytes, room_);
         }
-        channel->send(request);
+        answer_.distrusted = wire_.distrusts();
+        return hands.is == handshake::state::done || failed(hands.why);
     }
-    if (channel ? !flush() : !send_all(request))
-        return failed("the connection was lost while sending");
-    response_parser parser;
-    while (!parser.complete() && !parser.broken()) {
-        if (!wait(fd.get(), POLLIN, deadline)) return failed(no_answer);
-        const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (n == 0 && channel && !parser.body_may_be_cut()) return failed(tls_was_cut);
-        if (n <= 0) { parser.end_of_input(); continue; }
-        std::string_view bytes(buffer, static_cast<std::size_t>(n));
-        if (channel) bytes = channel->received(bytes, room);
-        parser.feed(bytes, [&](std::string_view body) {
-            if (answer.body.size() < (8u << 20)) answer.body.append(body);
-        });
-        if (!channel || !channel->ended() || parser.complete()) continue;
-        if (!channel->error().empty()) return failed(channel->error());
-        parser.end_of_input();
+    bool send(const std::string& request) {
+        wire_.send(request);
+        while (wire_.flush() && wire_.unsent() > 0 && wait(POLLOUT, deadline_ns_)) {}
+        return wire_.unsent() == 0 || failed("the connection was lost while sending");
     }
-    answer.status = parser.complete() ? parser.status() : 0;
-    answer.error = parser.error();
-    return answer;
-}
+    bool read_answer() {
+        response_parser parser;
+        while (!parser.complete() && !parser.broken()) {
+            if (!wait(POLLIN, deadline_ns_)) return failed_by_time();
+            const arrival a = wire_.read(buffer_);
+            if (a.what == arrival::kind::nothing_yet) continue;
+            if (a.what == arrival::kind::end) {
+                const bool orderly = a.error == 0;
+                if (orderly && wire_.has_tls() && !parser.body_may_be_cut())
+                    return failed(tls_was_cut);
+                parser.end_of_input();
+                continue;
+            }
+            parser.feed(wire_.content(a.bytes, room_), [&](std::string_view body) {
+                if (answer_.body.size() < most_body) answer_.body.append(body);
+            });
+            if (!wire_.tls_ended() || parser.complete()) continue;
+            if (const std::string why = wire_.tls_error(); !why.empty()) return failed(why);
+            parser.end_of_input();
+        }
+        answer_.status = parser.complete() ? parser.status() : 0;
+        answer_.error = parser.error();
+        return parser.complete();
+    }
+
+    const double within_s_;
+    const long long deadline_ns_;
+    exchange wire_{};
+    http_answer answer_{};
+    std::vector<char> buffer_ = std::vector<char>(16384);
+    std::vector<char> room_{};  // of one read, where it was TLS
+};
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,
                                  const std::string& fields, const std::string& body,
                                  double within_s, const tls_client* tls = nullptr) {
-    return blocking_request(u,
-                            "POST " + path + " HTTP/1.1\r\nHost: " + u.authority() +
-                                "\r\nConnection: close\r\n" + fields + "Content-Length: " +
-                                std::to_string(body.size()) + "\r\n\r\n" + body,
-                            within_s, tls);
+    const std::string request = request_text(http_method::post, path, u.authority(),
+                                             "Connection: close\r\n" + fields, body);
+    return blocking_exchange(within_s).ask(u, request, tls);
 }
 inline http_answer blocking_get(const http_url& u, const std::string& path,
                                 const std::string& fields, double within_s,
                                 const tls_client* tls = nullptr) {
-    return blocking_request(u,
-                            "GET " + path + " HTTP/1.1\r\nHost: " + u.authority() +
-                                "\r\nConnection: close\r\n" + fields + "\r\n",
-                            within_s, tls);
+    const std::string request = request_text(http_method::get, path, u.authority(),
+                                             "Connection: close\r\n" + fields);
+    return blocking_exchange(within_s).ask(u, request, tls);
 }
 
 }  // namespace detail

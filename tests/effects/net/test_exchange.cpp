@@ -1,0 +1,397 @@
+// One request and its answer over one socket: what is read and when, what the socket does not take
+// at once, how it ends, and TLS on top of it; and the client that waits for each of these.
+#include "effects/net/blocking_http.hpp"
+#include "effects/net/exchange.hpp"
+
+#include "support/peer.hpp"
+#include "support/scripted_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace llmbench::detail;
+using peers::peer;
+using peers::wait_for;
+
+namespace {
+
+http_url url_of(int port) { return {.host = "127.0.0.1", .port = std::to_string(port)}; }
+address address_of(int port) { return resolved(url_of(port)).front(); }
+
+/// An exchange that is connected to a peer, and what it reads with.
+struct connected {
+    peer other{};
+    exchange wire{};
+    std::vector<char> buffer = std::vector<char>(4096), room{};
+    connected() {
+        REQUIRE(wire.connect(address_of(other.port())));
+        REQUIRE(wait_for(wire.fd(), POLLOUT));
+        REQUIRE(wire.connect_error() == 0);
+        REQUIRE(other.accept());
+    }
+    arrival next() {
+        REQUIRE(wait_for(wire.fd(), POLLIN));
+        return wire.read(buffer);
+    }
+};
+
+bool is_end(const arrival& a) { return a.what == arrival::kind::end; }
+
+/// What the client that waits makes of one answer.
+http_answer answer_of(scripted::answer a, double within_s = 20) {
+    const scripted::server server({std::move(a)});
+    return blocking_post(url_of(server.port()), "/", "", "", within_s);
+}
+
+}  // namespace
+
+// ---- connecting
+
+TEST_CASE("an exchange is closed until it connects, and again once it was closed") {
+    exchange wire;
+    CHECK_FALSE(wire.is_open());
+    connected c;
+    CHECK(c.wire.is_open());
+    CHECK_FALSE(c.wire.has_tls());
+    c.wire.close();
+    CHECK_FALSE(c.wire.is_open());
+    CHECK(c.wire.unsent() == 0);
+}
+
+TEST_CASE("a port that nobody listens on is told by its errno") {
+    exchange wire;
+    if (wire.connect(address_of(free_port()))) {
+        REQUIRE(wait_for(wire.fd(), POLLOUT));
+        CHECK(wire.connect_error() == ECONNREFUSED);
+    } else {
+        CHECK(errno == ECONNREFUSED);
+    }
+}
+
+TEST_CASE("an exchange can be used again after it was closed") {
+    connected c;
+    c.wire.close();
+    REQUIRE(c.wire.connect(address_of(c.other.port())));
+    REQUIRE(c.other.accept());
+    c.other.say("again");
+    CHECK(c.next().bytes == "again");
+}
+
+// ---- the request
+
+TEST_CASE("a request that the socket takes at once is sent whole") {
+    connected c;
+    const std::string request = "GET / HTTP/1.1\r\n\r\n";
+    c.wire.send(request);
+    CHECK(c.wire.unsent() == request.size());
+    CHECK(c.wire.flush());
+    CHECK(c.wire.unsent() == 0);
+    CHECK(c.other.heard_until("\r\n\r\n") == request);
+}
+
+TEST_CASE("what the socket does not take waits for the next flush, and nothing of it is lost") {
+    connected c;
+    std::string request(32 << 20, '.');
+    for (std::size_t i = 0; i < request.size(); i += 997)
+        request[i] = static_cast<char>('a' + i % 26);
+    c.wire.send(request);
+    REQUIRE(c.wire.flush());
+    REQUIRE(c.wire.unsent() > 0);
+    REQUIRE(c.wire.unsent() < request.size());
+    while (c.wire.unsent() > 0) {
+        REQUIRE(c.other.hear());
+        REQUIRE(c.wire.flush());
+    }
+    CHECK((c.other.heard(request.size()) == request));
+}
+
+TEST_CASE("a flush to whoever is gone fails, and what was said before can still be read") {
+    connected c;
+    c.other.say("HTTP/1.1 413 Too Large\r\n\r\n");
+    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    c.other.hang_up();
+    const std::string request(1 << 20, '.');
+    c.wire.send(request);
+    while (c.wire.flush()) REQUIRE(wait_for(c.wire.fd(), POLLOUT));
+    CHECK(c.wire.unsent() > 0);
+    CHECK(c.wire.read(c.buffer).bytes == "HTTP/1.1 413 Too Large\r\n\r\n");
+}
+
+// ---- the answer
+
+TEST_CASE("a read of nothing is neither bytes nor an end") {
+    connected c;
+    CHECK(c.wire.read(c.buffer).what == arrival::kind::nothing_yet);
+    CHECK(c.wire.read(c.buffer).at_ns == 0);
+}
+
+TEST_CASE("bytes come with the time at which they left the socket") {
+    connected c;
+    c.other.say("one");
+    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    const long long before = now_ns();
+    const arrival a = c.wire.read(c.buffer);
+    const long long after = now_ns();
+    CHECK(a.what == arrival::kind::bytes);
+    CHECK(a.bytes == "one");
+    CHECK(a.at_ns >= before);
+    CHECK(a.at_ns <= after);
+    CHECK(c.wire.content(a.bytes, c.room).data() == a.bytes.data());
+}
+
+TEST_CASE("a read takes what the buffer holds, and the next one the rest") {
+    connected c;
+    c.buffer.resize(4);
+    c.other.say("123456");
+    CHECK(c.next().bytes == "1234");
+    CHECK(c.next().bytes == "56");
+}
+
+TEST_CASE("an orderly end has no error, another one has") {
+    connected orderly;
+    orderly.other.say("last");
+    orderly.other.hang_up();
+    CHECK(orderly.next().bytes == "last");
+    const arrival end = orderly.next();
+    CHECK(is_end(end));
+    CHECK(end.error == 0);
+    CHECK(end.at_ns > 0);
+
+    connected reset;
+    reset.other.reset();
+    const arrival lost = reset.next();
+    CHECK(is_end(lost));
+    CHECK(lost.error == ECONNRESET);
+}
+
+TEST_CASE("a connection is quiet as long as nobody says anything or goes") {
+    connected c;
+    CHECK(c.wire.is_quiet(c.buffer, c.room));
+    c.other.say("unasked");
+    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    CHECK_FALSE(c.wire.is_quiet(c.buffer, c.room));
+
+    connected gone;
+    gone.other.hang_up();
+    REQUIRE(wait_for(gone.wire.fd(), POLLIN));
+    CHECK_FALSE(gone.wire.is_quiet(gone.buffer, gone.room));
+    gone.wire.close();
+    CHECK_FALSE(gone.wire.is_quiet(gone.buffer, gone.room));
+}
+
+// ---- the client that waits
+
+// The scripted server answers a GET by itself: with its list of models.
+
+TEST_CASE("a GET and a POST come with what was asked, and bring the answer") {
+    const scripted::server server(
+        {{scripted::send(scripted::json("200 OK", "{\"ok\":true}")), scripted::close()}});
+    const http_url url = url_of(server.port());
+    const http_answer got = blocking_get(url, "/v1/models", "X-A: 1\r\n", 20);
+    CHECK(got.status == 200);
+    CHECK(got.body.find("{\"object\":\"list\"") == 0);
+    CHECK(got.error == "");
+    CHECK_FALSE(got.distrusted);
+    REQUIRE(server.model_lists().size() == 1);
+    const scripted::request get = server.model_lists().front();
+    CHECK(get.path == "/v1/models");
+    CHECK(get.header("x-a") == "1");
+    CHECK(get.header("connection") == "close");
+    CHECK(get.header("host") == server.authority());
+
+    const http_answer posted = blocking_post(url, "/tokenize", "X-B: 2\r\n", "{\"prompt\":1}", 20);
+    CHECK(posted.status == 200);
+    CHECK(posted.body == "{\"ok\":true}");
+    REQUIRE(server.log().size() == 1);
+    const scripted::request post = server.log().front();
+    CHECK(post.method == "POST");
+    CHECK(post.path == "/tokenize");
+    CHECK(post.header("x-b") == "2");
+    CHECK(post.header("connection") == "close");
+    CHECK(post.body == "{\"prompt\":1}");
+}
+
+TEST_CASE("an answer may come in pieces, in chunks, or up to the end of the connection") {
+    const auto body_of = [](scripted::answer a) {
+        const http_answer got = answer_of(std::move(a));
+        CHECK(got.error == "");
+        CHECK(got.status == 200);
+        return got.body;
+    };
+    const std::string body = "some words, and more of them";
+    CHECK(body_of({scripted::cut(3), scripted::send(scripted::sized("200 OK", "text/plain", body)),
+                   scripted::close()}) == body);
+    CHECK(body_of({scripted::cut(1),
+                   scripted::send(scripted::chunked_head() + scripted::chunk(body) +
+                                  scripted::last_chunk())}) == body);
+    CHECK(body_of({scripted::send(scripted::until_close_head() + body), scripted::close()}) ==
+          body);
+}
+
+TEST_CASE("an error status is an answer like any other") {
+    const http_answer got =
+        answer_of({scripted::send(scripted::json("503 Service Unavailable", "{}"))});
+    CHECK(got.status == 503);
+    CHECK(got.body == "{}");
+    CHECK(got.error == "");
+}
+
+TEST_CASE("an answer that is not there is told by why") {
+    const auto error_of = [](scripted::answer a, double within_s = 20) {
+        const http_answer got = answer_of(std::move(a), within_s);
+        CHECK(got.status == 0);
+        return got.error;
+    };
+    CHECK(error_of({scripted::close()}) == "the connection was closed inside the answer");
+    CHECK(error_of({scripted::reset()}) == "the connection was closed inside the answer");
+    CHECK(error_of({scripted::send("SSH-2.0-x\r\n"), scripted::close()}) ==
+          "not an HTTP/1.x answer: \"SSH-2.0-x\"");
+    CHECK(error_of({scripted::stall()}, 0.2) == "no answer within 200 ms");
+}
+
+TEST_CASE("a server that is not there is told by why") {
+    CHECK(blocking_get(url_of(free_port()), "/", "", 20).error ==
+          "cannot connect: Connection refused");
+    const std::string unknown =
+        blocking_get({.host = "no-such-host.invalid", .port = "80"}, "/", "", 20).error;
+    CHECK(unknown.find("the host \"no-such-host.invalid\" cannot be resolved") == 0);
+}
+
+#ifdef LLMBENCH_WITH_TLS
+#include "support/tls_server.hpp"
+
+// ---- TLS
+
+namespace {
+
+/// A server with a certificate of this manner, in front of one that gives the script's answers.
+struct tls_behind {
+    tls::identity authority = tls::authority();
+    tls::identity good = tls::made("good", {}, &authority);
+    scripted::server server;
+    tls::front front;
+    explicit tls_behind(tls::manner how = {}) : front(server.port(), {with_identity(how)}) {}
+    tls::manner with_identity(tls::manner how) const {
+        how.who = &good;
+        return how;
+    }
+    http_url url() const {
+        return {.host = "localhost", .port = std::to_string(front.port()), .tls = true};
+    }
+};
+
+/// As far as the handshake goes when somebody waits for it.
+handshake shaken(exchange& wire, const tls_client& client, tls_session* last, int port) {
+    std::vector<char> buffer(65536), room;
+    REQUIRE(wire.connect(address_of(port)));
+    REQUIRE(wait_for(wire.fd(), POLLOUT));
+    REQUIRE(wire.connect_error() == 0);
+    handshake hands = wire.begin_handshake(client, last, room);
+    while (hands.is == handshake::state::going_on) {
+        REQUIRE(wait_for(wire.fd(), POLLIN));
+        const arrival a = wire.read(buffer);
+        if (is_end(a)) return {handshake::state::failed, closed_in_handshake};
+        if (a.what == arrival::kind::bytes) hands = wire.shake_hands(a.bytes, room);
+    }
+    return hands;
+}
+/// All HTTP up to these bytes, or to the end.
+std::string content_until(exchange& wire, const std::string& end) {
+    std::vector<char> buffer(65536), room;
+    std::string all;
+    while (all.find(end) == std::string::npos && wait_for(wire.fd(), POLLIN)) {
+        const arrival a = wire.read(buffer);
+        if (is_end(a)) break;
+        all += wire.content(a.bytes, room);
+        if (wire.tls_ended()) break;
+    }
+    return all;
+}
+
+const llmbench::tls_options trusting{.verify = false};
+
+}  // namespace
+
+TEST_CASE("a request and its answer go through TLS, and a second handshake is a short one") {
+    const tls_behind server;
+    const tls_client client(trusting, server.url());
+    tls_session session;
+    const std::string request =
+        request_text(http_method::post, "/v1/completions", "localhost", "", "{}");
+    for (const bool resumed : {false, true}) {
+        CAPTURE(resumed);
+        exchange wire;
+        REQUIRE(shaken(wire, client, &session, server.front.port()).is == handshake::state::done);
+        CHECK(wire.has_tls());
+        CHECK(wire.resumed() == resumed);
+        wire.send(request);
+        REQUIRE(wire.flush());
+        CHECK(wire.unsent() == 0);
+        CHECK(content_until(wire, "[DONE]").find("HTTP/1.1 200 OK") == 0);
+        wire.close();
+    }
+    CHECK(server.server.log().size() == 2);
+    CHECK(server.server.log().at(0).body == "{}");
+}
+
+TEST_CASE("a certificate that nobody vouches for ends the handshake with a reason") {
+    const tls_behind server;
+    const tls_client client({}, server.url());
+    exchange wire;
+    const handshake hands = shaken(wire, client, nullptr, server.front.port());
+    CHECK(hands.is == handshake::state::failed);
+    CHECK(hands.why.find("the server's certificate ") == 0);
+    CHECK(wire.distrusts());
+}
+
+TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reason") {
+    const tls_client client(trusting, url_of(1));
+    peer other;
+    for (const bool speaks : {true, false}) {
+        CAPTURE(speaks);
+        exchange wire;
+        std::vector<char> buffer(4096), room;
+        REQUIRE(wire.connect(address_of(other.port())));
+        REQUIRE(wait_for(wire.fd(), POLLOUT));
+        CHECK(wire.begin_handshake(client, nullptr, room).is == handshake::state::going_on);
+        REQUIRE(other.accept());
+        REQUIRE(other.hear());
+        if (speaks) other.say("HTTP/1.1 400 Bad Request\r\n\r\n");
+        other.hang_up();
+        REQUIRE(wait_for(wire.fd(), POLLIN));
+        const arrival a = wire.read(buffer);
+        CHECK(is_end(a) == !speaks);
+        if (!speaks) continue;
+        const handshake hands = wire.shake_hands(a.bytes, room);
+        CHECK(hands.is == handshake::state::failed);
+        CHECK(hands.why == "the server does not answer in TLS: is it http:// and not https://?");
+        CHECK_FALSE(wire.distrusts());
+    }
+}
+
+TEST_CASE("the client that waits asks through TLS, too") {
+    const tls_behind server;
+    const tls_client client(trusting, server.url());
+    const http_answer a =
+        blocking_post(url_of(server.front.port()), "/v1/completions", "", "{}", 20, &client);
+    CHECK(a.status == 200);
+    CHECK(a.error == "");
+    const tls_client strict({}, server.url());
+    const http_answer b = blocking_get(url_of(server.front.port()), "/", "", 20, &strict);
+    CHECK(b.status == 0);
+    CHECK(b.distrusted);
+    CHECK(b.error.find("the server's certificate ") == 0);
+}
+
+TEST_CASE("TLS that breaks off before it is open is told as such") {
+    const tls_behind server(tls::manner{.cut_after = 100});
+    const tls_client client(trusting, server.url());
+    const http_answer a = blocking_get(url_of(server.front.port()), "/", "", 20, &client);
+    CHECK(a.status == 0);
+    CHECK(a.error == closed_in_handshake);
+}
+#endif

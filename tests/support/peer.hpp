@@ -1,0 +1,87 @@
+// The other side of a connection under test, in the same thread: a port of 127.0.0.1 that takes one
+// connection after the other, and says byte by byte what a test tells it.
+#pragma once
+
+#include "relay.hpp"
+
+#include <chrono>
+#include <string>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace peers {
+
+/// Far more than anything here takes: a test that waits so long has failed.
+inline constexpr int patience_ms = 20000;
+
+/// Waits until the socket has these events; false where it never does.
+inline bool wait_for(int fd, short events) {
+    pollfd p{fd, events, 0};
+    return ::poll(&p, 1, patience_ms) > 0;
+}
+
+/// A server that listens, for a client in the same thread.
+class peer {
+public:
+    peer() : listener_(relay::ipv4_listener()), port_(relay::port_of(listener_)) {}
+    ~peer() {
+        hang_up();
+        stop_listening();
+    }
+    peer(const peer&) = delete;
+    peer& operator=(const peer&) = delete;
+
+    int port() const { return port_; }
+    /// Takes the next connection, and lets go of the one before.
+    bool accept() {
+        hang_up();
+        if (!wait_for(listener_, POLLIN)) return false;
+        fd_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        return fd_ >= 0;
+    }
+    void say(const std::string& bytes) const {
+        ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
+    /// What came, up to these bytes; all there is where they never come.
+    std::string heard_until(const std::string& end) {
+        while (heard_.find(end) == std::string::npos && hear()) {}
+        return heard_;
+    }
+    /// What came, once it is so much.
+    std::string heard(std::size_t size) {
+        while (heard_.size() < size && hear()) {}
+        return heard_;
+    }
+    /// Takes what is there now.
+    bool hear() {
+        char buffer[65536];
+        if (!wait_for(fd_, POLLIN)) return false;
+        const ssize_t n = ::recv(fd_, buffer, sizeof buffer, 0);
+        if (n > 0) heard_.append(buffer, static_cast<std::size_t>(n));
+        return n > 0;
+    }
+    /// The orderly end of the connection.
+    void hang_up() {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+        heard_.clear();
+    }
+    /// The end that is not: RST.
+    void reset() {
+        const linger at_once{1, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        hang_up();
+    }
+    void stop_listening() {
+        if (listener_ >= 0) ::close(listener_);
+        listener_ = -1;
+    }
+
+private:
+    int listener_, port_, fd_ = -1;
+    std::string heard_{};
+};
+
+}  // namespace peers
