@@ -40,6 +40,7 @@ public:
             add(&byte, 1);
         }
     }
+    std::uint64_t value() const { return h_; }
     std::string text() const { return printed("%016llx", static_cast<unsigned long long>(h_)); }
 
 private:

@@ -1,0 +1,134 @@
+// what a request asks the simulated server
+#pragma once
+
+#include "api/target.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/json.hpp"
+#include "core/base/random.hpp"
+#include "core/dialects/table.hpp"
+#include "core/simulated/engine_model.hpp"
+
+#include <algorithm>  // max, min
+#include <cstdint>  // uint64_t
+#include <initializer_list>
+#include <iterator>  // size
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One request for tokens, whichever API it came by.
+struct question {
+    api_format api = openai_chat;
+    bool streamed = true;
+    bool wants_usage = false;  // with a stream, which need not tell it
+    bool stops = false;        // by itself, before the length that was asked for
+    int prompt_tokens = 1;
+    int output_tokens = 1;
+    std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
+};
+
+inline maybe<api_format> api_at(std::string_view path) {
+    if (path.substr(0, 11) == "/v2/models/") return triton;
+    for (std::size_t i = 0; i < std::size(apis); ++i)
+        if (path == apis[i].path || path == apis[i].whole_path) return static_cast<api_format>(i);
+    return {};
+}
+/// Three of them have the path /generate; their requests differ.
+inline api_format api_of(api_format at, const picojson::value& body) {
+    if (at != tgi && at != sglang) return at;
+    return member(body, "inputs") ? tgi : member(body, "text") ? sglang : plain_text;
+}
+
+/// All text and token ids of a request, with spaces between.
+inline std::string prompt_of(const picojson::value& body) {
+    std::string prompt;
+    for (const char* name : {"prompt", "inputs", "text", "text_input", "system"})
+        if (has_text(body, name)) prompt += string_member(body, name) + " ";
+    for (const picojson::value& id : array_member(body, "prompt")) prompt += id.serialize() + " ";
+    for (const picojson::value& m : array_member(body, "messages")) {
+        prompt += string_member(m, "content") + " ";
+        for (const picojson::value& part : array_member(m, "content"))
+            prompt += string_member(part, "text") + " ";
+    }
+    return prompt;
+}
+/// One token each.
+inline std::vector<std::string_view> words_of(std::string_view s) {
+    std::vector<std::string_view> words;
+    std::size_t at = 0;
+    while ((at = s.find_first_not_of(" \t\n\r", at)) != std::string_view::npos) {
+        const std::size_t end = std::min(s.find_first_of(" \t\n\r", at), s.size());
+        words.push_back(s.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+/// A hash of each word and all before it.
+inline std::vector<std::uint64_t> hashes_of(const std::vector<std::string_view>& words) {
+    std::vector<std::uint64_t> hashes;
+    std::uint64_t hash = 0;
+    for (const std::string_view word : words) {
+        fnv1a h;
+        h.add(static_cast<long long>(hash));
+        h.add(word.data(), word.size());
+        hashes.push_back(hash = mixed(h.value()));
+    }
+    return hashes;
+}
+
+/// The largest number under these names, at the top of the body or where an API keeps its own; -1
+/// where there is none.
+inline int asked_count(const picojson::value& body, std::initializer_list<const char*> names) {
+    int n = -1;
+    const std::initializer_list<const picojson::value*> places = {
+        &body, member(body, "parameters"), member(body, "options"),
+        member(body, "sampling_params")};
+    for (const picojson::value* at : places)
+        for (const char* name : names)
+            if (at) n = std::max(n, count_member(*at, name));
+    return n;
+}
+inline bool says_yes(const picojson::value* at, const char* name, bool otherwise = false) {
+    const picojson::value* m = at ? member(*at, name) : nullptr;
+    return m && m->is<bool>() ? m->get<bool>() : otherwise;
+}
+inline bool asks_for_stream(api_format api, std::string_view path, const picojson::value& body) {
+    if (api == plain_text) return true;
+    if (api == tgi || api == triton) return path.ends_with("generate_stream");
+    return says_yes(&body, "stream", api == ollama || api == ollama_generate);
+}
+
+inline question question_of(api_format api, std::string_view path, const picojson::value& body) {
+    question q;
+    q.api = api;
+    q.streamed = asks_for_stream(api, path, body);
+    q.wants_usage = api == triton ? says_yes(&body, "return_num_output_tokens")
+                                  : says_yes(member(body, "stream_options"), "include_usage");
+    const std::string prompt = prompt_of(body);
+    const std::vector<std::uint64_t> hashes = hashes_of(words_of(prompt));
+    q.prompt_tokens = std::max(1, static_cast<int>(hashes.size()));
+    for (std::size_t end = engine_model::block_tokens; end <= hashes.size();
+         end += engine_model::block_tokens)
+        q.blocks.push_back(hashes[end - 1]);
+    int most = asked_count(body, {"max_tokens", "max_completion_tokens", "max_new_tokens",
+                                  "n_predict", "num_predict"});
+    if (most <= 0) most = 128;
+    const bool forced =
+        traits_of(api).forces_lengths && (says_yes(&body, "ignore_eos") ||
+                                          says_yes(member(body, "sampling_params"), "ignore_eos"));
+    // Unforced answers end by themselves, always at the same place for the same prompt.
+    const int natural = 16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % 256);
+    q.output_tokens = forced ? most : std::min(most, natural);
+    q.stops = q.output_tokens < most;
+    return q;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
