@@ -105,7 +105,7 @@ TEST_CASE("what was not so, or not known, is read as that") {
     CHECK(s.measured.stopped.empty());
     CHECK(s.measured.noise.empty());
     CHECK(s.measured.stored.file.empty());
-    CHECK_FALSE(s.what.has_stored_baseline);
+    CHECK_FALSE(s.context.has_baseline);
     CHECK(std::isnan(s.measured.candidate[0].startup_s));
 }
 
@@ -187,13 +187,13 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
     const stored_gate a = read_stored_gate(json, "r.json", "first"),
                       b = read_stored_gate(json, "r.json", "second");
     CHECK(a.name == "first");
-    CHECK(a.what.has_baseline);
+    CHECK(a.context.has_baseline);
     REQUIRE(a.measured.baseline.size() == 2);
     CHECK(a.measured.baseline[1].arm == run_arm::baseline);
     CHECK(a.measured.candidate[1].window_from_ns == over_double + 10);
     CHECK(a.measured.baseline[0].window_from_ns == over_double + 20);
     CHECK(a.measured.baseline[1].window_to_ns == over_double + 35);
-    CHECK_FALSE(b.what.has_baseline);
+    CHECK_FALSE(b.context.has_baseline);
     CHECK(b.measured.candidate[0].window_from_ns == over_double + 40);
     CHECK(b.measured.candidate[1].window_to_ns == over_double + 55);
     CHECK(a.statistics.at("mean(ttft)").size() == 2);  // the candidate's alone
