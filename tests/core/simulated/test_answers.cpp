@@ -1,0 +1,223 @@
+// What the simulated server says, read back by the client's own reader.
+#include "core/simulated/answers.hpp"
+#include "core/simulated/replies.hpp"
+
+#include "core/answers/answer_reader.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+answer_facts facts_of(api_format api, bool streamed, int tokens) {
+    answer_facts f;
+    f.asked.api = api;
+    f.asked.streamed = streamed;
+    f.asked.wants_usage = true;
+    f.asked.prompt_tokens = 20;
+    f.asked.output_tokens = tokens;
+    f.number = 1234567890123;
+    return f;
+}
+/// As the engine gives them: one token with the prompt, then some a step.
+std::vector<engine_model::emission> emissions(int tokens, int a_step) {
+    std::vector<engine_model::emission> all{{5, 1, tokens == 1, 16}};
+    for (int n = 1; n < tokens; n += a_step)
+        all.push_back({5, std::min(a_step, tokens - n), n + a_step >= tokens, 16});
+    return all;
+}
+struct given {
+    std::string bytes{}, words{};
+    std::vector<std::string> parts{};  // of a stream, as they are written
+};
+/// The answer as the host writes it.
+given answer_of(answer_facts f, int a_step = 1) {
+    given a;
+    const auto write = [&](const std::string& part) {
+        a.bytes += part;
+        a.parts.push_back(part);
+    };
+    for (const engine_model::emission& e : emissions(f.asked.output_tokens, a_step)) {
+        const std::string words = next_words(f, e);
+        a.words += words;
+        add_words(f, words, e);
+        if (!f.asked.streamed) continue;
+        if (a.parts.empty()) {
+            write(stream_head(f.asked.api));
+            if (const std::string first = answer_opening(f); !first.empty()) write(chunk_of(first));
+        }
+        write(chunk_of(answer_piece(f, words, e)));
+    }
+    if (!f.asked.streamed) {
+        write(reply_bytes({200, "application/json", whole_answer(f)}));
+        return a;
+    }
+    if (const std::string last = answer_ending(f); !last.empty()) write(chunk_of(last));
+    write(last_chunk);
+    return a;
+}
+struct heard_answer {
+    record r{};
+    std::string words{};
+    bool whole = false;
+};
+heard_answer heard(const answer_facts& f, const given& a) {
+    answer_reader reader;
+    reader.reset(traits_of(f.asked.api), f.asked.streamed, true);
+    long long now = 0;
+    for (const std::string& part : a.parts) reader.feed(part, now += 1'000'000);
+    heard_answer h;
+    reader.timeline().write_to(h.r);
+    h.words = reader.words();
+    h.whole = reader.finished() && reader.keeps_connection();
+    return h;
+}
+template <class F>
+void for_each_api(F&& f) {
+    for (std::size_t i = 0; i < std::size(apis); ++i) {
+        CAPTURE(apis[i].name);
+        f(static_cast<api_format>(i), apis[i]);
+    }
+}
+void check_answer(const answer_facts& f, const given& a, int events, bool tells_usage) {
+    const heard_answer h = heard(f, a);
+    CAPTURE(a.bytes);
+    CAPTURE(std::string(h.r.error));
+    CHECK(h.whole);
+    CHECK(h.r.status == request_status::ok);
+    CHECK(h.r.events == events);
+    CHECK(h.words == a.words);
+    CHECK(h.r.token_source == (tells_usage ? token_origin::usage : token_origin::events));
+    CHECK(h.r.output_tokens == (tells_usage ? f.asked.output_tokens : events));
+    CHECK(h.r.prompt_tokens == (tells_usage ? f.asked.prompt_tokens : 0));
+    // Neither Triton nor plain text says why an answer ends.
+    const bool says_why = f.asked.api != triton && f.asked.api != plain_text;
+    CHECK(std::string(h.r.finish_reason) == (says_why ? f.asked.stops ? "stop" : "length" : ""));
+}
+
+}  // namespace
+
+TEST_CASE("a stream of every API gives its words, its tokens and its end back") {
+    for_each_api([](api_format api, const api_traits&) {
+        for (const int tokens : {1, 2, 8})
+            for (const bool stops : {false, true}) {
+                answer_facts f = facts_of(api, true, tokens);
+                f.asked.stops = stops;
+                check_answer(f, answer_of(f), tokens, api != plain_text);
+            }
+    });
+}
+
+TEST_CASE("several tokens a step are one event, in TGI's one each") {
+    for_each_api([](api_format api, const api_traits&) {
+        answer_facts f = facts_of(api, true, 8);
+        check_answer(f, answer_of(f, 3), api == tgi ? 8 : 4, api != plain_text);
+    });
+}
+
+TEST_CASE("an answer in one piece gives the same back") {
+    for_each_api([](api_format api, const api_traits&) {
+        if (api == plain_text) return;  // has only streams
+        for (const bool stops : {false, true}) {
+            answer_facts f = facts_of(api, false, 8);
+            f.asked.stops = stops;
+            check_answer(f, answer_of(f), 1, true);
+        }
+    });
+}
+
+TEST_CASE("OpenAI's and Triton's streams tell usage only where it was asked for") {
+    for_each_api([](api_format api, const api_traits&) {
+        answer_facts f = facts_of(api, true, 4);
+        f.asked.wants_usage = false;
+        const bool asked = api == openai_chat || api == openai_completions || api == triton;
+        check_answer(f, answer_of(f), 4, !asked && api != plain_text);
+    });
+}
+
+TEST_CASE("cached tokens are told where OpenAI tells them") {
+    for (const bool streamed : {true, false}) {
+        const answer_facts f = facts_of(openai_completions, streamed, 3);
+        CHECK(heard(f, answer_of(f)).r.cached_tokens == 16);
+    }
+}
+
+TEST_CASE("words follow from the request's id and the tokens before") {
+    answer_facts f;
+    CHECK(next_words(f, {0, 3, false, 0}) == " the of and");
+    CHECK(next_words(f, {1, 2, false, 0}) == " on that");
+    f.output_tokens = 63;
+    CHECK(next_words(f, {0, 2, false, 0}) == " his the");
+}
+
+TEST_CASE("an answer byte by byte") {
+    answer_facts f = facts_of(openai_completions, true, 1);
+    const std::string same =
+        "data: {\"id\":\"cmpl-1234567890123\",\"object\":\"text_completion\","
+        "\"created\":1700000000,\"model\":\"simulated\",\"choices\":[";
+    CHECK(answer_of(f).parts ==
+          std::vector<std::string>{
+              "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
+              "Transfer-Encoding: chunked\r\n\r\n",
+              "a3\r\n" + same +
+                  "{\"index\":0,\"text\":\" page\",\"finish_reason\":null}]}\n\n\r\n",
+              "196\r\n" + same +
+                  "{\"index\":0,\"text\":\"\",\"finish_reason\":\"length\"}]}\n\n" + same +
+                  "],\"usage\":{\"prompt_tokens\":20,\"completion_tokens\":1,\"total_tokens\":21,"
+                  "\"prompt_tokens_details\":{\"cached_tokens\":16}}}\n\ndata: [DONE]\n\n\r\n",
+              "0\r\n\r\n"});
+    f = facts_of(ollama, false, 2);
+    CHECK(answer_of(f).bytes ==
+          "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 182\r\n\r\n"
+          "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\","
+          "\"message\":{\"role\":\"assistant\",\"content\":\" page my\"},\"done\":true,"
+          "\"done_reason\":\"length\",\"prompt_eval_count\":20,\"eval_count\":2}");
+}
+
+TEST_CASE("an error is told in each API's own shape") {
+    for_each_api([](api_format api, const api_traits& traits) {
+        const reply r = refusal(api, 429, "the queue is full", "rate_limit");
+        CHECK(reply_bytes(r).find("\r\nRetry-After: 1\r\n\r\n") != std::string::npos);
+        answer_reader reader;
+        reader.reset(traits);
+        reader.feed(reply_bytes(r), 1);
+        CHECK(reader.finished());
+        record heard;
+        reader.timeline().write_to(heard);
+        CHECK(heard.status == request_status::http);
+        CHECK(std::string(heard.error) == "HTTP 429: the queue is full (Retry-After: 1)");
+    });
+    CHECK(refusal(plain_text, 400, "why", "code").body == "why");
+    CHECK(refusal(tgi, 400, "why", "code").body == R"({"error":"why"})");
+    CHECK(refusal(anthropic, 400, "why", "code").body ==
+          R"({"type":"error","error":{"message":"why","type":"code","code":"code"}})");
+}
+
+TEST_CASE("the server tells about itself") {
+    const engine_model m(engine{});
+    for_each_api([&](api_format, const api_traits& traits) {
+        CHECK(about_server(traits.ready, m).body == "{}");
+        if (*traits.models == '\0') return;
+        const reply r = about_server(traits.models, m);
+        CHECK(r.status == 200);
+        CHECK(r.body.find("\"simulated\"") != std::string::npos);
+        CHECK(r.body.find(traits.models_in) != std::string::npos);
+        CHECK(r.body.find(traits.model_as) != std::string::npos);
+    });
+    CHECK(about_server("/metrics", m).body.find(
+              "# TYPE vllm:num_requests_running gauge\n"
+              "vllm:num_requests_running{model_name=\"simulated\"} 0\n") == 0);
+    CHECK(about_server("/other", m).status == 404);
+    picojson::value body;
+    REQUIRE(parse_json(R"({"prompt":"a b c"})", body));
+    CHECK(counted_tokens(body, 4096).body == R"({"count":3,"max_model_len":4096})");
+    CHECK(reply_bytes(error_reply(400, "no")) ==
+          "HTTP/1.1 400 Error\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n"
+          R"({"error":{"message":"no"}})");
+}
