@@ -1,4 +1,4 @@
-// What requests ask for, in each API: those that the client itself writes, and some that it does not.
+// What requests ask for, in each API: those that the client writes, and some that it does not.
 #include "core/simulated/questions.hpp"
 
 #include <doctest/doctest.h>
