@@ -180,7 +180,8 @@
 
 // ===== [A3] text and lists =======================================================================
 // <string> and <vector> would make every gate file two to three times as slow to compile, so the
-// public structs hold these two. Both convert from and to the std types where those are included.
+// public structs hold the types of this section. Text and lists convert from and to the std types
+// where those are included.
 
 namespace llmbench {
 inline namespace v0 {
@@ -188,12 +189,22 @@ namespace detail {
 
 using size_type = decltype(sizeof 0);
 
+template <class T>
+concept integer = requires(T t) { static_cast<unsigned long long>(t); t % 2; };
+template <class D>
+concept duration_like = requires(const D& d) { d.count(); D::period::num; D::period::den; };
+}  // namespace detail
+
+/// What public structs are made of. A namespace of its own, so that `using namespace llmbench` and
+/// `using namespace std` go together.
+namespace types {
+
 /// An owned, zero-terminated string.
 class text {
 public:
     text() = default;
     text(const char* s);
-    text(const char* s, size_type n);
+    text(const char* s, detail::size_type n);
     template <class S>
         requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
     text(const S& s) : text(s.data(), s.size()) {}
@@ -205,7 +216,7 @@ public:
 
     const char* c_str() const { return data_ ? data_ : ""; }
     const char* data() const { return c_str(); }
-    size_type size() const { return size_; }
+    detail::size_type size() const { return size_; }
     bool empty() const { return size_ == 0; }
 
     template <class S>
@@ -225,7 +236,7 @@ private:
     static text join(const text& a, const text& b);
     static bool same(const text& a, const text& b);
     char* data_ = nullptr;
-    size_type size_ = 0;
+    detail::size_type size_ = 0;
 };
 
 /// A growing array with value semantics.
@@ -261,17 +272,17 @@ public:
     const T* begin() const { return data_; }
     const T* end() const { return data_ + size_; }
     const T* data() const { return data_; }
-    size_type size() const { return size_; }
+    detail::size_type size() const { return size_; }
     bool empty() const { return size_ == 0; }
-    const T& operator[](size_type i) const { return data_[i]; }
+    const T& operator[](detail::size_type i) const { return data_[i]; }
     const T& front() const { return data_[0]; }
     const T& back() const { return data_[size_ - 1]; }
 
 private:
     void grow() {
-        const size_type room = room_ ? 2 * room_ : 4;
+        const detail::size_type room = room_ ? 2 * room_ : 4;
         T* bigger = new T[room];
-        for (size_type i = 0; i < size_; ++i) bigger[i] = static_cast<T&&>(data_[i]);
+        for (detail::size_type i = 0; i < size_; ++i) bigger[i] = static_cast<T&&>(data_[i]);
         delete[] data_;
         data_ = bigger;
         room_ = room;
@@ -279,13 +290,47 @@ private:
     void forget() { data_ = nullptr; size_ = room_ = 0; }
     void swap(list& o) noexcept {
         T* d = data_; data_ = o.data_; o.data_ = d;
-        size_type n = size_; size_ = o.size_; o.size_ = n;
+        detail::size_type n = size_; size_ = o.size_; o.size_ = n;
         n = room_; room_ = o.room_; o.room_ = n;
     }
     T* data_ = nullptr;
-    size_type size_ = 0;
-    size_type room_ = 0;
+    detail::size_type size_ = 0;
+    detail::size_type room_ = 0;
 };
+
+/// A whole number that takes any integer type without narrowing or sign warnings.
+class whole {
+public:
+    constexpr whole() = default;
+    template <detail::integer I>
+    constexpr whole(I n) : value_(static_cast<long long>(n)) {}
+    constexpr operator long long() const { return value_; }
+
+private:
+    long long value_ = 0;
+};
+
+/// A value or nothing.
+template <class T>
+class maybe {
+public:
+    constexpr maybe() = default;
+    constexpr maybe(T v) : value_(v), has_(true) {}
+    constexpr explicit operator bool() const { return has_; }
+    constexpr const T& operator*() const { return value_; }
+
+private:
+    T value_{};
+    bool has_ = false;
+};
+
+}  // namespace types
+
+namespace detail {
+using types::list;
+using types::maybe;
+using types::text;
+using types::whole;
 
 /// An immutable, shared, typed box: what std::shared_ptr<const any> would be without <memory>.
 class box {
@@ -331,37 +376,6 @@ public:
 
 private:
     holder* held_ = nullptr;
-};
-
-template <class T>
-concept integer = requires(T t) { static_cast<unsigned long long>(t); t % 2; };
-template <class D>
-concept duration_like = requires(const D& d) { d.count(); D::period::num; D::period::den; };
-
-/// A whole number that takes any integer type without narrowing or sign warnings.
-class whole {
-public:
-    constexpr whole() = default;
-    template <integer I>
-    constexpr whole(I n) : value_(static_cast<long long>(n)) {}
-    constexpr operator long long() const { return value_; }
-
-private:
-    long long value_ = 0;
-};
-
-/// A value or nothing.
-template <class T>
-class maybe {
-public:
-    constexpr maybe() = default;
-    constexpr maybe(T v) : value_(v), has_(true) {}
-    constexpr explicit operator bool() const { return has_; }
-    constexpr const T& operator*() const { return value_; }
-
-private:
-    T value_{};
-    bool has_ = false;
 };
 
 }  // namespace llmbench
@@ -657,7 +671,7 @@ struct slo {
     source_line at{};
 
     /// As written: "p99(ttft) <= 300 ms".
-    detail::text text() const;
+    types::text text() const;
     template <class Stream>
         requires requires(Stream& o) { o.rdbuf(); }
     friend Stream& operator<<(Stream& o, const slo& s) { o << s.text().c_str(); return o; }
@@ -665,15 +679,15 @@ struct slo {
     friend doctest::String toString(const slo& s) { return s.text().c_str(); }
 #endif
 };
-using slo_list = detail::list<slo>;
+using slo_list = types::list<slo>;
 
 /// Measured, judged and reported like any other, but never changes the outcome of the build.
 slo advisory(const slo& s);
 
 /// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
 struct predicate {
-    detail::list<detail::predicate_step> steps{};
-    detail::text text{};
+    types::list<detail::predicate_step> steps{};
+    types::text text{};
     friend predicate operator&&(const predicate& a, const predicate& b) {
         return {detail::combine(a.steps, b.steps, true), a.text + " && " + b.text};
     }
@@ -770,9 +784,9 @@ inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p
 
 /// A gauge of the server's own metrics page (not measured by this version).
 struct gauge {
-    detail::text name{};
+    types::text name{};
 };
-inline gauge server_metric(const detail::text& name) { return {name}; }
+inline gauge server_metric(const types::text& name) { return {name}; }
 inline statistic<plain_number, detail::bound_side::either> max(const gauge& g) {
     return {detail::make_gauge(detail::statistic_kind::max, g.name)};
 }
@@ -828,7 +842,7 @@ struct latency_limits {
         return llmbench::ttft <= ttft && llmbench::tpot <= tpot;
     }
     /// "mlperf llama2-70b server: p99(ttft) <= 2 s, p99(tpot) <= 200 ms (MLPerf ...)".
-    detail::text text() const;
+    types::text text() const;
     template <class Stream>
         requires requires(Stream& o) { o.rdbuf(); }
     friend Stream& operator<<(Stream& o, const latency_limits& l) {
@@ -892,7 +906,7 @@ struct length_distribution {
     shape kind = shape::fixed;
     double a = 0;
     double b = 0;
-    detail::text file{};
+    types::text file{};
     length_distribution() = default;
     length_distribution(shape k, double x, double y) : kind(k), a(x), b(y) {}
     template <detail::integer I>
@@ -915,7 +929,7 @@ inline length_distribution lognormal(double median, double sigma) {
     return {length_distribution::shape::lognormal, median, sigma};
 }
 /// Lengths drawn from a file with one number a line.
-inline length_distribution empirical(const detail::text& file) {
+inline length_distribution empirical(const types::text& file) {
     length_distribution d(length_distribution::shape::empirical, 0, 0);
     d.file = file;
     return d;
@@ -973,7 +987,7 @@ private:
 /// A recorded trace, played again.
 class trace_replay {
 public:
-    explicit trace_replay(const detail::text& file) {
+    explicit trace_replay(const types::text& file) {
         data_.kind = detail::arrival_kind::replay;
         data_.file = file;
     }
@@ -1046,7 +1060,7 @@ open_loop steps(std::initializer_list<load_step> stages);
 /// BurstGPT (CSV: Timestamp, Request tokens, Response tokens), Mooncake (JSONL: timestamp in ms,
 /// input_length, output_length, hash_ids, which say what prompts have in common). It ends with
 /// `.requests`, `.duration` or the trace, whichever comes first.
-inline trace_replay replay(const detail::text& trace_file) { return trace_replay(trace_file); }
+inline trace_replay replay(const types::text& trace_file) { return trace_replay(trace_file); }
 /// Everything is sent at the start: the offline, saturating case.
 open_loop all_at_once();
 /// A fixed number of users.
@@ -1077,50 +1091,50 @@ enum class api_format : unsigned char {
 using enum api_format;
 
 struct name_value {
-    detail::text name{};
-    detail::text value{};
+    types::text name{};
+    types::text value{};
 };
 /// How an https:// server is trusted: TLS 1.2 or 1.3, its certificate signed by an authority that
 /// is known here and made for the URL's host. Needs LLMBENCH_WITH_TLS.
 struct tls_options {
     bool verify = true;      ///< false: any certificate will do, and every report says so
-    detail::text ca_file{};  ///< the authorities to trust, PEM; default: those of the system
+    types::text ca_file{};   ///< the authorities to trust, PEM; default: those of the system
 };
 
 /// A server that runs already. `url` may end in a path, `http://host:8000` and
 /// `http://host:8000/v1` mean the same; of plain_text it is the whole address.
 /// `unix:/run/server.sock` is a Unix-domain socket, named by its full path of at most 107 bytes.
 struct endpoint {
-    detail::text url{};
-    detail::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
+    types::text url{};
+    types::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
     api_format api = openai_chat;
-    detail::text
-        api_key_env{};  ///< name of the variable that holds the key; default LLMBENCH_API_KEY
-    detail::list<name_value> headers{};
-    detail::text metrics_url{};
+    /// Name of the variable that holds the key; default LLMBENCH_API_KEY.
+    types::text api_key_env{};
+    types::list<name_value> headers{};
+    types::text metrics_url{};
     tls_options tls{};
 };
 
 /// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the
 /// command runs in a shell, in a process group of its own, which is ended with the gate.
 struct process {
-    detail::text command{};
-    detail::text ready{};  ///< path polled until it answers 200; default: the API's, "/health"
-    detail::list<name_value> env{};
-    detail::text working_directory{};
+    types::text command{};
+    types::text ready{};  ///< path polled until it answers 200; default: the API's, "/health"
+    types::list<name_value> env{};
+    types::text working_directory{};
     bool restart_between_repeats = false;
     time_span ready_within = time_span::from_seconds(120);
     api_format api = openai_chat;
-    detail::text model{};
+    types::text model{};
 };
 
 /// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
 /// bytes_per_value bytes.
 struct kv_cache {
-    detail::whole layers = 32;
-    detail::whole kv_heads = 8;
-    detail::whole head_size = 128;
-    detail::whole bytes_per_value = 2;
+    types::whole layers = 32;
+    types::whole kv_heads = 8;
+    types::whole head_size = 128;
+    types::whole bytes_per_value = 2;
     double memory_bytes = 16e9;
 };
 
@@ -1131,28 +1145,28 @@ struct engine_faults {
     share reset_rate{};           ///< share of answers cut by a reset after the first content
     share stall_rate{};           ///< share of answers that say nothing more after it
     share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
-    detail::whole stop_after = 0; ///< after so many requests the server is gone; 0: never
+    types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes
 /// `decode_step + step_per_sequence * running + prefill_per_token * prompt tokens`, and gives every
 /// running sequence its next token.
 struct engine {
-    detail::whole slots = 32;  ///< sequences that run together at most
+    types::whole slots = 32;  ///< sequences that run together at most
     time_span decode_step = time_span::from_seconds(0.012);
     time_span step_per_sequence = time_span::from_seconds(0.0001);
     time_span prefill_per_token = time_span::from_seconds(0.00006);
-    detail::whole prefill_budget = 2048;  ///< tokens a step, running sequences included
+    types::whole prefill_budget = 2048;  ///< tokens a step, running sequences included
     bool chunked_prefill = true;   ///< false: whole prompts only; one over the budget gets HTTP 400
     bool static_batching = false;  ///< true: a new batch starts when the old one has ended
-    detail::whole queue_limit = 0; ///< waiting requests at most, HTTP 429 beyond; 0: no limit
-    detail::whole max_model_len = 32768;  ///< prompt + output tokens of one request
+    types::whole queue_limit = 0;  ///< waiting requests at most, HTTP 429 beyond; 0: no limit
+    types::whole max_model_len = 32768;  ///< prompt + output tokens of one request
     kv_cache kv{};
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
-    detail::whole tokens_per_event = 1;  ///< speculative decoding: tokens a sequence gains a step
+    types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     double jitter = 0.02;                ///< relative standard deviation of a step's time
-    detail::whole seed = 1;
+    types::whole seed = 1;
     engine_faults faults{};
 };
 struct simulated_server {
@@ -1162,14 +1176,14 @@ struct simulated_server {
 inline simulated_server simulated(const engine& e = {}) { return {e}; }
 
 struct stored_result {
-    detail::text file{};
+    types::text file{};
     share day_to_day{0.05};
 };
 /// The result.json of an earlier run, as a baseline. It must be of the same traffic and model.
 /// `day_to_day` is the relative standard deviation between two days' runs of an unchanged server;
 /// nothing below twice that can fail. LLMBENCH_WRITE_BASELINE=1 writes the file and compares
 /// nothing.
-inline stored_result stored(const detail::text& file, share day_to_day = share(0.05)) {
+inline stored_result stored(const types::text& file, share day_to_day = share(0.05)) {
     return {file, day_to_day};
 }
 
@@ -1225,7 +1239,7 @@ struct synthetic {
     length_distribution prompt_tokens = lognormal(512, 0.6);
     length_distribution output_tokens = fixed(128);
     length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
-    detail::whole prefix_groups = 1;               ///< so many prefixes, drawn evenly; 1 to 1000000
+    types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
     share prefix_share{1.0};                       ///< of the prompts that start with one
 };
 
@@ -1256,27 +1270,27 @@ using enum dataset_format;
 /// and again from its start where it is too small. What is held in memory is the sample. Tokens are
 /// estimated (one for four ASCII bytes, one for any other character); records have the server's.
 struct dataset {
-    detail::text path{};
+    types::text path{};
     dataset_format format = sharegpt;
-    detail::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
-    detail::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
-    detail::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
-    detail::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
-    detail::whole max_output_tokens = 0;
-    detail::whole max_turns = 1;  ///< over 1: conversations are played, with the server's answers
+    types::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
+    types::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
+    types::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
+    types::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
+    types::whole max_output_tokens = 0;
+    types::whole max_turns = 1;   ///< over 1: conversations are played, with the server's answers
     time_span think{};            ///< between an answer and the next turn
     bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
     bool salted = true;           ///< a line of five words first, fresh in every repeat
-    detail::text images{};        ///< directory of a dataset's images; default: that of the file
+    types::text images{};         ///< directory of a dataset's images; default: that of the file
 };
 
 struct prompt_list {
-    detail::list<detail::text> items{};
+    types::list<types::text> items{};
 };
 /// The given prompts, in turn.
-inline prompt_list prompts(const detail::list<detail::text>& items) { return {items}; }
-inline prompt_list prompts(std::initializer_list<detail::text> items) {
-    return {detail::list<detail::text>(items)};
+inline prompt_list prompts(const types::list<types::text>& items) { return {items}; }
+inline prompt_list prompts(std::initializer_list<types::text> items) {
+    return {types::list<types::text>(items)};
 }
 
 class any_workload {
@@ -1294,12 +1308,12 @@ private:
 
 /// Fields of every request body.
 struct request_options {
-    detail::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
-    detail::maybe<double> temperature{};
-    detail::text system_prompt{};
+    types::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
+    types::maybe<double> temperature{};
+    types::text system_prompt{};
     bool ignore_eos = false;  ///< synthetic workloads always send it: their lengths are forced
     bool stream = true;
-    detail::text extra_body{};  ///< a JSON object whose fields are added to every request
+    types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 
 }  // namespace llmbench
@@ -1334,7 +1348,7 @@ struct judging_options {
 };
 
 struct client_options {
-    detail::whole threads = 0;  ///< 0: one, or more for thousands of streams on many cores
+    types::whole threads = 0;   ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
 };
 
@@ -1357,18 +1371,18 @@ private:
 
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {
-    detail::text name{};            ///< default: the test case's
+    types::text name{};             ///< default: the test case's
     any_target target{};            ///< default: LLMBENCH_URL
     any_baseline baseline{};        ///< the other arm of an A/B gate
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
-    detail::whole requests = 0;     ///< measured requests of each repeat
+    types::whole requests = 0;      ///< measured requests of each repeat
     time_span duration{};           ///< of the measured part; with both, the first reached ends it
-    detail::whole repeats = 0;      ///< 0: two to five, as many as it takes
+    types::whole repeats = 0;       ///< 0: two to five, as many as it takes
     traffic_mode traffic = replayed;
     slo_list slos{};
-    detail::whole seed = 0;         ///< 0: LLMBENCH_SEED, else 1
+    types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1
     llmbench::limits limits{};
     request_options options{};
     client_options client{};
@@ -1398,7 +1412,7 @@ const char* to_string(verdict v);
 
 /// One request, as in records.jsonl. Times are steady-clock nanoseconds, 0 where there is none.
 struct record {
-    detail::text id{};
+    types::text id{};
     run_arm arm = run_arm::candidate;
     run_phase phase = run_phase::measure;
     int repeat = 0;
@@ -1410,7 +1424,7 @@ struct record {
     int events = 0, first_event_tokens = 0;
     request_status status = request_status::unsent;
     int http_status = 0;
-    detail::text finish_reason{}, error{};
+    types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
@@ -1424,8 +1438,8 @@ struct estimate_t {
 
 /// One input or intermediate value of a verdict, exactly as it was used.
 struct named_values {
-    detail::text name{};
-    detail::list<double> values{};
+    types::text name{};
+    types::list<double> values{};
 };
 
 struct slo_verdict {
@@ -1437,17 +1451,17 @@ struct slo_verdict {
     /// misses where those are counted.
     double detectable = 0;
     int repeats = 0;        ///< or pairs, or stages of fresh traffic
-    detail::text unit{};    ///< "repeat", "pair" or "stage"
+    types::text unit{};     ///< "repeat", "pair" or "stage"
     long long requests = 0; ///< measured ones, all repeats
-    detail::text method{};
-    detail::text reason{};
-    detail::text advice{};  ///< a limit that would be decided more often, where this one is tight
+    types::text method{};
+    types::text reason{};
+    types::text advice{};  ///< a limit that would be decided more often, where this one is tight
     /// One line for a person.
-    detail::text line() const;
+    types::text line() const;
     /// The arithmetic in full: enough to do it again by hand from records.jsonl.
-    detail::text explain() const;
-    detail::text arithmetic{};
-    detail::list<named_values> inputs{};
+    types::text explain() const;
+    types::text arithmetic{};
+    types::list<named_values> inputs{};
 };
 
 /// TLS handshakes of one kind, over all repeats. Their time is part of the connection's.
@@ -1459,7 +1473,7 @@ struct handshakes_t {
 /// What the client can say against its own numbers.
 struct self_check_t {
     bool ok = true;
-    detail::text reason{};
+    types::text reason{};
     double lateness_p50 = 0, lateness_p99 = 0,
            lateness_max = 0;               ///< seconds after the planned send
     double late_share = 0;                 ///< of sends, later than 10 ms
@@ -1483,8 +1497,8 @@ class result {
 public:
     /// Every request of every repeat and arm, warm-up included (`phase` says which). Of a result
     /// that nobody holds it is a copy, so that `for (const record& r : run(s).requests())` is safe.
-    const detail::list<record>& requests() const&;
-    detail::list<record> requests() && {
+    const types::list<record>& requests() const&;
+    types::list<record> requests() && {
         const result& held = *this;
         return held.requests();
     }
@@ -1495,42 +1509,42 @@ public:
         return detail::estimate(data_, detail::make(detail::statistic_kind::value, m).data);
     }
     /// One per SLO of the scenario, in order; the guard on errors is last.
-    const detail::list<slo_verdict>& verdicts() const& { return verdicts_; }
-    detail::list<slo_verdict> verdicts() && { return verdicts_; }
+    const types::list<slo_verdict>& verdicts() const& { return verdicts_; }
+    types::list<slo_verdict> verdicts() && { return verdicts_; }
     const self_check_t& self_check() const& { return self_check_; }
     self_check_t self_check() && { return self_check_; }
-    const detail::text& name() const { return name_; }
+    const types::text& name() const { return name_; }
 
 private:
     friend struct detail::result_access;
-    detail::text name_{};
-    mutable detail::list<record> requests_{};  // a copy, made for whoever asks
-    detail::list<slo_verdict> verdicts_{};
+    types::text name_{};
+    mutable types::list<record> requests_{};  // a copy, made for whoever asks
+    types::list<slo_verdict> verdicts_{};
     self_check_t self_check_{};
     detail::box data_{};
 };
 
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
 struct past_slo {
-    detail::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
+    types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
     verdict outcome = verdict::skipped;
     bool advisory = false;
     bool at_most = true;   ///< which side of the limit is the good one
     bool relative = false; ///< to a baseline: estimate and limit are ratios
     estimate_t estimate{};
     double limit = 0;
-    detail::text reason{};
+    types::text reason{};
 };
 /// One gate of a result that was read back.
 struct past_gate {
-    detail::text name{}, outcome{};  ///< passed, failed, refused, invalid or skipped
-    detail::text model{}, arrivals{};
-    detail::list<past_slo> slos{};
+    types::text name{}, outcome{};  ///< passed, failed, refused, invalid or skipped
+    types::text model{}, arrivals{};
+    types::list<past_slo> slos{};
 };
 /// A result.json that an earlier run left.
 struct past_result {
-    detail::text started_at{}, commit{}, cpu{};
-    detail::list<past_gate> gates{};
+    types::text started_at{}, commit{}, cpu{};
+    types::list<past_gate> gates{};
 };
 
 }  // namespace llmbench
@@ -1556,12 +1570,12 @@ slo_verdict judge(const result& r, const slo& s);
 /// The verdicts on a run that is over, from the records.jsonl that it left and the result.json and
 /// events.bin beside it: the same as the run's own, bit for bit. `gate` names one of several. The
 /// guard on errors is last. Throws std::invalid_argument where a file or an SLO cannot be used.
-detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
-                                const detail::text& gate = {});
+types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
+                               const types::text& gate = {});
 
 /// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
 /// std::invalid_argument where the file is none.
-past_result read_result(const detail::text& file);
+past_result read_result(const types::text& file);
 
 /// Exit code for a main of one's own, over all gates so far: 0 passed, 1 missed, 2 refused,
 /// 3 invalid, 77 skipped.
@@ -11609,10 +11623,10 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 namespace llmbench {
 inline namespace v0 {
-namespace detail {
+namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
-text::text(const char* s, size_type n) {
+text::text(const char* s, detail::size_type n) {
     if (n == 0) return;
     data_ = new char[n + 1];
     size_ = n;
@@ -11630,12 +11644,12 @@ text& text::operator=(text&& o) noexcept {
     return *this;
 }
 text::~text() { delete[] data_; }
-text text::join(const text& a, const text& b) { return str(a) + str(b); }
-bool text::same(const text& a, const text& b) { return str(a) == str(b); }
+text text::join(const text& a, const text& b) { return detail::str(a) + detail::str(b); }
+bool text::same(const text& a, const text& b) { return detail::str(a) == detail::str(b); }
 
 }  // namespace llmbench
 }  // inline namespace v0
-}  // namespace detail
+}  // namespace types
 
 // ===== [E2] functions of SLO expressions =========================================================
 
@@ -11700,7 +11714,7 @@ text comparison_text(metric_id metric, bool at_most, double bound) {
 }
 }  // namespace detail
 
-detail::text slo::text() const {
+types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
     const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
                                          : detail::limit_text(what.metric, bound);
@@ -11713,7 +11727,7 @@ slo advisory(const slo& s) {
     return copy;
 }
 
-detail::text latency_limits::text() const {
+types::text latency_limits::text() const {
     std::string t = std::string(name) + ":";
     for (const slo& s : slos()) t += (t.back() == ':' ? " " : ", ") + detail::str(s.text());
     return *source ? t + " (" + source + ")" : t;
@@ -11757,7 +11771,7 @@ open_loop ramp(request_rate from, request_rate to, time_span over) {
 }
 open_loop steps(std::initializer_list<load_step> stages) {
     detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::steps, 0).data();
-    d.stages = detail::list<load_step>(stages);
+    d.stages = types::list<load_step>(stages);
     return open_loop(d);
 }
 
@@ -11819,8 +11833,8 @@ const char* to_string(verdict v) {
     return "";
 }
 
-detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
-detail::text slo_verdict::explain() const {
+types::text slo_verdict::line() const { return detail::verdict_line(*this); }
+types::text slo_verdict::explain() const {
     std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
                     detail::str(arithmetic);
     for (const named_values& n : inputs) {
@@ -11849,7 +11863,7 @@ slo_verdict judge(const result& r, const slo& s) {
     return v;
 }
 
-const detail::list<record>& result::requests() const& {
+const types::list<record>& result::requests() const& {
     const auto g = detail::result_access::report_of(*this);
     if (!g || requests_.size() > 0) return requests_;
     for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
@@ -15610,7 +15624,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #endif
 }  // namespace detail
 
-past_result read_result(const detail::text& file) {
+past_result read_result(const types::text& file) {
     const std::string name = detail::str(file);
     return detail::read_past_result(detail::file_content(name, "read_result"), name);
 }
@@ -15738,8 +15752,8 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
 }
 }  // namespace detail
 
-detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
-                                const detail::text& gate) {
+types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
+                               const types::text& gate) {
     using namespace detail;
     const std::filesystem::path records = str(records_file);
     const std::string result_file = (records.parent_path() / "result.json").string();

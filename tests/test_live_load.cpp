@@ -441,7 +441,7 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         const picojson::value& line = lines[i].what;
         const record& x = r.requests()[i];
         CAPTURE(line.serialize());
-        const auto same = [&](const char* field, const detail::text& v) {
+        const auto same = [&](const char* field, const types::text& v) {
             if (v.empty()) return line.get(field).is<picojson::null>();
             return line.get(field).to_str() == std::string(v);
         };

@@ -35,7 +35,7 @@ struct latency_limits {
         return llmbench::ttft <= ttft && llmbench::tpot <= tpot;
     }
     /// "mlperf llama2-70b server: p99(ttft) <= 2 s, p99(tpot) <= 200 ms (MLPerf ...)".
-    detail::text text() const;
+    types::text text() const;
     template <class Stream>
         requires requires(Stream& o) { o.rdbuf(); }
     friend Stream& operator<<(Stream& o, const latency_limits& l) {

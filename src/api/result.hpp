@@ -23,7 +23,7 @@ const char* to_string(verdict v);
 
 /// One request, as in records.jsonl. Times are steady-clock nanoseconds, 0 where there is none.
 struct record {
-    detail::text id{};
+    types::text id{};
     run_arm arm = run_arm::candidate;
     run_phase phase = run_phase::measure;
     int repeat = 0;
@@ -35,7 +35,7 @@ struct record {
     int events = 0, first_event_tokens = 0;
     request_status status = request_status::unsent;
     int http_status = 0;
-    detail::text finish_reason{}, error{};
+    types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
@@ -49,8 +49,8 @@ struct estimate_t {
 
 /// One input or intermediate value of a verdict, exactly as it was used.
 struct named_values {
-    detail::text name{};
-    detail::list<double> values{};
+    types::text name{};
+    types::list<double> values{};
 };
 
 struct slo_verdict {
@@ -62,17 +62,17 @@ struct slo_verdict {
     /// misses where those are counted.
     double detectable = 0;
     int repeats = 0;        ///< or pairs, or stages of fresh traffic
-    detail::text unit{};    ///< "repeat", "pair" or "stage"
+    types::text unit{};     ///< "repeat", "pair" or "stage"
     long long requests = 0; ///< measured ones, all repeats
-    detail::text method{};
-    detail::text reason{};
-    detail::text advice{};  ///< a limit that would be decided more often, where this one is tight
+    types::text method{};
+    types::text reason{};
+    types::text advice{};  ///< a limit that would be decided more often, where this one is tight
     /// One line for a person.
-    detail::text line() const;
+    types::text line() const;
     /// The arithmetic in full: enough to do it again by hand from records.jsonl.
-    detail::text explain() const;
-    detail::text arithmetic{};
-    detail::list<named_values> inputs{};
+    types::text explain() const;
+    types::text arithmetic{};
+    types::list<named_values> inputs{};
 };
 
 /// TLS handshakes of one kind, over all repeats. Their time is part of the connection's.
@@ -84,7 +84,7 @@ struct handshakes_t {
 /// What the client can say against its own numbers.
 struct self_check_t {
     bool ok = true;
-    detail::text reason{};
+    types::text reason{};
     double lateness_p50 = 0, lateness_p99 = 0,
            lateness_max = 0;               ///< seconds after the planned send
     double late_share = 0;                 ///< of sends, later than 10 ms
@@ -108,8 +108,8 @@ class result {
 public:
     /// Every request of every repeat and arm, warm-up included (`phase` says which). Of a result
     /// that nobody holds it is a copy, so that `for (const record& r : run(s).requests())` is safe.
-    const detail::list<record>& requests() const&;
-    detail::list<record> requests() && {
+    const types::list<record>& requests() const&;
+    types::list<record> requests() && {
         const result& held = *this;
         return held.requests();
     }
@@ -120,42 +120,42 @@ public:
         return detail::estimate(data_, detail::make(detail::statistic_kind::value, m).data);
     }
     /// One per SLO of the scenario, in order; the guard on errors is last.
-    const detail::list<slo_verdict>& verdicts() const& { return verdicts_; }
-    detail::list<slo_verdict> verdicts() && { return verdicts_; }
+    const types::list<slo_verdict>& verdicts() const& { return verdicts_; }
+    types::list<slo_verdict> verdicts() && { return verdicts_; }
     const self_check_t& self_check() const& { return self_check_; }
     self_check_t self_check() && { return self_check_; }
-    const detail::text& name() const { return name_; }
+    const types::text& name() const { return name_; }
 
 private:
     friend struct detail::result_access;
-    detail::text name_{};
-    mutable detail::list<record> requests_{};  // a copy, made for whoever asks
-    detail::list<slo_verdict> verdicts_{};
+    types::text name_{};
+    mutable types::list<record> requests_{};  // a copy, made for whoever asks
+    types::list<slo_verdict> verdicts_{};
     self_check_t self_check_{};
     detail::box data_{};
 };
 
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
 struct past_slo {
-    detail::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
+    types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
     verdict outcome = verdict::skipped;
     bool advisory = false;
     bool at_most = true;   ///< which side of the limit is the good one
     bool relative = false; ///< to a baseline: estimate and limit are ratios
     estimate_t estimate{};
     double limit = 0;
-    detail::text reason{};
+    types::text reason{};
 };
 /// One gate of a result that was read back.
 struct past_gate {
-    detail::text name{}, outcome{};  ///< passed, failed, refused, invalid or skipped
-    detail::text model{}, arrivals{};
-    detail::list<past_slo> slos{};
+    types::text name{}, outcome{};  ///< passed, failed, refused, invalid or skipped
+    types::text model{}, arrivals{};
+    types::list<past_slo> slos{};
 };
 /// A result.json that an earlier run left.
 struct past_result {
-    detail::text started_at{}, commit{}, cpu{};
-    detail::list<past_gate> gates{};
+    types::text started_at{}, commit{}, cpu{};
+    types::list<past_gate> gates{};
 };
 
 }  // inline namespace v0

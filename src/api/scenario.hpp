@@ -35,7 +35,7 @@ struct judging_options {
 };
 
 struct client_options {
-    detail::whole threads = 0;  ///< 0: one, or more for thousands of streams on many cores
+    types::whole threads = 0;   ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
 };
 
@@ -58,18 +58,18 @@ private:
 
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {
-    detail::text name{};            ///< default: the test case's
+    types::text name{};             ///< default: the test case's
     any_target target{};            ///< default: LLMBENCH_URL
     any_baseline baseline{};        ///< the other arm of an A/B gate
     any_workload workload{};        ///< default: synthetic{}
     arrival_pattern arrivals{};     ///< default: closed_loop(1)
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
-    detail::whole requests = 0;     ///< measured requests of each repeat
+    types::whole requests = 0;      ///< measured requests of each repeat
     time_span duration{};           ///< of the measured part; with both, the first reached ends it
-    detail::whole repeats = 0;      ///< 0: two to five, as many as it takes
+    types::whole repeats = 0;       ///< 0: two to five, as many as it takes
     traffic_mode traffic = replayed;
     slo_list slos{};
-    detail::whole seed = 0;         ///< 0: LLMBENCH_SEED, else 1
+    types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1
     llmbench::limits limits{};
     request_options options{};
     client_options client{};

@@ -71,7 +71,7 @@ struct slo {
     source_line at{};
 
     /// As written: "p99(ttft) <= 300 ms".
-    detail::text text() const;
+    types::text text() const;
     template <class Stream>
         requires requires(Stream& o) { o.rdbuf(); }
     friend Stream& operator<<(Stream& o, const slo& s) { o << s.text().c_str(); return o; }
@@ -79,15 +79,15 @@ struct slo {
     friend doctest::String toString(const slo& s) { return s.text().c_str(); }
 #endif
 };
-using slo_list = detail::list<slo>;
+using slo_list = types::list<slo>;
 
 /// Measured, judged and reported like any other, but never changes the outcome of the build.
 slo advisory(const slo& s);
 
 /// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
 struct predicate {
-    detail::list<detail::predicate_step> steps{};
-    detail::text text{};
+    types::list<detail::predicate_step> steps{};
+    types::text text{};
     friend predicate operator&&(const predicate& a, const predicate& b) {
         return {detail::combine(a.steps, b.steps, true), a.text + " && " + b.text};
     }
@@ -184,9 +184,9 @@ inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p
 
 /// A gauge of the server's own metrics page (not measured by this version).
 struct gauge {
-    detail::text name{};
+    types::text name{};
 };
-inline gauge server_metric(const detail::text& name) { return {name}; }
+inline gauge server_metric(const types::text& name) { return {name}; }
 inline statistic<plain_number, detail::bound_side::either> max(const gauge& g) {
     return {detail::make_gauge(detail::statistic_kind::max, g.name)};
 }

@@ -24,50 +24,50 @@ enum class api_format : unsigned char {
 using enum api_format;
 
 struct name_value {
-    detail::text name{};
-    detail::text value{};
+    types::text name{};
+    types::text value{};
 };
 /// How an https:// server is trusted: TLS 1.2 or 1.3, its certificate signed by an authority that
 /// is known here and made for the URL's host. Needs LLMBENCH_WITH_TLS.
 struct tls_options {
     bool verify = true;      ///< false: any certificate will do, and every report says so
-    detail::text ca_file{};  ///< the authorities to trust, PEM; default: those of the system
+    types::text ca_file{};   ///< the authorities to trust, PEM; default: those of the system
 };
 
 /// A server that runs already. `url` may end in a path, `http://host:8000` and
 /// `http://host:8000/v1` mean the same; of plain_text it is the whole address.
 /// `unix:/run/server.sock` is a Unix-domain socket, named by its full path of at most 107 bytes.
 struct endpoint {
-    detail::text url{};
-    detail::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
+    types::text url{};
+    types::text model{};  ///< default: LLMBENCH_MODEL, else the only model the server lists
     api_format api = openai_chat;
-    detail::text
-        api_key_env{};  ///< name of the variable that holds the key; default LLMBENCH_API_KEY
-    detail::list<name_value> headers{};
-    detail::text metrics_url{};
+    /// Name of the variable that holds the key; default LLMBENCH_API_KEY.
+    types::text api_key_env{};
+    types::list<name_value> headers{};
+    types::text metrics_url{};
     tls_options tls{};
 };
 
 /// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the
 /// command runs in a shell, in a process group of its own, which is ended with the gate.
 struct process {
-    detail::text command{};
-    detail::text ready{};  ///< path polled until it answers 200; default: the API's, "/health"
-    detail::list<name_value> env{};
-    detail::text working_directory{};
+    types::text command{};
+    types::text ready{};  ///< path polled until it answers 200; default: the API's, "/health"
+    types::list<name_value> env{};
+    types::text working_directory{};
     bool restart_between_repeats = false;
     time_span ready_within = time_span::from_seconds(120);
     api_format api = openai_chat;
-    detail::text model{};
+    types::text model{};
 };
 
 /// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
 /// bytes_per_value bytes.
 struct kv_cache {
-    detail::whole layers = 32;
-    detail::whole kv_heads = 8;
-    detail::whole head_size = 128;
-    detail::whole bytes_per_value = 2;
+    types::whole layers = 32;
+    types::whole kv_heads = 8;
+    types::whole head_size = 128;
+    types::whole bytes_per_value = 2;
     double memory_bytes = 16e9;
 };
 
@@ -78,28 +78,28 @@ struct engine_faults {
     share reset_rate{};           ///< share of answers cut by a reset after the first content
     share stall_rate{};           ///< share of answers that say nothing more after it
     share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
-    detail::whole stop_after = 0; ///< after so many requests the server is gone; 0: never
+    types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes
 /// `decode_step + step_per_sequence * running + prefill_per_token * prompt tokens`, and gives every
 /// running sequence its next token.
 struct engine {
-    detail::whole slots = 32;  ///< sequences that run together at most
+    types::whole slots = 32;  ///< sequences that run together at most
     time_span decode_step = time_span::from_seconds(0.012);
     time_span step_per_sequence = time_span::from_seconds(0.0001);
     time_span prefill_per_token = time_span::from_seconds(0.00006);
-    detail::whole prefill_budget = 2048;  ///< tokens a step, running sequences included
+    types::whole prefill_budget = 2048;  ///< tokens a step, running sequences included
     bool chunked_prefill = true;   ///< false: whole prompts only; one over the budget gets HTTP 400
     bool static_batching = false;  ///< true: a new batch starts when the old one has ended
-    detail::whole queue_limit = 0; ///< waiting requests at most, HTTP 429 beyond; 0: no limit
-    detail::whole max_model_len = 32768;  ///< prompt + output tokens of one request
+    types::whole queue_limit = 0;  ///< waiting requests at most, HTTP 429 beyond; 0: no limit
+    types::whole max_model_len = 32768;  ///< prompt + output tokens of one request
     kv_cache kv{};
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
-    detail::whole tokens_per_event = 1;  ///< speculative decoding: tokens a sequence gains a step
+    types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
     double jitter = 0.02;                ///< relative standard deviation of a step's time
-    detail::whole seed = 1;
+    types::whole seed = 1;
     engine_faults faults{};
 };
 struct simulated_server {
@@ -109,14 +109,14 @@ struct simulated_server {
 inline simulated_server simulated(const engine& e = {}) { return {e}; }
 
 struct stored_result {
-    detail::text file{};
+    types::text file{};
     share day_to_day{0.05};
 };
 /// The result.json of an earlier run, as a baseline. It must be of the same traffic and model.
 /// `day_to_day` is the relative standard deviation between two days' runs of an unchanged server;
 /// nothing below twice that can fail. LLMBENCH_WRITE_BASELINE=1 writes the file and compares
 /// nothing.
-inline stored_result stored(const detail::text& file, share day_to_day = share(0.05)) {
+inline stored_result stored(const types::text& file, share day_to_day = share(0.05)) {
     return {file, day_to_day};
 }
 

@@ -1,6 +1,7 @@
 // text and lists
 // <string> and <vector> would make every gate file two to three times as slow to compile, so the
-// public structs hold these two. Both convert from and to the std types where those are included.
+// public structs hold the types of this section. Text and lists convert from and to the std types
+// where those are included.
 #pragma once
 
 #include "api/doctest.hpp"
@@ -10,15 +11,24 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
 using size_type = decltype(sizeof 0);
+
+template <class T>
+concept integer = requires(T t) { static_cast<unsigned long long>(t); t % 2; };
+template <class D>
+concept duration_like = requires(const D& d) { d.count(); D::period::num; D::period::den; };
+}  // namespace detail
+
+/// What public structs are made of. A namespace of its own, so that `using namespace llmbench` and
+/// `using namespace std` go together.
+namespace types {
 
 /// An owned, zero-terminated string.
 class text {
 public:
     text() = default;
     text(const char* s);
-    text(const char* s, size_type n);
+    text(const char* s, detail::size_type n);
     template <class S>
         requires requires(const S& s) { s.data(); s.size(); s.substr(0); }
     text(const S& s) : text(s.data(), s.size()) {}
@@ -30,7 +40,7 @@ public:
 
     const char* c_str() const { return data_ ? data_ : ""; }
     const char* data() const { return c_str(); }
-    size_type size() const { return size_; }
+    detail::size_type size() const { return size_; }
     bool empty() const { return size_ == 0; }
 
     template <class S>
@@ -50,7 +60,7 @@ private:
     static text join(const text& a, const text& b);
     static bool same(const text& a, const text& b);
     char* data_ = nullptr;
-    size_type size_ = 0;
+    detail::size_type size_ = 0;
 };
 
 /// A growing array with value semantics.
@@ -86,17 +96,17 @@ public:
     const T* begin() const { return data_; }
     const T* end() const { return data_ + size_; }
     const T* data() const { return data_; }
-    size_type size() const { return size_; }
+    detail::size_type size() const { return size_; }
     bool empty() const { return size_ == 0; }
-    const T& operator[](size_type i) const { return data_[i]; }
+    const T& operator[](detail::size_type i) const { return data_[i]; }
     const T& front() const { return data_[0]; }
     const T& back() const { return data_[size_ - 1]; }
 
 private:
     void grow() {
-        const size_type room = room_ ? 2 * room_ : 4;
+        const detail::size_type room = room_ ? 2 * room_ : 4;
         T* bigger = new T[room];
-        for (size_type i = 0; i < size_; ++i) bigger[i] = static_cast<T&&>(data_[i]);
+        for (detail::size_type i = 0; i < size_; ++i) bigger[i] = static_cast<T&&>(data_[i]);
         delete[] data_;
         data_ = bigger;
         room_ = room;
@@ -104,13 +114,47 @@ private:
     void forget() { data_ = nullptr; size_ = room_ = 0; }
     void swap(list& o) noexcept {
         T* d = data_; data_ = o.data_; o.data_ = d;
-        size_type n = size_; size_ = o.size_; o.size_ = n;
+        detail::size_type n = size_; size_ = o.size_; o.size_ = n;
         n = room_; room_ = o.room_; o.room_ = n;
     }
     T* data_ = nullptr;
-    size_type size_ = 0;
-    size_type room_ = 0;
+    detail::size_type size_ = 0;
+    detail::size_type room_ = 0;
 };
+
+/// A whole number that takes any integer type without narrowing or sign warnings.
+class whole {
+public:
+    constexpr whole() = default;
+    template <detail::integer I>
+    constexpr whole(I n) : value_(static_cast<long long>(n)) {}
+    constexpr operator long long() const { return value_; }
+
+private:
+    long long value_ = 0;
+};
+
+/// A value or nothing.
+template <class T>
+class maybe {
+public:
+    constexpr maybe() = default;
+    constexpr maybe(T v) : value_(v), has_(true) {}
+    constexpr explicit operator bool() const { return has_; }
+    constexpr const T& operator*() const { return value_; }
+
+private:
+    T value_{};
+    bool has_ = false;
+};
+
+}  // namespace types
+
+namespace detail {
+using types::list;
+using types::maybe;
+using types::text;
+using types::whole;
 
 /// An immutable, shared, typed box: what std::shared_ptr<const any> would be without <memory>.
 class box {
@@ -156,37 +200,6 @@ public:
 
 private:
     holder* held_ = nullptr;
-};
-
-template <class T>
-concept integer = requires(T t) { static_cast<unsigned long long>(t); t % 2; };
-template <class D>
-concept duration_like = requires(const D& d) { d.count(); D::period::num; D::period::den; };
-
-/// A whole number that takes any integer type without narrowing or sign warnings.
-class whole {
-public:
-    constexpr whole() = default;
-    template <integer I>
-    constexpr whole(I n) : value_(static_cast<long long>(n)) {}
-    constexpr operator long long() const { return value_; }
-
-private:
-    long long value_ = 0;
-};
-
-/// A value or nothing.
-template <class T>
-class maybe {
-public:
-    constexpr maybe() = default;
-    constexpr maybe(T v) : value_(v), has_(true) {}
-    constexpr explicit operator bool() const { return has_; }
-    constexpr const T& operator*() const { return value_; }
-
-private:
-    T value_{};
-    bool has_ = false;
 };
 
 }  // namespace detail

@@ -15,7 +15,7 @@ struct length_distribution {
     shape kind = shape::fixed;
     double a = 0;
     double b = 0;
-    detail::text file{};
+    types::text file{};
     length_distribution() = default;
     length_distribution(shape k, double x, double y) : kind(k), a(x), b(y) {}
     template <detail::integer I>
@@ -38,7 +38,7 @@ inline length_distribution lognormal(double median, double sigma) {
     return {length_distribution::shape::lognormal, median, sigma};
 }
 /// Lengths drawn from a file with one number a line.
-inline length_distribution empirical(const detail::text& file) {
+inline length_distribution empirical(const types::text& file) {
     length_distribution d(length_distribution::shape::empirical, 0, 0);
     d.file = file;
     return d;
@@ -96,7 +96,7 @@ private:
 /// A recorded trace, played again.
 class trace_replay {
 public:
-    explicit trace_replay(const detail::text& file) {
+    explicit trace_replay(const types::text& file) {
         data_.kind = detail::arrival_kind::replay;
         data_.file = file;
     }
@@ -169,7 +169,7 @@ open_loop steps(std::initializer_list<load_step> stages);
 /// BurstGPT (CSV: Timestamp, Request tokens, Response tokens), Mooncake (JSONL: timestamp in ms,
 /// input_length, output_length, hash_ids, which say what prompts have in common). It ends with
 /// `.requests`, `.duration` or the trace, whichever comes first.
-inline trace_replay replay(const detail::text& trace_file) { return trace_replay(trace_file); }
+inline trace_replay replay(const types::text& trace_file) { return trace_replay(trace_file); }
 /// Everything is sent at the start: the offline, saturating case.
 open_loop all_at_once();
 /// A fixed number of users.

@@ -26,12 +26,12 @@ slo_verdict judge(const result& r, const slo& s);
 /// The verdicts on a run that is over, from the records.jsonl that it left and the result.json and
 /// events.bin beside it: the same as the run's own, bit for bit. `gate` names one of several. The
 /// guard on errors is last. Throws std::invalid_argument where a file or an SLO cannot be used.
-detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
-                                const detail::text& gate = {});
+types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
+                               const types::text& gate = {});
 
 /// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
 /// std::invalid_argument where the file is none.
-past_result read_result(const detail::text& file);
+past_result read_result(const types::text& file);
 
 /// Exit code for a main of one's own, over all gates so far: 0 passed, 1 missed, 2 refused,
 /// 3 invalid, 77 skipped.

@@ -23,7 +23,7 @@ struct synthetic {
     length_distribution prompt_tokens = lognormal(512, 0.6);
     length_distribution output_tokens = fixed(128);
     length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
-    detail::whole prefix_groups = 1;               ///< so many prefixes, drawn evenly; 1 to 1000000
+    types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
     share prefix_share{1.0};                       ///< of the prompts that start with one
 };
 
@@ -54,27 +54,27 @@ using enum dataset_format;
 /// and again from its start where it is too small. What is held in memory is the sample. Tokens are
 /// estimated (one for four ASCII bytes, one for any other character); records have the server's.
 struct dataset {
-    detail::text path{};
+    types::text path{};
     dataset_format format = sharegpt;
-    detail::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
-    detail::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
-    detail::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
-    detail::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
-    detail::whole max_output_tokens = 0;
-    detail::whole max_turns = 1;  ///< over 1: conversations are played, with the server's answers
+    types::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
+    types::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
+    types::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
+    types::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
+    types::whole max_output_tokens = 0;
+    types::whole max_turns = 1;   ///< over 1: conversations are played, with the server's answers
     time_span think{};            ///< between an answer and the next turn
     bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
     bool salted = true;           ///< a line of five words first, fresh in every repeat
-    detail::text images{};        ///< directory of a dataset's images; default: that of the file
+    types::text images{};         ///< directory of a dataset's images; default: that of the file
 };
 
 struct prompt_list {
-    detail::list<detail::text> items{};
+    types::list<types::text> items{};
 };
 /// The given prompts, in turn.
-inline prompt_list prompts(const detail::list<detail::text>& items) { return {items}; }
-inline prompt_list prompts(std::initializer_list<detail::text> items) {
-    return {detail::list<detail::text>(items)};
+inline prompt_list prompts(const types::list<types::text>& items) { return {items}; }
+inline prompt_list prompts(std::initializer_list<types::text> items) {
+    return {types::list<types::text>(items)};
 }
 
 class any_workload {
@@ -92,12 +92,12 @@ private:
 
 /// Fields of every request body.
 struct request_options {
-    detail::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
-    detail::maybe<double> temperature{};
-    detail::text system_prompt{};
+    types::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
+    types::maybe<double> temperature{};
+    types::text system_prompt{};
     bool ignore_eos = false;  ///< synthetic workloads always send it: their lengths are forced
     bool stream = true;
-    detail::text extra_body{};  ///< a JSON object whose fields are added to every request
+    types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 
 }  // inline namespace v0

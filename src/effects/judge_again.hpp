@@ -116,8 +116,8 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
 }
 }  // namespace detail
 
-detail::list<slo_verdict> judge(const detail::text& records_file, const slo_list& slos,
-                                const detail::text& gate) {
+types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
+                               const types::text& gate) {
     using namespace detail;
     const std::filesystem::path records = str(records_file);
     const std::string result_file = (records.parent_path() / "result.json").string();

@@ -64,7 +64,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #endif
 }  // namespace detail
 
-past_result read_result(const detail::text& file) {
+past_result read_result(const types::text& file) {
     const std::string name = detail::str(file);
     return detail::read_past_result(detail::file_content(name, "read_result"), name);
 }

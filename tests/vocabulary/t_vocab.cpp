@@ -88,6 +88,15 @@ TEST_CASE("targets") {
     string_view sv = "m";
     s.target = endpoint{.url = url, .model = std::string(sv)};
 }
+TEST_CASE("what fields are made of has names, and leaves list to std") {
+    types::text name = base.name + types::text("!");
+    const types::list<types::text> names = {name, "two"};
+    types::maybe<int> max_items = dataset{}.max_items;
+    const types::whole requests = base.requests;
+    const list<types::text> same(names.begin(), names.end());
+    const vector<string> words(same.begin(), same.end());
+    CHECK(words.size() + (max_items ? 1 : 0) == static_cast<size_t>(requests));
+}
 TEST_CASE("lengths and loads") {
     auto heavy = base;
     heavy.arrivals = poisson(16_rps);

@@ -75,8 +75,8 @@ const char* to_string(verdict v) {
     return "";
 }
 
-detail::text slo_verdict::line() const { return detail::verdict_line(*this); }
-detail::text slo_verdict::explain() const {
+types::text slo_verdict::line() const { return detail::verdict_line(*this); }
+types::text slo_verdict::explain() const {
     std::string t = detail::verdict_line(*this) + "\n  method: " + detail::str(method) + "\n  " +
                     detail::str(arithmetic);
     for (const named_values& n : inputs) {
@@ -105,7 +105,7 @@ slo_verdict judge(const result& r, const slo& s) {
     return v;
 }
 
-const detail::list<record>& result::requests() const& {
+const types::list<record>& result::requests() const& {
     const auto g = detail::result_access::report_of(*this);
     if (!g || requests_.size() > 0) return requests_;
     for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})

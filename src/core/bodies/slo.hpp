@@ -73,7 +73,7 @@ text comparison_text(metric_id metric, bool at_most, double bound) {
 }
 }  // namespace detail
 
-detail::text slo::text() const {
+types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
     const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
                                          : detail::limit_text(what.metric, bound);
@@ -86,7 +86,7 @@ slo advisory(const slo& s) {
     return copy;
 }
 
-detail::text latency_limits::text() const {
+types::text latency_limits::text() const {
     std::string t = std::string(name) + ":";
     for (const slo& s : slos()) t += (t.back() == ':' ? " " : ", ") + detail::str(s.text());
     return *source ? t + " (" + source + ")" : t;

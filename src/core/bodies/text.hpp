@@ -9,10 +9,10 @@
 
 namespace llmbench {
 inline namespace v0 {
-namespace detail {
+namespace types {
 
 text::text(const char* s) : text(s ? s : "", s ? std::strlen(s) : 0) {}
-text::text(const char* s, size_type n) {
+text::text(const char* s, detail::size_type n) {
     if (n == 0) return;
     data_ = new char[n + 1];
     size_ = n;
@@ -30,9 +30,9 @@ text& text::operator=(text&& o) noexcept {
     return *this;
 }
 text::~text() { delete[] data_; }
-text text::join(const text& a, const text& b) { return str(a) + str(b); }
-bool text::same(const text& a, const text& b) { return str(a) == str(b); }
+text text::join(const text& a, const text& b) { return detail::str(a) + detail::str(b); }
+bool text::same(const text& a, const text& b) { return detail::str(a) == detail::str(b); }
 
-}  // namespace detail
+}  // namespace types
 }  // inline namespace v0
 }  // namespace llmbench

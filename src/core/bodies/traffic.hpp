@@ -40,7 +40,7 @@ open_loop ramp(request_rate from, request_rate to, time_span over) {
 }
 open_loop steps(std::initializer_list<load_step> stages) {
     detail::arrival_data d = detail::open_loop_of(detail::arrival_kind::steps, 0).data();
-    d.stages = detail::list<load_step>(stages);
+    d.stages = types::list<load_step>(stages);
     return open_loop(d);
 }
 
