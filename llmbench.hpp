@@ -59,36 +59,38 @@
 //   [C34] files of others' making, value by value
 //   [C35] datasets
 //   [C36] traces
-//   [C37] schedules
+//   [C37] when requests are sent
 //   [C38] arrivals
 //   [C39] lengths
 //   [C40] the plan of a gate
 //   [C41] which SLOs a scenario can have
-//   [C42] from a scenario to its plan
-//   [C43] prompts of a given number of tokens
-//   [C44] where a gate's server stood
-//   [C45] the requests of a plan
-//   [C46] the hash of all that a plan sends
-//   [C47] engine model
-//   [C48] what a request asks the simulated server
-//   [C49] answers of the simulated server
-//   [C50] what the simulated server says besides answers
-//   [C51] the progress line
-//   [C52] figures of reports
-//   [C53] what reports are made of
-//   [C54] words of reports
-//   [C55] result.json and records.jsonl
-//   [C56] stored results
-//   [C57] junit.xml, summary.md, annotations, metrics.txt
-//   [C58] the console
-//   [C59] the report page: style, icons and script
-//   [C60] the report page: drawings
-//   [C61] the report page: verdicts
-//   [C62] the report page: distributions
-//   [C63] the report page: gates beside each other
-//   [C64] the report page: timelines
-//   [C65] the report page: what else a gate has to say
-//   [C66] the report page: the whole
+//   [C42] the options of requests
+//   [C43] from a workload to its part of the plan
+//   [C44] from a scenario to its plan
+//   [C45] prompts of a given number of tokens
+//   [C46] where a gate's server stood
+//   [C47] the requests of a plan
+//   [C48] the hash of all that a plan sends
+//   [C49] engine model
+//   [C50] what a request asks the simulated server
+//   [C51] answers of the simulated server
+//   [C52] what the simulated server says besides answers
+//   [C53] the progress line
+//   [C54] figures of reports
+//   [C55] what reports are made of
+//   [C56] words of reports
+//   [C57] result.json and records.jsonl
+//   [C58] stored results
+//   [C59] junit.xml, summary.md, annotations, metrics.txt
+//   [C60] the console
+//   [C61] the report page: style, icons and script
+//   [C62] the report page: drawings
+//   [C63] the report page: verdicts
+//   [C64] the report page: distributions
+//   [C65] the report page: gates beside each other
+//   [C66] the report page: timelines
+//   [C67] the report page: what else a gate has to say
+//   [C68] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -6685,7 +6687,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] schedules ===========================================================================
+// ===== [C37] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6748,33 +6750,82 @@ inline double planned_length(const arrival_data& a) {
     return sum;
 }
 
+/// Seconds after which the arrivals end by themselves, 0 where they do not. A replay plays `trace`.
+inline double own_length(const arrival_data& a, const recorded_trace& trace) {
+    if (a.kind == arrival_kind::steps) return planned_length(a);
+    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
+    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
+}
+/// Arrivals expected in the first seconds of the measured part; those of a trace are known.
+inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
+    if (a.kind == arrival_kind::replay) {
+        const auto after = std::upper_bound(
+            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - trace.rows.begin());
+    }
+    const bool varying = a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+    return varying ? expected_arrivals(a, seconds) : a.rate * seconds;
+}
+
+/// Requests/s at the start of the measured part, which the warm-up has, too.
+inline double starting_rate(const arrival_data& a) {
+    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+}
+/// How many of an open loop's sends warm up: as many as were asked for, or as fit into the time.
+inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
+    if (warmup_s <= 0) return asked;
+    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
+}
+/// The warm-up of an open loop that does not send all at once.
+inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
+                                std::uint64_t seed) {
+    schedule s;
+    generator random(seed, 1);
+    s.warmup = warmup_sends(a, asked, warmup_s);
+    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
+    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
+    return s;
+}
+
+/// The send times of a replay. Stops after `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part, or with the trace, whichever comes first.
+inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
+                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
+                                double duration_s, std::uint64_t seed) {
+    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
+    const double length = duration_s > 0 ? duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : trace.rows) {
+        const double t = row.at_s / a.speed;
+        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+
 /// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none)
 /// of the measured part, whichever comes first. The warm-up has the load of the measured part's
 /// start.
 inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
                                    double warmup_s, long long requests, double duration_s,
                                    std::uint64_t seed) {
-    schedule s;
-    if (a.kind == arrival_kind::all_at_once) {
-        s.warmup = static_cast<std::size_t>(warmup_requests);
-        s.at.assign(s.warmup + static_cast<std::size_t>(requests), 0.0);
-        return s;
-    }
+    const auto warmup = static_cast<std::size_t>(warmup_requests);
+    if (a.kind == arrival_kind::all_at_once)
+        return {.at = std::vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+                .warmup = warmup};
+    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
+    generator random(seed, 2);
     const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-    const double rate =
-        a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
-    generator warm(seed, 1), random(seed, 2);
-    s.warmup =
-        static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
-    append_stationary(s.at, a, s.warmup, 0, rate, warm);
-    s.measured_from = static_cast<double>(s.warmup) / rate;
     if (stationary) {
-        auto n = requests > 0 ? requests : std::llround(duration_s * rate);
+        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
         if (duration_s > 0)
-            n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
-        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, rate, random);
-        s.measured_to = s.measured_from + static_cast<double>(n) / rate;
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
         return s;
     }
     // A Poisson process of varying rate is a unit one on the scale of expected arrivals.
@@ -7005,7 +7056,7 @@ struct plan {
     // Of a dataset.
     std::size_t first_dialogue = 0;
     bool salted = false;
-    std::shared_ptr<const workload_files> files{};
+    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
     request_spec common{};  // what all requests share
     llmbench::limits limits{};
@@ -7014,26 +7065,6 @@ struct plan {
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
 
-/// Seconds after which the arrivals end by themselves, 0 where they do not.
-inline double own_length(const plan& p) {
-    if (p.arrivals.kind == arrival_kind::steps) return planned_length(p.arrivals);
-    if (p.arrivals.kind != arrival_kind::replay || !p.files || p.files->trace.rows.empty())
-        return 0;
-    return std::max(p.files->trace.rows.back().at_s / p.arrivals.speed, 1e-3);
-}
-/// Arrivals expected in the first seconds of the measured part; those of a trace are known.
-inline double arrivals_within(const plan& p, double seconds) {
-    if (p.arrivals.kind == arrival_kind::replay) {
-        const auto& rows = p.files->trace.rows;
-        const auto after = std::upper_bound(
-            rows.begin(), rows.end(), seconds * p.arrivals.speed * (1 + 1e-12),
-            [](double t, const trace_row& row) { return t < row.at_s; });
-        return static_cast<double>(after - rows.begin());
-    }
-    const bool varying =
-        p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
-    return varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
-}
 
 /// The places of the trace: where a request's conversation is, and which turn of it.
 struct trace_place {
@@ -7049,7 +7080,7 @@ inline const dialogue& dialogue_of(const plan& p, std::size_t conversation) {
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const plan& p, std::size_t conversation) {
     if (p.stride == 1) return 1;
-    if (p.files && !p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
+    if (!p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
     generator random(p.seed, (1ull << 40) + conversation);
     return std::min(static_cast<std::size_t>(drawn_length(p.turns, random, 1)), p.stride);
 }
@@ -7075,27 +7106,11 @@ inline conversation_counts counted_conversations(const plan& p) {
 /// When an open loop sends; of conversations, their first turns.
 inline schedule schedule_of(const plan& p) {
     const conversation_counts c = counted_conversations(p);
-    const auto warmup = static_cast<long long>(c.warmup);
-    const auto measured = static_cast<long long>(c.measured);
-    if (p.arrivals.kind != arrival_kind::replay)
-        return open_loop_schedule(p.arrivals, warmup, p.warmup_s, measured, p.duration_s, p.seed);
-    schedule s;
-    generator warm(p.seed, 1);
-    const double rate = p.arrivals.rate;
-    s.warmup = static_cast<std::size_t>(p.warmup_s > 0 ? std::llround(p.warmup_s * rate) : warmup);
-    append_stationary(s.at, p.arrivals, s.warmup, 0, rate, warm);
-    s.measured_from = static_cast<double>(s.warmup) / rate;
-    const double length = p.duration_s > 0 ? p.duration_s : infinity;
-    double last = 0;
-    for (const trace_row& row : p.files->trace.rows) {
-        const double t = row.at_s / p.arrivals.speed;
-        if (t > length * (1 + 1e-12) || (measured > 0 && s.at.size() == s.warmup + c.measured))
-            break;
-        s.at.push_back(s.measured_from + t);
-        last = t;
-    }
-    s.measured_to = s.measured_from + last;
-    return s;
+    if (p.arrivals.kind == arrival_kind::replay)
+        return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
+                               p.duration_s, p.seed);
+    return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
+                              static_cast<long long>(c.measured), p.duration_s, p.seed);
 }
 /// Places of the trace that the sends of an open loop begin, the end of the last one.
 inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
@@ -7117,8 +7132,9 @@ inline long long requests_before(const plan& p, std::size_t last) {
 inline long long expected_requests(const plan& p) {
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p);
-        if (seconds > 0) by_time = arrivals_within(p, seconds);
+        const recorded_trace& trace = p.files->trace;
+        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
+        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
         if (seconds > 0 && p.stride > 1) {
             const std::size_t warmup = counted_conversations(p).warmup;
             const auto n = static_cast<std::size_t>(std::llround(by_time));
@@ -7179,7 +7195,7 @@ inline plan stage_of(const plan& p, int stage) {
     q.hash.clear();
     q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
-    if (p.files) q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
     if (stage + 1 == last_stage) {
         q.requests *= 2;
         q.duration_s *= 2;
@@ -7333,14 +7349,15 @@ inline void check_slo(const slo& s, const slo_context& c) {
     for (const slo& other : c.slos)
         require(other.what.metric != metric_id::error_rate || other.is_advisory ||
                     other.bound <= 0.05,
-                given + "a mean over completed requests says little beside an error limit over 5 %");
+                given + "a mean over completed requests says little beside an error limit over "
+                        "5 %");
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] from a scenario to its plan =========================================================
+// ===== [C42] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7388,6 +7405,34 @@ inline std::vector<extra_object> shared_objects(const request_options& o) {
     return objects;
 }
 
+inline void check_options(const request_options& o) {
+    require(!o.max_tokens || *o.max_tokens >= 1,
+            printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens));
+    require(!o.temperature || (*o.temperature >= 0 && *o.temperature <= 10),
+            printed("options.temperature is %g: it runs from 0 to 10", *o.temperature));
+}
+/// What all requests share, but for the fields of their prompts and lengths.
+inline request_spec common_request(const request_options& o) {
+    request_spec r;
+    r.temperature = o.temperature ? *o.temperature : not_a_number;
+    r.system_prompt = str(o.system_prompt);
+    r.stream = o.stream;
+    r.extra_fields = shared_fields(o);
+    r.extra_objects = shared_objects(o);
+    r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
+    return r;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C43] from a workload to its part of the plan =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 inline const char* format_name(dataset_format f) {
     switch (f) {
     case sharegpt: return "sharegpt";
@@ -7421,7 +7466,7 @@ inline void check_dataset(const dataset& d) {
 
 inline void plan_dataset(plan& p, const dataset& d, const request_options& o) {
     check_dataset(d);
-    require(p.files && !p.files->dialogues.empty(), str(d.path) + " was not read");
+    require(!p.files->dialogues.empty(), str(d.path) + " was not read");
     p.salted = d.salted;
     p.forces_length = d.force_output || o.ignore_eos;
     p.think_s = d.think.seconds();
@@ -7490,7 +7535,6 @@ inline void plan_conversations(plan& p, const conversations& c) {
 
 inline void plan_workload(plan& p, const scenario& s) {
     const box& w = s.workload.what();
-    p.common.max_tokens = s.options.max_tokens ? *s.options.max_tokens : 0;
     if (const auto* d = w.get<dataset>()) return plan_dataset(p, *d, s.options);
     if (const auto* list = w.get<prompt_list>()) {
         require(list->items.size() > 0, "workload is prompts({}): it needs at least one prompt");
@@ -7539,6 +7583,16 @@ inline void plan_workload(plan& p, const scenario& s) {
                       length_text(p.output_tokens) + " tokens" + prefix;
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C44] from a scenario to its plan =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// Whether two targets are what LLMBENCH_URL names, with nothing to tell them apart: as when a
 /// variable that was to name one of them is not set.
 inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
@@ -7552,124 +7606,157 @@ inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
     return x && y && x->url.empty() && y->url.empty() && x->model == y->model && x->api == y->api;
 }
 
-/// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-/// `files` holds what was read for it.
-inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
-    plan p;
-    p.files = std::make_shared<const workload_files>(std::move(files));
-    p.arrivals = s.arrivals.data();
-    check_arrivals(p.arrivals);
-    if (p.arrivals.kind == arrival_kind::replay) {
-        require(!p.files->trace.rows.empty(), str(p.arrivals.file) + " was not read");
-        // The warm-up has the load of the trace on the average.
-        p.arrivals.rate = static_cast<double>(p.files->trace.rows.size()) / own_length(p);
-    }
-    p.warmup_requests = s.warmup.requests();
-    p.warmup_s = s.warmup.seconds();
-    p.requests = s.requests;
-    p.duration_s = s.duration.seconds();
-    p.has_baseline = s.baseline.is_live();
-    require(!p.has_baseline || !is_the_same_from_outside(s.target, s.baseline.live()),
+/// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
+/// the average, which the warm-up has.
+inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& trace) {
+    arrival_data a = s.arrivals.data();
+    check_arrivals(a);
+    if (a.kind != arrival_kind::replay) return a;
+    require(!trace.rows.empty(), str(a.file) + " was not read");
+    a.rate = static_cast<double>(trace.rows.size()) / own_length(a, trace);
+    return a;
+}
+
+inline void check_servers(const scenario& s) {
+    require(!s.baseline.is_live() || !is_the_same_from_outside(s.target, s.baseline.live()),
             "target and baseline are endpoints without a URL: LLMBENCH_URL is one server, which "
             "would be compared with itself");
-    p.has_stored_baseline = s.baseline.is_stored();
-    p.stored = s.baseline.stored();
-    p.limits = s.limits;
-    p.client = s.client;
-    for (const slo& x : s.slos) p.slos.push_back(x);
+}
 
-    require(p.warmup_requests >= 0 && p.warmup_requests <= 1000000,
-            printed("warmup is %lld requests: it runs from 0 to 1000000", p.warmup_requests));
-    require(p.warmup_s >= 0 && p.warmup_s <= 86400,
-            printed("warmup is %g s: it runs from 0 to 86400 s", p.warmup_s));
-    require(p.requests >= 0 && p.requests <= 100000000,
-            printed("requests is %lld: it runs from 1 to 100000000", p.requests));
-    require(p.duration_s >= 0 && p.duration_s <= 86400,
-            printed("duration is %g s: it runs from 0 to 86400 s", p.duration_s));
-    const bool has_own_length = own_length(p) > 0;
-    require(p.requests > 0 || p.duration_s > 0 || has_own_length,
+/// How much is sent, before the measured part and in it.
+inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
+    const long long warmup_requests = s.warmup.requests(), requests = s.requests;
+    const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
+    require(warmup_requests >= 0 && warmup_requests <= 1000000,
+            printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests));
+    require(warmup_s >= 0 && warmup_s <= 86400,
+            printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s));
+    require(requests >= 0 && requests <= 100000000,
+            printed("requests is %lld: it runs from 1 to 100000000", requests));
+    require(duration_s >= 0 && duration_s <= 86400,
+            printed("duration is %g s: it runs from 0 to 86400 s", duration_s));
+    const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
+    require(requests > 0 || by_time > 0,
             "neither requests nor duration is set: the scenario would never end");
-    require(p.arrivals.kind != arrival_kind::all_at_once || (p.requests > 0 && p.duration_s == 0),
-            "arrivals is all_at_once: it needs requests, and no duration");
-    require(p.arrivals.kind != arrival_kind::all_at_once || p.warmup_s == 0,
-            "arrivals is all_at_once: its warm-up is a number of requests");
-    const double by_time = p.duration_s > 0 ? p.duration_s : own_length(p);
-    if (p.is_open_loop() && by_time > 0) {
-        const double n = arrivals_within(p, by_time);
-        const std::string sends = printed("in %.9g s ", by_time) + arrival_text(p.arrivals) +
+    if (a.kind == arrival_kind::all_at_once) {
+        require(requests > 0 && duration_s == 0,
+                "arrivals is all_at_once: it needs requests, and no duration");
+        require(warmup_s == 0, "arrivals is all_at_once: its warm-up is a number of requests");
+    }
+    if (a.kind == arrival_kind::closed_loop) return;
+    if (by_time > 0) {
+        const double n = arrivals_within(a, trace, by_time);
+        const std::string sends = printed("in %.9g s ", by_time) + arrival_text(a) +
                                   printed(" sends about %.0f requests: ", n);
         require(n >= 0.5, sends + "that is none, let it run longer");
-        require(n <= 1e8 || p.requests > 0, sends + "at most 100000000 can be planned");
+        require(n <= 1e8 || requests > 0, sends + "at most 100000000 can be planned");
     }
-    const double start_rate = p.arrivals.kind == arrival_kind::steps
-                                  ? p.arrivals.stages[0].rate.per_second
-                                  : p.arrivals.rate;
-    require(!p.is_open_loop() || p.warmup_s * start_rate <= 1e6,
-            printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests", p.warmup_s,
-                    start_rate));
-    require(s.repeats >= 0 && s.repeats <= 100,
+    require(warmup_s * starting_rate(a) <= 1e6,
+            printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests", warmup_s,
+                    starting_rate(a)));
+}
+
+inline void check_counts(const scenario& s) {
+    const long long repeats = s.repeats, seed = s.seed, threads = s.client.threads;
+    require(repeats >= 0 && repeats <= 100,
             printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
-                    static_cast<long long>(s.repeats)));
-    require(s.seed >= 0,
-            printed("seed is %lld: it cannot be negative", static_cast<long long>(s.seed)));
-    require(s.client.threads >= 0 && s.client.threads <= 64,
+                    repeats));
+    require(seed >= 0, printed("seed is %lld: it cannot be negative", seed));
+    require(threads >= 0 && threads <= 64,
             printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
-                    static_cast<long long>(s.client.threads)));
-    const bool is_fresh = s.traffic == fresh;
-    require(!is_fresh || !(p.has_baseline || p.has_stored_baseline),
+                    threads));
+}
+
+/// What a baseline can be, and what fresh traffic can be compared with.
+inline void check_baseline(const scenario& s) {
+    const bool is_fresh = s.traffic == fresh, is_stored = s.baseline.is_stored();
+    require(!is_fresh || !(s.baseline.is_live() || is_stored),
             "traffic is fresh: a baseline is compared on replayed traffic");
-    require(!is_fresh || p.arrivals.kind != arrival_kind::replay,
-            "traffic is fresh: " + arrival_text(p.arrivals) +
+    const arrival_data& a = s.arrivals.data();
+    require(!is_fresh || a.kind != arrival_kind::replay,
+            "traffic is fresh: " + arrival_text(a) +
                 " is one recording, and there is no other traffic to be drawn from it");
-    const double day_sd = p.stored.day_to_day.fraction;
-    require(!p.has_stored_baseline || !p.stored.file.empty(),
+    const double day_sd = s.baseline.stored().day_to_day.fraction;
+    require(!is_stored || !s.baseline.stored().file.empty(),
             "baseline is stored(\"\"): it must name a file");
     require(day_sd >= 0 && day_sd <= 0.5,
             printed("baseline: the day-to-day standard deviation is %g %%, it runs from 0 to 50 %%",
                     day_sd * 100));
-    for (const auto& [name, level] : {std::pair{"false_pass", s.judging.false_pass},
-                                      std::pair{"false_fail", s.judging.false_fail}})
+}
+
+inline void check_judging(const judging_options& o) {
+    for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
+                                      std::pair{"false_fail", o.false_fail}})
         require(level.fraction >= 0.0001 && level.fraction <= 0.2,
                 printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
                         level.fraction * 100));
-    require(!s.options.max_tokens || *s.options.max_tokens >= 1,
-            printed("options.max_tokens is %d: it must be at least 1", *s.options.max_tokens));
-    require(!s.options.temperature || (*s.options.temperature >= 0 && *s.options.temperature <= 10),
-            printed("options.temperature is %g: it runs from 0 to 10", *s.options.temperature));
-    const std::pair<const char*, time_span> waits[] = {{"connect", s.limits.connect},
-                                                       {"first_event", s.limits.first_event},
-                                                       {"between_events", s.limits.between_events},
-                                                       {"total", s.limits.total},
-                                                       {"drain", s.limits.drain}};
+}
+
+inline void check_limits(const limits& l) {
+    const std::pair<const char*, time_span> waits[] = {{"connect", l.connect},
+                                                       {"first_event", l.first_event},
+                                                       {"between_events", l.between_events},
+                                                       {"total", l.total},
+                                                       {"drain", l.drain}};
     for (const auto& [name, t] : waits)
         require(t.seconds() > 0 && t.seconds() <= 86400,
                 printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
                         t.seconds()));
+}
 
-    p.seed = s.seed > 0 ? static_cast<std::uint64_t>(static_cast<long long>(s.seed)) : default_seed;
-    p.common.temperature = s.options.temperature ? *s.options.temperature : not_a_number;
-    p.common.system_prompt = str(s.options.system_prompt);
-    p.common.stream = s.options.stream;
-    p.common.extra_fields = shared_fields(s.options);
-    p.common.extra_objects = shared_objects(s.options);
+/// Repeats, pairs or stages: before the first number of them nothing is decided.
+struct repeat_counts {
+    int first = first_look, most = last_look;
+};
+inline repeat_counts planned_repeats(const scenario& s) {
+    const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
+    const bool judges = s.slos.size() > 0;
+    const long long asked = s.repeats;
+    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
+                    is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
+    require(!is_fresh || asked <= last_stage,
+            printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
+                    "requests",
+                    asked));
+    require(asked == 0 || !judges || asked >= n.first,
+            printed("repeats is %lld: a verdict needs at least %d", asked, n.first));
+    if (asked > 0) n.most = static_cast<int>(asked);
+    else if (!judges) n.most = 3;
+    return n;
+}
+
+/// Throws std::invalid_argument with one sentence for the first thing that is unsound.
+/// `files` holds what was read for it.
+inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
+    const auto read = std::make_shared<const workload_files>(std::move(files));
+    const arrival_data arrivals = planned_arrivals(s, read->trace);
+    check_servers(s);
+    check_extent(s, arrivals, read->trace);
+    check_counts(s);
+    check_baseline(s);
+    check_judging(s.judging);
+    check_options(s.options);
+    check_limits(s.limits);
+    const long long seed = s.seed;
+    plan p{.arrivals = arrivals,
+           .warmup_requests = s.warmup.requests(),
+           .warmup_s = s.warmup.seconds(),
+           .requests = s.requests,
+           .duration_s = s.duration.seconds(),
+           .has_baseline = s.baseline.is_live(),
+           .has_stored_baseline = s.baseline.is_stored(),
+           .stored = s.baseline.stored(),
+           .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+           .files = read,
+           .common = common_request(s.options),
+           .limits = s.limits,
+           .client = s.client,
+           .slos = {s.slos.begin(), s.slos.end()}};
     plan_workload(p, s);
-
-    p.first_repeats = is_fresh ? 1 : p.has_baseline ? first_pair_look : first_look;
-    p.most_repeats = is_fresh ? last_stage : p.has_baseline ? last_pair_look : last_look;
-    if (is_fresh)
-        require(s.repeats <= last_stage,
-                printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
-                        "requests",
-                        static_cast<long long>(s.repeats)));
-    if (s.repeats > 0) {
-        p.most_repeats = static_cast<int>(s.repeats);
-        require(
-            p.slos.empty() || p.most_repeats >= p.first_repeats,
-            printed("repeats is %d: a verdict needs at least %d", p.most_repeats, p.first_repeats));
-    } else if (p.slos.empty()) {
-        p.most_repeats = 3;
-    }
-    p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats);
+    const repeat_counts repeats = planned_repeats(s);
+    p.first_repeats = repeats.first;
+    p.most_repeats = repeats.most;
+    p.rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most);
     const slo_context context = slo_context_of(p);
     for (const slo& x : p.slos) check_slo(x, context);
     return p;
@@ -7679,7 +7766,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] prompts of a given number of tokens =================================================
+// ===== [C45] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7841,7 +7928,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] where a gate's server stood =========================================================
+// ===== [C46] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7885,7 +7972,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] the requests of a plan ==============================================================
+// ===== [C47] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7893,15 +7980,14 @@ namespace detail {
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const plan& p) {
-    return p.prompts.empty() && (!p.files || p.files->dialogues.empty());
+    return p.prompts.empty() && p.files->dialogues.empty();
 }
 
 /// The row of a recorded trace that a conversation stands for; the warm-up has the first ones too.
 inline std::size_t trace_row_of(const plan& p, std::size_t conversation) {
     const std::size_t n = p.files->trace.rows.size();
     const std::size_t warmup =
-        p.warmup_s > 0 ? static_cast<std::size_t>(std::llround(p.warmup_s * p.arrivals.rate))
-                       : counted_conversations(p).warmup;
+        warmup_sends(p.arrivals, counted_conversations(p).warmup, p.warmup_s);
     return conversation < warmup ? conversation % n : (conversation - warmup) % n;
 }
 
@@ -7912,7 +7998,7 @@ struct trace_item {
 };
 inline trace_item item_of(const plan& p, std::size_t index) {
     const trace_place at = place_of(p, index);
-    if (p.files && !p.files->dialogues.empty()) {
+    if (!p.files->dialogues.empty()) {
         const dialogue& d = dialogue_of(p, at.conversation);
         return {at.turn == 0 ? estimated_prompt_tokens(d)
                              : estimated_tokens(d.turns[at.turn].prompt),
@@ -7925,11 +8011,8 @@ inline trace_item item_of(const plan& p, std::size_t index) {
         const double n = p.files->trace.rows[trace_row_of(p, at.conversation)].*recorded;
         return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
     };
-    static const std::vector<double> none;
-    const int prompt = length(p.prompt_tokens, &trace_row::prompt_tokens,
-                              p.files ? p.files->prompt_values : none);
-    return {prompt, length(p.output_tokens, &trace_row::output_tokens,
-                           p.files ? p.files->output_values : none)};
+    const int prompt = length(p.prompt_tokens, &trace_row::prompt_tokens, p.files->prompt_values);
+    return {prompt, length(p.output_tokens, &trace_row::output_tokens, p.files->output_values)};
 }
 
 /// Tokens that a request is made to bring, 0 where nothing forces it.
@@ -8005,7 +8088,7 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
         }
         r.prompt = prompt_of(at.turn);
     };
-    if (p.files && !p.files->dialogues.empty()) {
+    if (!p.files->dialogues.empty()) {
         const dialogue& d = dialogue_of(p, at.conversation);
         r.force_length = p.forces_length && r.max_tokens > 0;
         r.history = d.before;
@@ -8046,7 +8129,6 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
 
 /// Whether a prompt is more than text, which only some APIs can say.
 inline bool asks_about_images(const plan& p) {
-    if (!p.files) return false;
     for (const dialogue& d : p.files->dialogues)
         for (const dialogue_turn& t : d.turns)
             if (!t.image.empty()) return true;
@@ -8057,7 +8139,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] the hash of all that a plan sends ===================================================
+// ===== [C48] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8099,7 +8181,7 @@ inline std::string trace_hash(const plan& p) {
             add_text(p.prompts[c % p.prompts.size()]);
             continue;
         }
-        const bool is_dialogue = p.files && !p.files->dialogues.empty();
+        const bool is_dialogue = !p.files->dialogues.empty();
         if (is_dialogue)
             for (const chat_message& m : dialogue_of(p, c).before) add_text(m.role + m.content);
         if (is_recorded && !p.files->trace.blocks.empty())
@@ -8119,7 +8201,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] engine model ========================================================================
+// ===== [C49] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8309,7 +8391,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] what a request asks the simulated server ============================================
+// ===== [C50] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8426,7 +8508,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] answers of the simulated server =====================================================
+// ===== [C51] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -8663,7 +8745,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] what the simulated server says besides answers ======================================
+// ===== [C52] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8740,7 +8822,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] the progress line ===================================================================
+// ===== [C53] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8802,7 +8884,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] figures of reports ==================================================================
+// ===== [C54] figures of reports ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8929,7 +9011,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] what reports are made of ============================================================
+// ===== [C55] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8984,7 +9066,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] words of reports ====================================================================
+// ===== [C56] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9146,7 +9228,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] result.json and records.jsonl =======================================================
+// ===== [C57] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9479,7 +9561,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] stored results ======================================================================
+// ===== [C58] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -9778,7 +9860,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C59] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10029,7 +10111,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the console =========================================================================
+// ===== [C60] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10152,7 +10234,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the report page: style, icons and script ============================================
+// ===== [C61] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -10355,7 +10437,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the report page: drawings ===========================================================
+// ===== [C62] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10574,7 +10656,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the report page: verdicts ===========================================================
+// ===== [C63] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10726,7 +10808,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] the report page: distributions ======================================================
+// ===== [C64] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10899,7 +10981,7 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the report page: gates beside each other ============================================
+// ===== [C65] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11008,7 +11090,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the report page: timelines ==========================================================
+// ===== [C66] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11218,7 +11300,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the report page: what else a gate has to say ========================================
+// ===== [C67] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11421,7 +11503,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the report page: the whole ==========================================================
+// ===== [C68] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {

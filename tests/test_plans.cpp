@@ -1373,7 +1373,7 @@ TEST_CASE("a trace is not fresh traffic") {
 TEST_CASE("fresh stages of a ramp and of steps keep their mixture of rates") {
     const plan steep = stage_of(planned({.arrivals = steps({{2_rps, 50_s}, {8_rps, 50_s}}),
                                          .traffic = fresh}, 1), 2);
-    CHECK(own_length(steep) == 200);
+    CHECK(own_length(steep.arrivals, steep.files->trace) == 200);
     CHECK(expected_requests(steep) == 1000);
     CHECK(schedule_of(steep).at.size() > 850);
     const plan climb = stage_of(planned({.arrivals = ramp(2_rps, 8_rps, 100_s), .duration = 100_s,

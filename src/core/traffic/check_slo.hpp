@@ -150,7 +150,8 @@ inline void check_slo(const slo& s, const slo_context& c) {
     for (const slo& other : c.slos)
         require(other.what.metric != metric_id::error_rate || other.is_advisory ||
                     other.bound <= 0.05,
-                given + "a mean over completed requests says little beside an error limit over 5 %");
+                given + "a mean over completed requests says little beside an error limit over "
+                        "5 %");
 }
 
 }  // namespace detail

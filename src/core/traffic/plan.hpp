@@ -16,10 +16,10 @@
 #include "core/traffic/lengths.hpp"
 #include "core/traffic/schedule.hpp"
 
-#include <algorithm>  // max, upper_bound, min
+#include <algorithm>  // min
 #include <cmath>  // llround, isfinite, isnan
 #include <cstdint>  // uint64_t
-#include <memory>  // shared_ptr
+#include <memory>  // shared_ptr, make_shared
 #include <string>
 #include <vector>
 
@@ -60,7 +60,7 @@ struct plan {
     // Of a dataset.
     std::size_t first_dialogue = 0;
     bool salted = false;
-    std::shared_ptr<const workload_files> files{};
+    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
     request_spec common{};  // what all requests share
     llmbench::limits limits{};
@@ -69,26 +69,6 @@ struct plan {
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
 
-/// Seconds after which the arrivals end by themselves, 0 where they do not.
-inline double own_length(const plan& p) {
-    if (p.arrivals.kind == arrival_kind::steps) return planned_length(p.arrivals);
-    if (p.arrivals.kind != arrival_kind::replay || !p.files || p.files->trace.rows.empty())
-        return 0;
-    return std::max(p.files->trace.rows.back().at_s / p.arrivals.speed, 1e-3);
-}
-/// Arrivals expected in the first seconds of the measured part; those of a trace are known.
-inline double arrivals_within(const plan& p, double seconds) {
-    if (p.arrivals.kind == arrival_kind::replay) {
-        const auto& rows = p.files->trace.rows;
-        const auto after = std::upper_bound(
-            rows.begin(), rows.end(), seconds * p.arrivals.speed * (1 + 1e-12),
-            [](double t, const trace_row& row) { return t < row.at_s; });
-        return static_cast<double>(after - rows.begin());
-    }
-    const bool varying =
-        p.arrivals.kind == arrival_kind::ramp || p.arrivals.kind == arrival_kind::steps;
-    return varying ? expected_arrivals(p.arrivals, seconds) : p.arrivals.rate * seconds;
-}
 
 /// The places of the trace: where a request's conversation is, and which turn of it.
 struct trace_place {
@@ -104,7 +84,7 @@ inline const dialogue& dialogue_of(const plan& p, std::size_t conversation) {
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const plan& p, std::size_t conversation) {
     if (p.stride == 1) return 1;
-    if (p.files && !p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
+    if (!p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
     generator random(p.seed, (1ull << 40) + conversation);
     return std::min(static_cast<std::size_t>(drawn_length(p.turns, random, 1)), p.stride);
 }
@@ -130,27 +110,11 @@ inline conversation_counts counted_conversations(const plan& p) {
 /// When an open loop sends; of conversations, their first turns.
 inline schedule schedule_of(const plan& p) {
     const conversation_counts c = counted_conversations(p);
-    const auto warmup = static_cast<long long>(c.warmup);
-    const auto measured = static_cast<long long>(c.measured);
-    if (p.arrivals.kind != arrival_kind::replay)
-        return open_loop_schedule(p.arrivals, warmup, p.warmup_s, measured, p.duration_s, p.seed);
-    schedule s;
-    generator warm(p.seed, 1);
-    const double rate = p.arrivals.rate;
-    s.warmup = static_cast<std::size_t>(p.warmup_s > 0 ? std::llround(p.warmup_s * rate) : warmup);
-    append_stationary(s.at, p.arrivals, s.warmup, 0, rate, warm);
-    s.measured_from = static_cast<double>(s.warmup) / rate;
-    const double length = p.duration_s > 0 ? p.duration_s : infinity;
-    double last = 0;
-    for (const trace_row& row : p.files->trace.rows) {
-        const double t = row.at_s / p.arrivals.speed;
-        if (t > length * (1 + 1e-12) || (measured > 0 && s.at.size() == s.warmup + c.measured))
-            break;
-        s.at.push_back(s.measured_from + t);
-        last = t;
-    }
-    s.measured_to = s.measured_from + last;
-    return s;
+    if (p.arrivals.kind == arrival_kind::replay)
+        return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
+                               p.duration_s, p.seed);
+    return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
+                              static_cast<long long>(c.measured), p.duration_s, p.seed);
 }
 /// Places of the trace that the sends of an open loop begin, the end of the last one.
 inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
@@ -172,8 +136,9 @@ inline long long requests_before(const plan& p, std::size_t last) {
 inline long long expected_requests(const plan& p) {
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p);
-        if (seconds > 0) by_time = arrivals_within(p, seconds);
+        const recorded_trace& trace = p.files->trace;
+        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
+        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
         if (seconds > 0 && p.stride > 1) {
             const std::size_t warmup = counted_conversations(p).warmup;
             const auto n = static_cast<std::size_t>(std::llround(by_time));
@@ -234,7 +199,7 @@ inline plan stage_of(const plan& p, int stage) {
     q.hash.clear();
     q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
-    if (p.files) q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
     if (stage + 1 == last_stage) {
         q.requests *= 2;
         q.duration_s *= 2;

@@ -12,7 +12,7 @@
 #include "core/traffic/tokens.hpp"
 
 #include <algorithm>  // clamp, max, min
-#include <cmath>  // llround, round
+#include <cmath>  // round
 #include <cstdint>  // uint64_t, uint32_t
 #include <string>
 #include <vector>
@@ -23,15 +23,14 @@ namespace detail {
 
 /// Whether all that is sent is made up, with lengths that were asked for.
 inline bool makes_up_prompts(const plan& p) {
-    return p.prompts.empty() && (!p.files || p.files->dialogues.empty());
+    return p.prompts.empty() && p.files->dialogues.empty();
 }
 
 /// The row of a recorded trace that a conversation stands for; the warm-up has the first ones too.
 inline std::size_t trace_row_of(const plan& p, std::size_t conversation) {
     const std::size_t n = p.files->trace.rows.size();
     const std::size_t warmup =
-        p.warmup_s > 0 ? static_cast<std::size_t>(std::llround(p.warmup_s * p.arrivals.rate))
-                       : counted_conversations(p).warmup;
+        warmup_sends(p.arrivals, counted_conversations(p).warmup, p.warmup_s);
     return conversation < warmup ? conversation % n : (conversation - warmup) % n;
 }
 
@@ -42,7 +41,7 @@ struct trace_item {
 };
 inline trace_item item_of(const plan& p, std::size_t index) {
     const trace_place at = place_of(p, index);
-    if (p.files && !p.files->dialogues.empty()) {
+    if (!p.files->dialogues.empty()) {
         const dialogue& d = dialogue_of(p, at.conversation);
         return {at.turn == 0 ? estimated_prompt_tokens(d)
                              : estimated_tokens(d.turns[at.turn].prompt),
@@ -55,11 +54,8 @@ inline trace_item item_of(const plan& p, std::size_t index) {
         const double n = p.files->trace.rows[trace_row_of(p, at.conversation)].*recorded;
         return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
     };
-    static const std::vector<double> none;
-    const int prompt = length(p.prompt_tokens, &trace_row::prompt_tokens,
-                              p.files ? p.files->prompt_values : none);
-    return {prompt, length(p.output_tokens, &trace_row::output_tokens,
-                           p.files ? p.files->output_values : none)};
+    const int prompt = length(p.prompt_tokens, &trace_row::prompt_tokens, p.files->prompt_values);
+    return {prompt, length(p.output_tokens, &trace_row::output_tokens, p.files->output_values)};
 }
 
 /// Tokens that a request is made to bring, 0 where nothing forces it.
@@ -135,7 +131,7 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
         }
         r.prompt = prompt_of(at.turn);
     };
-    if (p.files && !p.files->dialogues.empty()) {
+    if (!p.files->dialogues.empty()) {
         const dialogue& d = dialogue_of(p, at.conversation);
         r.force_length = p.forces_length && r.max_tokens > 0;
         r.history = d.before;
@@ -176,7 +172,6 @@ inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size
 
 /// Whether a prompt is more than text, which only some APIs can say.
 inline bool asks_about_images(const plan& p) {
-    if (!p.files) return false;
     for (const dialogue& d : p.files->dialogues)
         for (const dialogue_turn& t : d.turns)
             if (!t.image.empty()) return true;

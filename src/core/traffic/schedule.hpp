@@ -1,12 +1,13 @@
-// schedules
+// when requests are sent
 #pragma once
 
 #include "api/traffic.hpp"
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/files/traces.hpp"
 
-#include <algorithm>  // min, max
+#include <algorithm>  // min, max, upper_bound
 #include <cmath>  // llround, isfinite
 #include <cstdint>  // uint64_t
 #include <vector>
@@ -72,33 +73,82 @@ inline double planned_length(const arrival_data& a) {
     return sum;
 }
 
+/// Seconds after which the arrivals end by themselves, 0 where they do not. A replay plays `trace`.
+inline double own_length(const arrival_data& a, const recorded_trace& trace) {
+    if (a.kind == arrival_kind::steps) return planned_length(a);
+    if (a.kind != arrival_kind::replay || trace.rows.empty()) return 0;
+    return std::max(trace.rows.back().at_s / a.speed, 1e-3);
+}
+/// Arrivals expected in the first seconds of the measured part; those of a trace are known.
+inline double arrivals_within(const arrival_data& a, const recorded_trace& trace, double seconds) {
+    if (a.kind == arrival_kind::replay) {
+        const auto after = std::upper_bound(
+            trace.rows.begin(), trace.rows.end(), seconds * a.speed * (1 + 1e-12),
+            [](double t, const trace_row& row) { return t < row.at_s; });
+        return static_cast<double>(after - trace.rows.begin());
+    }
+    const bool varying = a.kind == arrival_kind::ramp || a.kind == arrival_kind::steps;
+    return varying ? expected_arrivals(a, seconds) : a.rate * seconds;
+}
+
+/// Requests/s at the start of the measured part, which the warm-up has, too.
+inline double starting_rate(const arrival_data& a) {
+    return a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
+}
+/// How many of an open loop's sends warm up: as many as were asked for, or as fit into the time.
+inline std::size_t warmup_sends(const arrival_data& a, std::size_t asked, double warmup_s) {
+    if (warmup_s <= 0) return asked;
+    return static_cast<std::size_t>(std::llround(warmup_s * starting_rate(a)));
+}
+/// The warm-up of an open loop that does not send all at once.
+inline schedule warmup_schedule(const arrival_data& a, std::size_t asked, double warmup_s,
+                                std::uint64_t seed) {
+    schedule s;
+    generator random(seed, 1);
+    s.warmup = warmup_sends(a, asked, warmup_s);
+    append_stationary(s.at, a, s.warmup, 0, starting_rate(a), random);
+    s.measured_from = static_cast<double>(s.warmup) / starting_rate(a);
+    return s;
+}
+
+/// The send times of a replay. Stops after `requests` (0: no limit) or `duration_s` (0: none) of
+/// the measured part, or with the trace, whichever comes first.
+inline schedule replay_schedule(const arrival_data& a, const recorded_trace& trace,
+                                std::size_t warmup_requests, double warmup_s, std::size_t requests,
+                                double duration_s, std::uint64_t seed) {
+    schedule s = warmup_schedule(a, warmup_requests, warmup_s, seed);
+    const double length = duration_s > 0 ? duration_s : infinity;
+    double last = 0;
+    for (const trace_row& row : trace.rows) {
+        const double t = row.at_s / a.speed;
+        if (t > length * (1 + 1e-12) || (requests > 0 && s.at.size() == s.warmup + requests)) break;
+        s.at.push_back(s.measured_from + t);
+        last = t;
+    }
+    s.measured_to = s.measured_from + last;
+    return s;
+}
+
 /// The send times of an open loop. Stops after `requests` (0: no limit) or `duration_s` (0: none)
 /// of the measured part, whichever comes first. The warm-up has the load of the measured part's
 /// start.
 inline schedule open_loop_schedule(const arrival_data& a, long long warmup_requests,
                                    double warmup_s, long long requests, double duration_s,
                                    std::uint64_t seed) {
-    schedule s;
-    if (a.kind == arrival_kind::all_at_once) {
-        s.warmup = static_cast<std::size_t>(warmup_requests);
-        s.at.assign(s.warmup + static_cast<std::size_t>(requests), 0.0);
-        return s;
-    }
+    const auto warmup = static_cast<std::size_t>(warmup_requests);
+    if (a.kind == arrival_kind::all_at_once)
+        return {.at = std::vector<double>(warmup + static_cast<std::size_t>(requests), 0.0),
+                .warmup = warmup};
+    schedule s = warmup_schedule(a, warmup, warmup_s, seed);
+    generator random(seed, 2);
     const bool stationary = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-    const double rate =
-        a.kind == arrival_kind::steps && a.stages.size() ? a.stages[0].rate.per_second : a.rate;
-    generator warm(seed, 1), random(seed, 2);
-    s.warmup =
-        static_cast<std::size_t>(warmup_s > 0 ? std::llround(warmup_s * rate) : warmup_requests);
-    append_stationary(s.at, a, s.warmup, 0, rate, warm);
-    s.measured_from = static_cast<double>(s.warmup) / rate;
     if (stationary) {
-        auto n = requests > 0 ? requests : std::llround(duration_s * rate);
+        auto n = requests > 0 ? requests : std::llround(duration_s * a.rate);
         if (duration_s > 0)
-            n = std::min(n, static_cast<long long>(std::llround(duration_s * rate)));
-        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, rate, random);
-        s.measured_to = s.measured_from + static_cast<double>(n) / rate;
+            n = std::min(n, static_cast<long long>(std::llround(duration_s * a.rate)));
+        append_stationary(s.at, a, static_cast<std::size_t>(n), s.measured_from, a.rate, random);
+        s.measured_to = s.measured_from + static_cast<double>(n) / a.rate;
         return s;
     }
     // A Poisson process of varying rate is a unit one on the scale of expected arrivals.

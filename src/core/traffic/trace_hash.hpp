@@ -55,7 +55,7 @@ inline std::string trace_hash(const plan& p) {
             add_text(p.prompts[c % p.prompts.size()]);
             continue;
         }
-        const bool is_dialogue = p.files && !p.files->dialogues.empty();
+        const bool is_dialogue = !p.files->dialogues.empty();
         if (is_dialogue)
             for (const chat_message& m : dialogue_of(p, c).before) add_text(m.role + m.content);
         if (is_recorded && !p.files->trace.blocks.empty())

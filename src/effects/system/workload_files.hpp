@@ -11,7 +11,7 @@
 #include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
-#include "core/traffic/planning.hpp"
+#include "core/traffic/workload.hpp"
 #include "effects/system/files.hpp"
 
 #include <algorithm>  // clamp
