@@ -1622,7 +1622,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <array>
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
-#include <charconv>  // to_chars, from_chars
+#include <charconv>  // from_chars, to_chars
 #include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, expm1, floor, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t
@@ -1635,12 +1635,14 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <limits>  // infinity
 #include <map>
 #include <memory>  // shared_ptr, make_shared
+#include <optional>
 #include <set>  // the engine's cached blocks
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <string_view>
+#include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
-#include <type_traits>  // which JSON a value becomes, is_same_v
+#include <type_traits>  // is_floating_point_v, which JSON a value becomes, is_same_v
 #include <utility>  // move, pair, exchange, swap
 #include <vector>
 
@@ -1730,6 +1732,26 @@ inline std::string_view trimmed(std::string_view s) {
     while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
     while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
     return s;
+}
+
+/// The number at the start of a text, which is taken off it: 5 of "5min". Nothing is taken where
+/// there is none, or one that its type cannot hold. As std::from_chars has it: no blanks, no plus.
+template <class Number>
+std::optional<Number> leading_number(std::string_view& s, int base = 10) {
+    Number value{};
+    const char* const last = s.data() + s.size();
+    std::from_chars_result found{};
+    if constexpr (std::is_floating_point_v<Number>) found = std::from_chars(s.data(), last, value);
+    else found = std::from_chars(s.data(), last, value, base);
+    if (found.ec != std::errc{}) return std::nullopt;
+    s.remove_prefix(static_cast<std::size_t>(found.ptr - s.data()));
+    return value;
+}
+/// The number that a text is, from its first character to its last.
+template <class Number>
+std::optional<Number> parsed_number(std::string_view s, int base = 10) {
+    const auto value = leading_number<Number>(s, base);
+    return s.empty() ? value : std::nullopt;
 }
 
 /// Three significant digits with the unit that fits: "87.3 ms", "1.24 s".
@@ -1833,10 +1855,8 @@ inline bool nests_deeper_than(std::string_view s, int limit) {
 /// text in the middle of an emoji send them; picojson refuses them.
 inline std::string without_half_pairs(std::string_view s) {
     const auto unit = [&](std::size_t at) {  // of "\uXXXX", 0 where there is none
-        unsigned code = 0;
-        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return code;
-        const char* const end = s.data() + at + 6;
-        return std::from_chars(end - 4, end, code, 16).ptr == end ? code : 0;
+        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return 0u;
+        return parsed_number<unsigned>(s.substr(at + 2, 4), 16).value_or(0);
     };
     std::string out;
     for (std::size_t i = 0, n = 0; i < s.size(); i += n) {
@@ -1934,9 +1954,8 @@ inline std::vector<long long> whole_numbers(std::string_view json, const std::st
     for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
         at += mark.size();
         while (at < json.size() && json[at] == ' ') ++at;
-        long long v = 0;
-        std::from_chars(json.data() + at, json.data() + json.size(), v);
-        found.push_back(v);  // null stays 0
+        std::string_view rest = json.substr(at);
+        found.push_back(leading_number<long long>(rest).value_or(0));  // null is 0
     }
     return found;
 }
@@ -2590,12 +2609,8 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     }
     if (colon != std::string_view::npos) {
         u.port = std::string(authority.substr(colon + 1));
-        int port = 0;
-        const auto [end, error] =
-            std::from_chars(u.port.data(), u.port.data() + u.port.size(), port);
-        if (error != std::errc{} || end != u.port.data() + u.port.size() || port < 1 ||
-            port > 65535)
-            throw refuse("the port must be a number from 1 to 65535");
+        const int port = parsed_number<int>(u.port).value_or(0);
+        if (port < 1 || port > 65535) throw refuse("the port must be a number from 1 to 65535");
     }
     if (u.host.empty()) throw refuse("the host is missing");
     return u;
@@ -2807,11 +2822,7 @@ private:
         const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." &&
                            (line[7] == '0' || line[7] == '1') && line[8] == ' ' &&
                            (line.size() == 12 || line[12] == ' ');
-        int code = 0;
-        if (shape) {
-            const auto [end, error] = std::from_chars(line.data() + 9, line.data() + 12, code);
-            if (error != std::errc{} || end != line.data() + 12) code = 0;
-        }
+        const int code = shape ? parsed_number<int>(line.substr(9, 3)).value_or(0) : 0;
         if (code < 100 || code > 599)
             return fail("not an HTTP/1.x answer: \"" + printable(line, 60) + "\"");
         status_ = code;
@@ -2850,15 +2861,13 @@ private:
                                 "\" is not supported");
                 chunked = true;
             } else if (same_ignoring_case(f.name, "content-length")) {
-                std::uint64_t n = 0;
-                const auto [end, error] =
-                    std::from_chars(f.value.data(), f.value.data() + f.value.size(), n);
-                if (error != std::errc{} || end != f.value.data() + f.value.size())
+                const auto n = parsed_number<std::uint64_t>(f.value);
+                if (!n)
                     return fail("content length \"" + printable(f.value, 60) +
                                 "\" is not a number");
-                if (sized && n != left_) return fail("two different content lengths");
+                if (sized && *n != left_) return fail("two different content lengths");
                 sized = true;
-                left_ = n;
+                left_ = *n;
             } else if (same_ignoring_case(f.name, "connection")) {
                 if (lists(f.value, "keep-alive")) keep_alive_ = true;
                 if (lists(f.value, "close")) closes = true;
@@ -2876,16 +2885,15 @@ private:
         else at_ = left_ == 0 ? state::complete : state::fixed_body;
     }
     void on_chunk_size(std::string_view line) {
-        std::uint64_t n = 0;
-        const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), n, 16);
-        const std::string_view after = trimmed(
-            std::string_view(end, static_cast<std::size_t>(line.data() + line.size() - end)));
-        if (error != std::errc{} || end == line.data() || (!after.empty() && after.front() != ';'))
+        std::string_view rest = line;
+        const auto n = leading_number<std::uint64_t>(rest, 16);
+        const std::string_view after = trimmed(rest);
+        if (!n || (!after.empty() && after.front() != ';'))
             return fail("chunk size \"" + printable(line, 60) + "\" is not a hexadecimal number");
-        if (n > max_chunk) return fail("a chunk is over 1 GiB");
-        left_ = n;
+        if (*n > max_chunk) return fail("a chunk is over 1 GiB");
+        left_ = *n;
         head_size_ = 0;
-        at_ = n == 0 ? state::trailer : state::chunk_data;
+        at_ = *n == 0 ? state::trailer : state::chunk_data;
     }
 
     state at_ = state::status_line;
@@ -2958,9 +2966,9 @@ private:
         }
         for (const header_field& f : fields) {
             if (!same_ignoring_case(f.name, "content-length")) continue;
-            const char* const last = f.value.data() + f.value.size();
-            const auto [stop, error] = std::from_chars(f.value.data(), last, length_);
-            if (error != std::errc{} || stop != last) return !(broken_ = true);
+            const auto length = parsed_number<std::size_t>(f.value);
+            if (!length) return !(broken_ = true);
+            length_ = *length;
         }
         if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
         if (lists(header("connection"), "close")) keep_alive = false;
@@ -6486,10 +6494,8 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
             if (answer < fields.size()) t.output_tokens = estimated_tokens(fields[answer]);
             if (length < fields.size()) {
                 const std::string_view given = trimmed(fields[length]);
-                const auto [end, error] =
-                    std::from_chars(given.data(), given.data() + given.size(), t.output_tokens);
-                if (error != std::errc{} || end != given.data() + given.size() ||
-                    t.output_tokens < 1 || t.output_tokens > 10000000)
+                t.output_tokens = parsed_number<int>(given).value_or(0);
+                if (t.output_tokens < 1 || t.output_tokens > 10000000)
                     in.refuse(line, "output_tokens is \"" + printable(given, 40) +
                                         "\": it must be a whole number from 1 to 10000000");
             }
@@ -6568,26 +6574,23 @@ inline constexpr std::size_t most_trace_rows = 10000000;
 inline double seconds_of_date(std::string_view s) {
     int f[5] = {};
     const char separators[] = "--  ::";
-    std::size_t at = 0;
     for (int i = 0; i < 5; ++i) {
-        const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), f[i]);
-        if (error != std::errc{} || f[i] < 0) return not_a_number;
-        at = static_cast<std::size_t>(end - s.data());
+        f[i] = leading_number<int>(s).value_or(-1);
         const char after = separators[i < 2 ? i : i + 1];
-        if (at == s.size() || (s[at] != after && !(i == 2 && s[at] == 'T'))) return not_a_number;
-        ++at;
+        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
+            return not_a_number;
+        s.remove_prefix(1);
     }
-    double second = 0;
-    const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), second);
-    if (error != std::errc{} || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 ||
-        f[4] > 59 || second >= 61)
+    const auto second = leading_number<double>(s);
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
+        *second >= 61)
         return not_a_number;
-    if (end != s.data() + s.size() && !std::strchr("+-Z ", *end)) return not_a_number;
+    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
     // Days by the civil calendar, with years that begin in March.
     const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
     const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
                         (153 * month + 2) / 5 + f[2];
-    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + second;
+    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
 /// A trace in any of the formats of `replay`.
@@ -6651,10 +6654,7 @@ inline recorded_trace read_trace(byte_stream& in) {
         };
         each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
             const auto number = [&](std::size_t i) {
-                const std::string_view s = trimmed(fields[i]);
-                double v = 0;
-                const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-                return error == std::errc{} && end == s.data() + s.size() ? v : not_a_number;
+                return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
             };
             const double plain = number(at);
             add(line, std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
@@ -12132,10 +12132,9 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
     for (int number = 1; std::getline(in, line); ++number) {
         const std::string_view t = trimmed(line);
         if (t.empty() || t == "\r") continue;
-        double v = 0;
-        const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
-        const std::string_view rest(end, static_cast<std::size_t>(t.data() + t.size() - end));
-        require(error == std::errc{} && (rest.empty() || rest == "\r") && v >= 1 && v <= 1e7,
+        std::string_view rest = t;
+        const double v = leading_number<double>(rest).value_or(not_a_number);
+        require((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7,
                 printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
                         path.c_str(), number, printable(t, 60).c_str(), field));
         values.push_back(v);
@@ -15758,10 +15757,7 @@ namespace detail {
 /// The place of a request in its trace, which ends its id.
 inline std::size_t index_of(const record& r, std::size_t otherwise) {
     const std::string id = str(r.id);
-    const char* const end = id.data() + id.size();
-    std::size_t index = 0;
-    const auto [stop, error] = std::from_chars(id.data() + id.rfind('-') + 1, end, index);
-    return error == std::errc{} && stop == end ? index : otherwise;
+    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1)).value_or(otherwise);
 }
 /// Puts the records of one gate into its repeats. The line of each is where its gaps are listed;
 /// `events` may be a file that cannot be read.

@@ -20,7 +20,6 @@
 #include "effects/system/files.hpp"
 
 #include <algorithm>  // find_if, min
-#include <charconv>  // from_chars
 #include <cmath>  // isnan
 #include <cstdint>  // uint32_t
 #include <filesystem>
@@ -40,10 +39,7 @@ namespace detail {
 /// The place of a request in its trace, which ends its id.
 inline std::size_t index_of(const record& r, std::size_t otherwise) {
     const std::string id = str(r.id);
-    const char* const end = id.data() + id.size();
-    std::size_t index = 0;
-    const auto [stop, error] = std::from_chars(id.data() + id.rfind('-') + 1, end, index);
-    return error == std::errc{} && stop == end ? index : otherwise;
+    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1)).value_or(otherwise);
 }
 /// Puts the records of one gate into its repeats. The line of each is where its gaps are listed;
 /// `events` may be a file that cannot be read.

@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 
 #include <algorithm>  // max, min
-#include <charconv>  // to_chars, from_chars
+#include <charconv>  // to_chars
 #include <cmath>  // isfinite
 #include <map>
 #include <stdexcept>  // exception
@@ -86,10 +86,8 @@ inline bool nests_deeper_than(std::string_view s, int limit) {
 /// text in the middle of an emoji send them; picojson refuses them.
 inline std::string without_half_pairs(std::string_view s) {
     const auto unit = [&](std::size_t at) {  // of "\uXXXX", 0 where there is none
-        unsigned code = 0;
-        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return code;
-        const char* const end = s.data() + at + 6;
-        return std::from_chars(end - 4, end, code, 16).ptr == end ? code : 0;
+        if (at + 6 > s.size() || s[at] != '\\' || s[at + 1] != 'u') return 0u;
+        return parsed_number<unsigned>(s.substr(at + 2, 4), 16).value_or(0);
     };
     std::string out;
     for (std::size_t i = 0, n = 0; i < s.size(); i += n) {
@@ -187,9 +185,8 @@ inline std::vector<long long> whole_numbers(std::string_view json, const std::st
     for (std::size_t at = 0; (at = json.find(mark, at)) != std::string_view::npos;) {
         at += mark.size();
         while (at < json.size() && json[at] == ' ') ++at;
-        long long v = 0;
-        std::from_chars(json.data() + at, json.data() + json.size(), v);
-        found.push_back(v);  // null stays 0
+        std::string_view rest = json.substr(at);
+        found.push_back(leading_number<long long>(rest).value_or(0));  // null is 0
     }
     return found;
 }

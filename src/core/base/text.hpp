@@ -4,13 +4,17 @@
 #include "api/text.hpp"
 
 #include <algorithm>  // equal, count_if
+#include <charconv>  // from_chars
 #include <cmath>  // fabs, isnan, isinf
 #include <cstdarg>  // printed()
 #include <cstdio>  // vsnprintf
 #include <limits>  // infinity
+#include <optional>
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
+#include <system_error>  // errc
+#include <type_traits>  // is_floating_point_v
 
 namespace llmbench {
 inline namespace v0 {
@@ -94,6 +98,26 @@ inline std::string_view trimmed(std::string_view s) {
     while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
     while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
     return s;
+}
+
+/// The number at the start of a text, which is taken off it: 5 of "5min". Nothing is taken where
+/// there is none, or one that its type cannot hold. As std::from_chars has it: no blanks, no plus.
+template <class Number>
+std::optional<Number> leading_number(std::string_view& s, int base = 10) {
+    Number value{};
+    const char* const last = s.data() + s.size();
+    std::from_chars_result found{};
+    if constexpr (std::is_floating_point_v<Number>) found = std::from_chars(s.data(), last, value);
+    else found = std::from_chars(s.data(), last, value, base);
+    if (found.ec != std::errc{}) return std::nullopt;
+    s.remove_prefix(static_cast<std::size_t>(found.ptr - s.data()));
+    return value;
+}
+/// The number that a text is, from its first character to its last.
+template <class Number>
+std::optional<Number> parsed_number(std::string_view s, int base = 10) {
+    const auto value = leading_number<Number>(s, base);
+    return s.empty() ? value : std::nullopt;
 }
 
 /// Three significant digits with the unit that fits: "87.3 ms", "1.24 s".

@@ -11,7 +11,6 @@
 
 #include <initializer_list>  // .slos = {...}
 #include <algorithm>  // min
-#include <charconv>  // from_chars
 #include <cstdint>  // uint64_t
 #include <map>
 #include <string>
@@ -276,10 +275,8 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
             if (answer < fields.size()) t.output_tokens = estimated_tokens(fields[answer]);
             if (length < fields.size()) {
                 const std::string_view given = trimmed(fields[length]);
-                const auto [end, error] =
-                    std::from_chars(given.data(), given.data() + given.size(), t.output_tokens);
-                if (error != std::errc{} || end != given.data() + given.size() ||
-                    t.output_tokens < 1 || t.output_tokens > 10000000)
+                t.output_tokens = parsed_number<int>(given).value_or(0);
+                if (t.output_tokens < 1 || t.output_tokens > 10000000)
                     in.refuse(line, "output_tokens is \"" + printable(given, 40) +
                                         "\": it must be a whole number from 1 to 10000000");
             }

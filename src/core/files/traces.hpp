@@ -8,7 +8,6 @@
 #include "core/files/datasets.hpp"
 
 #include <algorithm>  // max, sort
-#include <charconv>  // from_chars
 #include <cmath>  // isfinite, llround, isnan
 #include <cstdint>  // uint32_t, uint64_t
 #include <cstring>  // strchr
@@ -44,26 +43,23 @@ inline constexpr std::size_t most_trace_rows = 10000000;
 inline double seconds_of_date(std::string_view s) {
     int f[5] = {};
     const char separators[] = "--  ::";
-    std::size_t at = 0;
     for (int i = 0; i < 5; ++i) {
-        const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), f[i]);
-        if (error != std::errc{} || f[i] < 0) return not_a_number;
-        at = static_cast<std::size_t>(end - s.data());
+        f[i] = leading_number<int>(s).value_or(-1);
         const char after = separators[i < 2 ? i : i + 1];
-        if (at == s.size() || (s[at] != after && !(i == 2 && s[at] == 'T'))) return not_a_number;
-        ++at;
+        if (f[i] < 0 || s.empty() || (s[0] != after && !(i == 2 && s[0] == 'T')))
+            return not_a_number;
+        s.remove_prefix(1);
     }
-    double second = 0;
-    const auto [end, error] = std::from_chars(s.data() + at, s.data() + s.size(), second);
-    if (error != std::errc{} || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 ||
-        f[4] > 59 || second >= 61)
+    const auto second = leading_number<double>(s);
+    if (!second || f[1] < 1 || f[1] > 12 || f[2] < 1 || f[2] > 31 || f[3] > 24 || f[4] > 59 ||
+        *second >= 61)
         return not_a_number;
-    if (end != s.data() + s.size() && !std::strchr("+-Z ", *end)) return not_a_number;
+    if (!s.empty() && !std::strchr("+-Z ", s[0])) return not_a_number;
     // Days by the civil calendar, with years that begin in March.
     const int year = f[0] - (f[1] <= 2), month = (f[1] + 9) % 12;
     const double days = 365.0 * year + year / 4 - year / 100 + year / 400 +
                         (153 * month + 2) / 5 + f[2];
-    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + second;
+    return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
 /// A trace in any of the formats of `replay`.
@@ -127,10 +123,7 @@ inline recorded_trace read_trace(byte_stream& in) {
         };
         each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
             const auto number = [&](std::size_t i) {
-                const std::string_view s = trimmed(fields[i]);
-                double v = 0;
-                const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-                return error == std::errc{} && end == s.data() + s.size() ? v : not_a_number;
+                return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
             };
             const double plain = number(at);
             add(line, std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,

@@ -4,7 +4,6 @@
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min, all_of
-#include <charconv>  // from_chars
 #include <cstdint>  // uint64_t
 #include <string>
 #include <string_view>
@@ -211,11 +210,7 @@ private:
         const bool shape = line.size() >= 12 && line.substr(0, 7) == "HTTP/1." &&
                            (line[7] == '0' || line[7] == '1') && line[8] == ' ' &&
                            (line.size() == 12 || line[12] == ' ');
-        int code = 0;
-        if (shape) {
-            const auto [end, error] = std::from_chars(line.data() + 9, line.data() + 12, code);
-            if (error != std::errc{} || end != line.data() + 12) code = 0;
-        }
+        const int code = shape ? parsed_number<int>(line.substr(9, 3)).value_or(0) : 0;
         if (code < 100 || code > 599)
             return fail("not an HTTP/1.x answer: \"" + printable(line, 60) + "\"");
         status_ = code;
@@ -254,15 +249,13 @@ private:
                                 "\" is not supported");
                 chunked = true;
             } else if (same_ignoring_case(f.name, "content-length")) {
-                std::uint64_t n = 0;
-                const auto [end, error] =
-                    std::from_chars(f.value.data(), f.value.data() + f.value.size(), n);
-                if (error != std::errc{} || end != f.value.data() + f.value.size())
+                const auto n = parsed_number<std::uint64_t>(f.value);
+                if (!n)
                     return fail("content length \"" + printable(f.value, 60) +
                                 "\" is not a number");
-                if (sized && n != left_) return fail("two different content lengths");
+                if (sized && *n != left_) return fail("two different content lengths");
                 sized = true;
-                left_ = n;
+                left_ = *n;
             } else if (same_ignoring_case(f.name, "connection")) {
                 if (lists(f.value, "keep-alive")) keep_alive_ = true;
                 if (lists(f.value, "close")) closes = true;
@@ -280,16 +273,15 @@ private:
         else at_ = left_ == 0 ? state::complete : state::fixed_body;
     }
     void on_chunk_size(std::string_view line) {
-        std::uint64_t n = 0;
-        const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), n, 16);
-        const std::string_view after = trimmed(
-            std::string_view(end, static_cast<std::size_t>(line.data() + line.size() - end)));
-        if (error != std::errc{} || end == line.data() || (!after.empty() && after.front() != ';'))
+        std::string_view rest = line;
+        const auto n = leading_number<std::uint64_t>(rest, 16);
+        const std::string_view after = trimmed(rest);
+        if (!n || (!after.empty() && after.front() != ';'))
             return fail("chunk size \"" + printable(line, 60) + "\" is not a hexadecimal number");
-        if (n > max_chunk) return fail("a chunk is over 1 GiB");
-        left_ = n;
+        if (*n > max_chunk) return fail("a chunk is over 1 GiB");
+        left_ = *n;
         head_size_ = 0;
-        at_ = n == 0 ? state::trailer : state::chunk_data;
+        at_ = *n == 0 ? state::trailer : state::chunk_data;
     }
 
     state at_ = state::status_line;
@@ -362,9 +354,9 @@ private:
         }
         for (const header_field& f : fields) {
             if (!same_ignoring_case(f.name, "content-length")) continue;
-            const char* const last = f.value.data() + f.value.size();
-            const auto [stop, error] = std::from_chars(f.value.data(), last, length_);
-            if (error != std::errc{} || stop != last) return !(broken_ = true);
+            const auto length = parsed_number<std::size_t>(f.value);
+            if (!length) return !(broken_ = true);
+            length_ = *length;
         }
         if (length_ > (64u << 20) || !header("transfer-encoding").empty()) return !(broken_ = true);
         if (lists(header("connection"), "close")) keep_alive = false;

@@ -4,7 +4,6 @@
 #include "core/base/text.hpp"
 
 #include <algorithm>  // min
-#include <charconv>  // from_chars
 #include <stdexcept>  // invalid_argument
 #include <string>
 #include <string_view>
@@ -90,12 +89,8 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
     }
     if (colon != std::string_view::npos) {
         u.port = std::string(authority.substr(colon + 1));
-        int port = 0;
-        const auto [end, error] =
-            std::from_chars(u.port.data(), u.port.data() + u.port.size(), port);
-        if (error != std::errc{} || end != u.port.data() + u.port.size() || port < 1 ||
-            port > 65535)
-            throw refuse("the port must be a number from 1 to 65535");
+        const int port = parsed_number<int>(u.port).value_or(0);
+        if (port < 1 || port > 65535) throw refuse("the port must be a number from 1 to 65535");
     }
     if (u.host.empty()) throw refuse("the host is missing");
     return u;

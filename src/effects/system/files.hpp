@@ -5,7 +5,6 @@
 #include "core/files/byte_stream.hpp"
 
 #include <cerrno>  // errno
-#include <charconv>  // from_chars
 #include <cstring>  // strerror
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, ios, istreambuf_iterator, ofstream
@@ -52,10 +51,9 @@ inline std::vector<double> read_numbers(const std::string& path, const char* fie
     for (int number = 1; std::getline(in, line); ++number) {
         const std::string_view t = trimmed(line);
         if (t.empty() || t == "\r") continue;
-        double v = 0;
-        const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
-        const std::string_view rest(end, static_cast<std::size_t>(t.data() + t.size() - end));
-        require(error == std::errc{} && (rest.empty() || rest == "\r") && v >= 1 && v <= 1e7,
+        std::string_view rest = t;
+        const double v = leading_number<double>(rest).value_or(not_a_number);
+        require((rest.empty() || rest == "\r") && v >= 1 && v <= 1e7,
                 printed("%s:%d is \"%s\": %s needs one length from 1 to 10000000 a line",
                         path.c_str(), number, printable(t, 60).c_str(), field));
         values.push_back(v);
