@@ -100,7 +100,7 @@
 //   [E6] settings from the environment
 //   [E7] standard output
 //   [E8] files
-//   [E9] signals
+//   [E9] signals, and what else a program has once
 //   [E10] the machine and the commit
 //   [E11] all that a scenario names in files
 //   [E12] sockets and addresses
@@ -115,16 +115,19 @@
 //   [E21] asio, for the simulated server
 //   [E22] a connection of the simulated server
 //   [E23] simulated server
-//   [E24] targets brought up
-//   [E25] all gates of a program and their files
-//   [E26] gates inside doctest
-//   [E27] the progress of a repeat
-//   [E28] one repeat
-//   [E29] the repeats of a gate
-//   [E30] one gate from its scenario to its result
-//   [E31] public functions
-//   [E32] records judged again
-//   [E33] main
+//   [E24] who asks a server
+//   [E25] what a server is asked before the load
+//   [E26] servers that a gate starts
+//   [E27] targets brought up
+//   [E28] all gates of a program and their files
+//   [E29] gates inside doctest
+//   [E30] the progress of a repeat
+//   [E31] one repeat
+//   [E32] the repeats of a gate
+//   [E33] one gate from its scenario to its result
+//   [E34] public functions
+//   [E35] records judged again
+//   [E36] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -11681,6 +11684,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <random>  // what no other run has sent
 #include <sstream>  // files as text
 #include <thread>  // this_thread
+#include <variant>
 
 #include <fcntl.h>  // open
 #include <netdb.h>  // getaddrinfo
@@ -12170,7 +12174,7 @@ inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E9] signals ==============================================================================
+// ===== [E9] signals, and what else a program has once ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12180,6 +12184,20 @@ namespace detail {
 inline std::atomic<bool> interrupted{false};
 /// Process groups to end when a second signal ends us at once.
 inline std::atomic<pid_t> groups_to_end[16];
+inline void add_group_to_end(pid_t group) {
+    for (auto& slot : groups_to_end) {
+        pid_t none = 0;
+        if (slot.compare_exchange_strong(none, group)) break;
+    }
+}
+inline void remove_group_to_end(pid_t group) {
+    for (auto& slot : groups_to_end) {
+        pid_t ours = group;
+        slot.compare_exchange_strong(ours, 0);
+    }
+}
+/// Servers that were started so far: each has a log of its own in the report directory.
+inline std::atomic<int> servers_started{0};
 
 inline void on_interrupt(int signal) {
     if (interrupted.exchange(true)) {
@@ -12993,10 +13011,7 @@ public:
         if (pid_ == 0) child(command, env, directory, parent);
         ::setpgid(pid_, pid_);
         guard_.watch(pid_);
-        for (auto& slot : groups_to_end) {
-            pid_t none = 0;
-            if (slot.compare_exchange_strong(none, pid_)) break;
-        }
+        add_group_to_end(pid_);
     }
     ~server_process() { stop(); }
     server_process(const server_process&) = delete;
@@ -13004,40 +13019,37 @@ public:
 
     /// "" while it runs, else how it ended.
     std::string how_it_ended() {
-        if (pid_ > 0 && ended_.empty()) {
-            int status = 0;
-            if (::waitpid(pid_, &status, WNOHANG) == pid_)
-                ended_ = WIFSIGNALED(status)
-                             ? printed("was ended by signal %d", WTERMSIG(status))
-                             : printed("exited with status %d", WEXITSTATUS(status));
-        }
-        return ended_;
+        if (!has_ended()) return {};
+        return WIFSIGNALED(*status_) ? printed("was ended by signal %d", WTERMSIG(*status_))
+                                     : printed("exited with status %d", WEXITSTATUS(*status_));
     }
     void stop() {
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
-        for (int i = 0; i < 250 && (how_it_ended().empty() || ::kill(-pid_, 0) == 0); ++i)
+        for (int i = 0; i < 250 && (!has_ended() || ::kill(-pid_, 0) == 0); ++i)
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         ::kill(-pid_, SIGKILL);
-        if (ended_.empty()) ::waitpid(pid_, nullptr, 0);
-        for (auto& slot : groups_to_end) {
-            pid_t ours = pid_;
-            slot.compare_exchange_strong(ours, 0);
-        }
+        if (!status_) ::waitpid(pid_, nullptr, 0);
+        remove_group_to_end(pid_);
         guard_.dismiss();
         pid_ = -1;
     }
     std::string log_tail() const { return tail_of(log_); }
-    const std::string& log_path() const { return log_; }
 
 private:
+    bool has_ended() {
+        int status = 0;
+        if (!status_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+        return status_.has_value();
+    }
+    static constexpr int not_run = 127;  // the status by which shells tell it
     [[noreturn]] void child(const std::string& command, std::vector<std::string>& env,
                             const std::string& directory, pid_t parent) {
         ::setpgid(0, 0);
         // A crash of ours must not leave the server behind, not even one right now: the guard of
         // the whole group is yet to come.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() != parent) ::_exit(127);
+        if (::getppid() != parent) ::_exit(not_run);
         const int out = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
         const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (out >= 0) { ::dup2(out, 1); ::dup2(out, 2); }
@@ -13045,15 +13057,15 @@ private:
         for (std::string& e : env) ::putenv(e.data());
         if (!directory.empty() && ::chdir(directory.c_str()) != 0) {
             ::dprintf(2, "cannot enter %s: %s\n", directory.c_str(), std::strerror(errno));
-            ::_exit(127);
+            ::_exit(not_run);
         }
         const bool simple = command.find_first_of(";&|<>()\n") == std::string::npos;
         const std::string line = simple ? "exec " + command : command;
         ::execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
-        ::_exit(127);
+        ::_exit(not_run);
     }
     std::string log_;
-    std::string ended_{};
+    std::optional<int> status_{};  // as waitpid() tells it, once it has ended
     group_guard guard_{};
     pid_t pid_ = -1;
 };
@@ -14419,7 +14431,89 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] targets brought up ==================================================================
+// ===== [E24] who asks a server ===================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The header lines that all requests to a server share, and what of them is for nobody else.
+struct credentials {
+    std::string fields{};
+    std::vector<std::string> secrets{};
+
+    /// The value of a header or of a variable. A short one ("gzip") is none.
+    void keep_secret(const std::string& value) {
+        if (value.size() >= 8) add_secret(secrets, value);
+    }
+};
+
+/// Throws std::invalid_argument where a gate cannot send such a header.
+inline void check_header(const std::string& name, const std::string& value) {
+    require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
+                                "\": it must be one word without a colon");
+    require(is_header_safe(value), "endpoint.headers: the value of " + name +
+                                       " holds a line break or another control character");
+    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
+                             "connection", "x-request-id"})
+        require(!same_ignoring_case(name, ours),
+                "endpoint.headers sets " + name + ": that header belongs to llmbench");
+}
+
+/// The variable that holds the key.
+inline std::string key_variable(const endpoint& e) {
+    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
+}
+
+/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
+inline void check_key(const endpoint& e, const std::string& key) {
+    const std::string variable = key_variable(e);
+    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                         std::string::npos;
+    require(e.api_key_env.empty() || !key.empty(),
+            is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
+                    : "endpoint.api_key_env names a variable that is not set; it is not "
+                      "repeated here, for it looks like a key and not like a name");
+    require(is_header_safe(key), "the API key in " + variable +
+                                     " holds a line break or another control character");
+}
+
+/// The header line with the key, "" where there is none. Where the gate names a header of that
+/// kind itself, LLMBENCH_API_KEY is for others.
+inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
+    const std::string_view header = api.key_before;
+    for (const name_value& h : e.headers) {
+        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
+        require(e.api_key_env.empty(), "endpoint.headers sets " + str(h.name) + " and " +
+                                           "endpoint.api_key_env names a key: give one of them");
+        return {};
+    }
+    return key.empty() ? key : api.key_before + key + "\r\n";
+}
+
+/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
+inline credentials credentials_of(const endpoint& e, const api_traits& api,
+                                  const std::string& key) {
+    credentials c;
+    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
+    c.fields += api.fields;
+    for (const name_value& h : e.headers) {
+        const std::string name = str(h.name), value = str(h.value);
+        check_header(name, value);
+        c.fields += name + ": " + value + "\r\n";
+        c.keep_secret(value);
+    }
+    check_key(e, key);
+    add_secret(c.secrets, key);
+    c.fields += key_line(e, api, key);
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E25] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14430,316 +14524,246 @@ struct no_server : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A target that answers, and what it takes to send requests to it.
-class live_target {
-public:
-    explicit live_target(const any_target& t, run_arm arm) : arm_(arm) {
-        const box& what = t.what();
-        if (const auto* p = what.get<process>()) process_ = *p;
-        else if (const auto* s = what.get<simulated_server>()) engine_ = s->settings;
-        else if (const auto* e = what.get<endpoint>()) endpoint_ = *e;
-        facts_.kind = what.get<process>()            ? target_kind::process
-                      : what.get<simulated_server>() ? target_kind::simulated
-                                                     : target_kind::endpoint;
-        if (facts_.kind == target_kind::endpoint && endpoint_.url.empty()) {
-            endpoint_.url = environment("LLMBENCH_URL");
-            require(!endpoint_.url.empty(),
-                    "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
-                    "\"http://...\"}, or .target = simulated()");
-        }
-        if (facts_.kind == target_kind::process) {
-            require(!process_.command.empty(), "process.command is empty: it must start a server");
-            require(process_.ready_within.seconds() > 0, "process.ready_within must be above 0");
-        }
-        check_api();
-    }
+/// The path of what is asked beside the load. A plain text server's URL names its one endpoint, and
+/// what else it answers is beside that.
+inline std::string inquiry_path(const load_target& to, const char* path) {
+    const bool is_whole = to.api->framed == framing::pieces;
+    return request_path(*to.api, path, is_whole ? std::string() : to.url.path, "");
+}
 
-    /// `at_most_s`: however long a process may take to be ready by its own account.
-    void bring_up(double at_most_s = infinity) {
-        load_.secrets.clear();
-        load_.fields = header_lines() + key_line();
-        for (const name_value& v : process_.env)
-            if (v.value.size() >= 8) add_secret(load_.secrets, str(v.value));
-        if (facts_.kind == target_kind::process) start_process(at_most_s);
-        if (facts_.kind == target_kind::simulated) {
-            host_ = std::make_unique<simulated_host>(engine_);
-            endpoint_.url = host_->url();
-        }
-        load_.url =
-            parsed_url(str(endpoint_.url), facts_.kind == target_kind::endpoint &&
-                                                   environment("LLMBENCH_URL") == str(endpoint_.url)
-                                               ? "LLMBENCH_URL"
-                                               : "endpoint.url");
-        load_.tls.reset();
-        if (load_.url.tls) load_.tls = std::make_shared<tls_client>(endpoint_.tls, load_.url);
-        facts_.tls = !load_.url.tls           ? tls_trust::no_tls
-                     : endpoint_.tls.verify ? tls_trust::verified
-                                            : tls_trust::not_verified;
-        load_.api = api_;
-        try {
-            load_.addresses = resolved(load_.url);
-        } catch (const std::runtime_error& e) {
-            throw no_server(str(endpoint_.url) + ": " + e.what());
-        }
-        facts_.url = str(endpoint_.url);
-        facts_.api = api_->name;
-        find_model();
-        load_.path = request_path(*api_, api_->path, load_.url.path, load_.model);
-        load_.whole_path = request_path(*api_, api_->whole_path, load_.url.path, load_.model);
-    }
-    /// A fresh process between repeats, where the scenario asks for it.
-    bool restarts() const {
-        return facts_.kind == target_kind::process && process_.restart_between_repeats;
-    }
-    void restart() {
-        process_running_.reset();
-        bring_up();
-    }
-    /// Why it is not there any more, "" while it is.
-    std::string how_it_went() {
-        if (!process_running_) return {};
-        const std::string how = process_running_->how_it_ended();
-        if (how.empty()) return {};
-        const std::string tail = told(process_running_->log_tail());
-        return "the server process " + how + "; its log ends: " + printable(tail, 500);
-    }
-    /// How long the words of made-up prompts are, once for all repeats, within 5 s.
-    void learn_tokens(const plan& p, double at_most_s) {
-        if (!makes_up_prompts(p)) return;
-        const long long until = now_ns() + ns_of(std::min(5.0, at_most_s));
-        const auto post = [&](const std::string& path, const std::string& body) {
-            const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
-            return left_s <= 0 ? http_answer()
-                               : blocking_post(load_.url, path, load_.fields, body, left_s,
-                                               load_.tls.get());
-        };
-        bool tokenizes = true;
-        const auto tokenized = [&](const std::string& body) {
-            if (!tokenizes) return -1;
-            const int n = counted_tokens(
-                post(request_path(*api_, "/tokenize", below_the_path(), ""), body));
-            tokenizes = n > 0;
-            return tokenizes ? n : -1;
-        };
-        const auto of_text = [&](const std::string& text) {
-            request_spec none;
-            body_writer b(none);  // "content" is llama.cpp's
-            return tokenized(b.string("model", load_.model)
-                                 .string("prompt", text)
-                                 .string("content", text)
-                                 .finished());
-        };
-        const auto body_of = [&](request_spec r) {
-            r.max_tokens = 1;
-            return request_body(*api_, load_.model, r);
-        };
-        const auto used_by = [&](const std::string& body) {
-            const bool stream = p.common.stream;
-            return used_tokens(post(stream ? load_.path : load_.whole_path, body), stream);
-        };
-        const auto of_prompt = [&](const std::string& prompt) {
-            request_spec r = p.common;
-            r.prompt = prompt;
-            const std::string body = body_of(r);
-            const int n = tokenized(body);
-            return n > 0 ? n : used_by(body);
-        };
-        const auto of_ids = [&](const std::string& ids) {
-            request_spec r = p.common;
-            r.token_ids = id_list(ids);
-            return used_by(body_of(r));
-        };
-        load_.tokens = fitted_tokens(of_text, of_prompt);
-        const bool may_be_ids =
-            api_->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
-        if (may_be_ids && load_.tokens.lengths != token_fit::quality::exact)
-            if (const token_fit ids = fitted_ids(of_ids); ids.as_ids) load_.tokens = ids;
-        facts_.tokens = load_.tokens;
-    }
-    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
-    const load_target& load() const { return load_; }
-    const target_facts& facts() const { return facts_; }
+// ---- which models it has
 
-private:
-    void check_api() {
-        const api_format named = facts_.kind == target_kind::process    ? process_.api
-                                 : facts_.kind == target_kind::endpoint ? endpoint_.api
-                                                             : openai_chat;
-        require(static_cast<std::size_t>(named) < std::size(apis),
-                "endpoint.api is no API: it is one of " + api_names());
-        api_ = &traits_of(named);
-        if (const std::string s = environment("LLMBENCH_API"); !s.empty() && named == openai_chat) {
-            api_ = api_named(s);
-            require(api_ != nullptr,
-                    "LLMBENCH_API is \"" + printable(s) + "\": it is one of " + api_names());
-        }
-    }
-    /// The server's words, fit to be written.
-    std::string told(const std::string& words) const {
-        return without_secrets(words, load_.secrets);
-    }
-    std::string header_lines() {
-        std::string lines =
-            std::string("User-Agent: llmbench\r\nContent-Type: application/json\r\n") +
-            api_->fields;
-        for (const name_value& h : endpoint_.headers) {
-            const std::string name = str(h.name), value = str(h.value);
-            require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
-                                        "\": it must be one word without a colon");
-            require(is_header_safe(value), "endpoint.headers: the value of " + name +
-                                               " holds a line break or another control character");
-            for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
-                                     "connection", "x-request-id"})
-                require(!same_ignoring_case(name, ours),
-                        "endpoint.headers sets " + name + ": that header belongs to llmbench");
-            lines += name + ": " + value + "\r\n";
-            if (value.size() >= 8) add_secret(load_.secrets, value);  // "gzip" is none
-        }
-        return lines;
-    }
-    /// The header line with the key, "" where there is none. Where the gate names a header of that
-    /// kind itself, LLMBENCH_API_KEY is for others.
-    std::string key_line() {
-        const std::string variable = str(endpoint_.api_key_env);
-        const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                             std::string::npos;
-        const std::string key =
-            environment(variable.empty() ? "LLMBENCH_API_KEY" : variable.c_str());
-        require(variable.empty() || !key.empty(),
-                is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
-                        : "endpoint.api_key_env names a variable that is not set; it is not "
-                          "repeated here, for it looks like a key and not like a name");
-        require(is_header_safe(key), "the API key in " +
-                                         (variable.empty() ? "LLMBENCH_API_KEY" : variable) +
-                                         " holds a line break or another control character");
-        add_secret(load_.secrets, key);
-        const std::string_view header = api_->key_before;
-        for (const name_value& h : endpoint_.headers) {
-            if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
-            require(variable.empty(), "endpoint.headers sets " + str(h.name) + " and " +
-                                          "endpoint.api_key_env names a key: give one of them");
-            return {};
-        }
-        return key.empty() ? key : api_->key_before + key + "\r\n";
-    }
-    void start_process(double at_most_s) {
-        const double ready_within_s = std::min(process_.ready_within.seconds(), at_most_s);
-        const std::string directory = report_directory();
-        std::error_code ignored;
-        std::filesystem::create_directories(directory, ignored);
-        static std::atomic<int> started{0};
-        const int port = free_port();
-        const std::string log = directory + "/" +
-                                (arm_ == run_arm::baseline ? "baseline-" : "server-") +
-                                std::to_string(++started) + ".log";
-        const long long began = now_ns();
-        process_running_ = std::make_unique<server_process>(process_, port, log);
-        endpoint_.url = "http://127.0.0.1:" + std::to_string(port);
-        const http_url url = parsed_url(str(endpoint_.url), "process");
-        const std::string ready = process_.ready.empty() ? api_->ready : str(process_.ready);
-        http_answer last;
-        for (;;) {
-            const double waited = static_cast<double>(now_ns() - began) * 1e-9;
-            const auto give_up = [&](const std::string& why) {
-                const std::string tail = told(process_running_->log_tail());
-                process_running_.reset();
-                return no_server("process \"" + printable(str(process_.command), 200) + "\" " +
-                                 why + "; log " + log + " ends:\n" +
-                                 (tail.empty() ? "(empty)" : tail));
-            };
-            if (const std::string how = process_running_->how_it_ended(); !how.empty())
-                throw give_up(how + " before it was ready");
-            if (waited > ready_within_s)
-                throw give_up(
-                    "was not ready within " + time_text(ready_within_s) + " (" +
-                    ready + " answered: " +
-                    (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
-                    ")");
-            if (interrupted.load()) throw give_up("was interrupted while starting");
-            last = blocking_get(url, ready, "", std::min(2.0, ready_within_s));
-            if (last.status == 200) break;
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        }
-        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
-    }
-    /// The model named, else the only one that the server lists. An API that takes no model has its
-    /// name for the reports, where it can be had.
-    void find_model() {
-        std::string wanted =
-            facts_.kind == target_kind::process ? str(process_.model) : str(endpoint_.model);
-        if (wanted.empty() && facts_.kind != target_kind::simulated)
-            wanted = environment("LLMBENCH_MODEL");
-        const char* const path = *api_->models ? api_->models : api_->ready;
-        http_answer a = blocking_get(load_.url, request_path(*api_, path, below_the_path(), ""),
-                                     load_.fields, 10, load_.tls.get());
-        a.error = told(a.error);
-        require(!a.distrusted, str(endpoint_.url) + ": " + a.error);
-        if (a.status == 0)
-            throw no_server("no server answers at " + str(endpoint_.url) + ": " + a.error);
-        if (wanted.empty()) {
-            const std::vector<std::string> models = listed_models(a);
-            std::string names;
-            for (const std::string& m : models)
-                names += (names.empty() ? "" : ", ") + printable(told(m), 100);
-            require(
-                models.size() == 1 || !api_->needs_model,
-                "no model is named and " + str(endpoint_.url) + " lists " +
-                    (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") +
-                    ": set .model or LLMBENCH_MODEL");
-            if (models.size() == 1) wanted = models[0];
-        }
-        load_.model = wanted;
-        facts_.model = told(wanted);
-    }
-    /// An answer of /tokenize: {"count"} or, of llama.cpp, {"tokens"} alone; -1 for any other.
-    static int counted_tokens(const http_answer& a) {
-        picojson::value v;
-        if (a.status != 200 || !parse_json(a.body, v)) return -1;
-        const picojson::value* all = member(v, "tokens");
-        const bool listed = all && all->is<picojson::array>();
-        return listed ? static_cast<int>(all->get<picojson::array>().size())
-                      : count_member(v, "count");
-    }
-    /// The prompt's tokens by the usage of an answer; -1 where it does not say.
-    int used_tokens(const http_answer& a, bool streamed) const {
-        int n = -1;
-        if (a.status != 200) return n;
-        const auto note = [&](const stream_event& e) {
-            if (e.prompt_tokens >= 0) n = e.prompt_tokens;
-        };
-        body_reader reader;
-        reader.reset(*api_, streamed);
-        if (reader.feed(a.body, note)) reader.end(note);
-        return n;
-    }
-    /// A plain text server's URL names its one endpoint, and what else it answers is beside that.
-    std::string below_the_path() const {
-        return api_->framed == framing::pieces ? std::string() : load_.url.path;
-    }
-    std::vector<std::string> listed_models(const http_answer& a) const {
-        std::vector<std::string> models;
-        picojson::value v;
-        if (!*api_->models || a.status != 200 || !parse_json(a.body, v)) return models;
-        if (!*api_->models_in) {
-            if (has_text(v, api_->model_as)) models.push_back(string_member(v, api_->model_as));
-            return models;
-        }
-        if (const picojson::value* list = member(v, api_->models_in);
-            list && list->is<picojson::array>())
-            for (const picojson::value& m : list->get<picojson::array>())
-                models.push_back(string_member(m, api_->model_as));
+/// The models that an answer names.
+inline std::vector<std::string> listed_models(const api_traits& api, const http_answer& a) {
+    std::vector<std::string> models;
+    picojson::value v;
+    if (!*api.models || a.status != 200 || !parse_json(a.body, v)) return models;
+    if (!*api.models_in) {
+        if (has_text(v, api.model_as)) models.push_back(string_member(v, api.model_as));
         return models;
     }
+    if (const picojson::value* list = member(v, api.models_in);
+        list && list->is<picojson::array>())
+        for (const picojson::value& m : list->get<picojson::array>())
+            models.push_back(string_member(m, api.model_as));
+    return models;
+}
 
+/// The model of a server that was not told which, by its answer: the only one that it lists. An API
+/// that takes no model has its name for the reports, "" where it cannot be had.
+inline std::string only_model(const load_target& to, const http_answer& a,
+                              const std::string& url) {
+    const std::vector<std::string> models = listed_models(*to.api, a);
+    std::string names;
+    for (const std::string& m : models)
+        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
+    require(models.size() == 1 || !to.api->needs_model,
+            "no model is named and " + url + " lists " +
+                (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") +
+                ": set .model or LLMBENCH_MODEL");
+    return models.size() == 1 ? models[0] : std::string();
+}
+
+/// What a server answers first of all: its list of models, or whether it is ready. Throws no_server
+/// where none answers.
+inline http_answer first_answer(const load_target& to, const std::string& url) {
+    const char* const path = *to.api->models ? to.api->models : to.api->ready;
+    http_answer a = blocking_get(to.url, inquiry_path(to, path), to.fields, 10, to.tls.get());
+    a.error = without_secrets(a.error, to.secrets);
+    require(!a.distrusted, url + ": " + a.error);
+    if (a.status == 0) throw no_server("no server answers at " + url + ": " + a.error);
+    return a;
+}
+
+// ---- how many tokens a text has
+
+/// By an answer of /tokenize: {"count"} or, of llama.cpp, {"tokens"} alone; -1 for any other.
+inline int counted_tokens(const http_answer& a) {
+    picojson::value v;
+    if (a.status != 200 || !parse_json(a.body, v)) return -1;
+    const picojson::value* all = member(v, "tokens");
+    const bool listed = all && all->is<picojson::array>();
+    return listed ? static_cast<int>(all->get<picojson::array>().size())
+                  : count_member(v, "count");
+}
+/// The prompt's tokens by the usage of an answer; -1 where it does not say.
+inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed) {
+    int n = -1;
+    if (a.status != 200) return n;
+    const auto note = [&](const stream_event& e) {
+        if (e.prompt_tokens >= 0) n = e.prompt_tokens;
+    };
+    body_reader reader;
+    reader.reset(api, streamed);
+    if (reader.feed(a.body, note)) reader.end(note);
+    return n;
+}
+
+/// Asks a server how it counts made-up prompts: by /tokenize where it has that, else by what it
+/// says that requests for one token used.
+class token_inquiry {
+public:
+    using post_t = std::function<http_answer(const std::string& path, const std::string& body)>;
+
+    /// `common`: what all requests of the load have in common.
+    token_inquiry(const load_target& to, const request_spec& common, post_t post)
+        : to_(to), common_(common), post_(std::move(post)) {}
+
+    /// `may_be_ids`: a prompt may be a list of token ids instead of words.
+    token_fit fit(bool may_be_ids) {
+        const token_fit words = fitted_tokens([&](const std::string& t) { return of_text(t); },
+                                              [&](const std::string& p) { return of_prompt(p); });
+        if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
+        const token_fit ids = fitted_ids([&](const std::string& list) { return of_ids(list); });
+        return ids.as_ids ? ids : words;
+    }
+
+private:
+    /// Once it cannot tell it is not asked again.
+    int tokenized(const std::string& body) {
+        if (!tokenizes_) return -1;
+        const int n = counted_tokens(post_(inquiry_path(to_, "/tokenize"), body));
+        tokenizes_ = n > 0;
+        return tokenizes_ ? n : -1;
+    }
+    int used_by(const std::string& body) {
+        const bool stream = common_.stream;
+        return used_tokens(*to_.api, post_(stream ? to_.path : to_.whole_path, body), stream);
+    }
+    std::string body_of(request_spec r) const {
+        r.max_tokens = 1;
+        return request_body(*to_.api, to_.model, r);
+    }
+    int of_text(const std::string& text) {
+        request_spec none;
+        body_writer b(none);  // "content" is llama.cpp's
+        return tokenized(b.string("model", to_.model)
+                             .string("prompt", text)
+                             .string("content", text)
+                             .finished());
+    }
+    int of_prompt(const std::string& prompt) {
+        request_spec r = common_;
+        r.prompt = prompt;
+        const std::string body = body_of(r);
+        const int n = tokenized(body);
+        return n > 0 ? n : used_by(body);
+    }
+    int of_ids(const std::string& ids) {
+        request_spec r = common_;
+        r.token_ids = id_list(ids);
+        return used_by(body_of(r));
+    }
+
+    const load_target& to_;
+    const request_spec& common_;
+    post_t post_;
+    bool tokenizes_ = true;
+};
+
+/// How long the words of made-up prompts are, as far as the server tells within `within_s`.
+inline token_fit learned_tokens(const plan& p, const load_target& to, double within_s) {
+    const long long until = now_ns() + ns_of(within_s);
+    const auto post = [&](const std::string& path, const std::string& body) {
+        const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
+        return left_s <= 0 ? http_answer()
+                           : blocking_post(to.url, path, to.fields, body, left_s, to.tls.get());
+    };
+    const bool may_be_ids =
+        to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
+    return token_inquiry(to, p.common, post).fit(may_be_ids);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E26] servers that a gate starts ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where the next server of this program says what it has to say.
+inline std::string next_log(run_arm arm) {
+    const std::string directory = report_directory();
+    std::error_code ignored;
+    std::filesystem::create_directories(directory, ignored);
+    return directory + "/" + (arm == run_arm::baseline ? "baseline-" : "server-") +
+           std::to_string(++servers_started) + ".log";
+}
+
+/// process{...}: a server that is there from start() to end().
+class started_process {
+public:
+    started_process(const process& p, run_arm arm) : what_(p), arm_(arm) {
+        require(!what_.command.empty(), "process.command is empty: it must start a server");
+        require(what_.ready_within.seconds() > 0, "process.ready_within must be above 0");
+    }
+    bool restarts() const { return what_.restart_between_repeats; }
+    /// What it is told by its environment is for nobody else either.
+    void keep_secrets(credentials& c) const {
+        for (const name_value& v : what_.env) c.keep_secret(str(v.value));
+    }
+
+    /// Its URL, once it is ready. Throws no_server where it is not within `at_most_s`, or within
+    /// what it has by its own account.
+    std::string start(const api_traits& api, const std::vector<std::string>& secrets,
+                      double at_most_s) {
+        const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
+        const int port = free_port();
+        log_ = next_log(arm_);
+        const long long began = now_ns();
+        running_ = std::make_unique<server_process>(what_, port, log_);
+        const std::string url = "http://127.0.0.1:" + std::to_string(port);
+        const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
+        const std::string why =
+            why_not_ready(parsed_url(url, "process"), ready, began, ready_within_s);
+        if (!why.empty()) throw given_up(why, secrets);
+        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
+        return url;
+    }
+    void end() { running_.reset(); }
+    /// Seconds that the last start took, told once.
+    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
+    /// Why it is not there any more, "" while it is.
+    std::string how_it_went(const std::vector<std::string>& secrets) {
+        const std::string how = running_ ? running_->how_it_ended() : "";
+        if (how.empty()) return {};
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        return "the server process " + how + "; its log ends: " + printable(tail, 500);
+    }
+
+private:
+    /// Waits until the path `ready` answers 200; "" then.
+    std::string why_not_ready(const http_url& url, const std::string& ready, long long began,
+                              double within_s) {
+        http_answer last;
+        for (;;) {
+            if (const std::string how = running_->how_it_ended(); !how.empty())
+                return how + " before it was ready";
+            if (static_cast<double>(now_ns() - began) * 1e-9 > within_s)
+                return "was not ready within " + time_text(within_s) + " (" + ready +
+                       " answered: " +
+                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
+                       ")";
+            if (interrupted.load()) return "was interrupted while starting";
+            last = blocking_get(url, ready, "", std::min(2.0, within_s));
+            if (last.status == 200) return {};
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+    }
+    no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        end();
+        return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
+                         "; log " + log_ + " ends:\n" + (tail.empty() ? "(empty)" : tail));
+    }
+
+    process what_;
     run_arm arm_;
-    endpoint endpoint_{};
-    process process_{};
-    engine engine_{};
-    const api_traits* api_ = &apis[0];
-    std::unique_ptr<server_process> process_running_{};
-    std::unique_ptr<simulated_host> host_{};
-    load_target load_{};
-    target_facts facts_{};
+    std::string log_{};
+    std::unique_ptr<server_process> running_{};
     double startup_s_ = not_a_number;
 };
 
@@ -14747,7 +14771,145 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] all gates of a program and their files ==============================================
+// ===== [E27] targets brought up ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// endpoint{...}: nothing is to be started.
+struct running_already {};
+/// simulated(): the built-in server, on a thread of its own.
+struct simulated_engine {
+    engine settings{};
+    std::unique_ptr<simulated_host> host{};
+};
+
+/// The API of a target, as the gate or else LLMBENCH_API names it.
+inline const api_traits& api_of(const endpoint& e) {
+    require(static_cast<std::size_t>(e.api) < std::size(apis),
+            "endpoint.api is no API: it is one of " + api_names());
+    const std::string name = environment("LLMBENCH_API");
+    if (name.empty() || e.api != openai_chat) return traits_of(e.api);
+    const api_traits* const api = api_named(name);
+    require(api != nullptr,
+            "LLMBENCH_API is \"" + printable(name) + "\": it is one of " + api_names());
+    return *api;
+}
+
+/// A target that answers, and what it takes to send requests to it.
+class live_target {
+public:
+    live_target(const any_target& t, run_arm arm) {
+        const box& what = t.what();
+        if (const auto* p = what.get<process>()) take(*p, arm);
+        else if (const auto* s = what.get<simulated_server>()) take(*s);
+        else if (const auto* e = what.get<endpoint>()) take(*e);
+        else take(endpoint{});
+        load_.api = &api_of(at_);
+        facts_.api = load_.api->name;
+    }
+
+    /// `at_most_s`: however long a process may take to be ready by its own account.
+    void bring_up(double at_most_s = infinity) {
+        credentials own = credentials_of(at_, *load_.api, environment(key_variable(at_).c_str()));
+        if (auto* p = std::get_if<started_process>(&server_)) {
+            p->keep_secrets(own);
+            at_.url = p->start(*load_.api, own.secrets, at_most_s);
+        } else if (auto* s = std::get_if<simulated_engine>(&server_)) {
+            s->host = std::make_unique<simulated_host>(s->settings);
+            at_.url = s->host->url();
+        }
+        load_.fields = std::move(own.fields);
+        load_.secrets = std::move(own.secrets);
+        facts_.url = str(at_.url);
+        find_server();
+        find_model();
+    }
+    /// A fresh process between repeats, where the scenario asks for it.
+    bool restarts() const {
+        const auto* p = std::get_if<started_process>(&server_);
+        return p && p->restarts();
+    }
+    void restart() {
+        if (auto* p = std::get_if<started_process>(&server_)) p->end();
+        bring_up();
+    }
+    /// Why it is not there any more, "" while it is.
+    std::string how_it_went() {
+        auto* p = std::get_if<started_process>(&server_);
+        return p ? p->how_it_went(load_.secrets) : std::string();
+    }
+    /// How long the words of made-up prompts are, once for all repeats, within 5 s.
+    void learn_tokens(const plan& p, double at_most_s) {
+        if (!makes_up_prompts(p)) return;
+        facts_.tokens = load_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+    }
+    /// Seconds that a process took to be ready, once for each start.
+    double take_startup_s() {
+        auto* p = std::get_if<started_process>(&server_);
+        return p ? p->take_startup_s() : not_a_number;
+    }
+    const load_target& load() const { return load_; }
+    const target_facts& facts() const { return facts_; }
+
+private:
+    void take(const process& p, run_arm arm) {
+        server_.emplace<started_process>(p, arm);
+        facts_.kind = target_kind::process;
+        at_.api = p.api;
+        at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
+    }
+    void take(const simulated_server& s) {
+        server_.emplace<simulated_engine>(simulated_engine{.settings = s.settings});
+        facts_.kind = target_kind::simulated;
+    }
+    void take(const endpoint& e) {
+        facts_.kind = target_kind::endpoint;
+        at_ = e;
+        if (e.url.empty()) at_.url = environment("LLMBENCH_URL");
+        if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
+        require(!at_.url.empty(),
+                "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
+                "\"http://...\"}, or .target = simulated()");
+    }
+    void find_server() {
+        const bool is_set = environment("LLMBENCH_URL") == facts_.url;
+        load_.url = parsed_url(facts_.url, is_set ? "LLMBENCH_URL" : "endpoint.url");
+        load_.tls.reset();
+        facts_.tls = tls_trust::no_tls;
+        if (load_.url.tls) {
+            load_.tls = std::make_shared<tls_client>(at_.tls, load_.url);
+            facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
+        }
+        try {
+            load_.addresses = resolved(load_.url);
+        } catch (const std::runtime_error& e) {
+            throw no_server(facts_.url + ": " + e.what());
+        }
+    }
+    /// The model named, else the only one that the server lists. A server that does not answer is
+    /// heard of here in either case.
+    void find_model() {
+        const http_answer first = first_answer(load_, facts_.url);
+        load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
+        facts_.model = without_secrets(load_.model, load_.secrets);
+        const api_traits& api = *load_.api;
+        load_.path = request_path(api, api.path, load_.url.path, load_.model);
+        load_.whole_path = request_path(api, api.whole_path, load_.url.path, load_.model);
+    }
+
+    std::variant<running_already, started_process, simulated_engine> server_{};
+    endpoint at_{};  // what the server is once it is up
+    load_target load_{};
+    target_facts facts_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E28] all gates of a program and their files ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14969,7 +15131,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] gates inside doctest ================================================================
+// ===== [E29] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15035,7 +15197,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] the progress of a repeat ============================================================
+// ===== [E30] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15166,7 +15328,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] one repeat ==========================================================================
+// ===== [E31] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15314,7 +15476,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] the repeats of a gate ===============================================================
+// ===== [E32] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15516,7 +15678,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] one gate from its scenario to its result ============================================
+// ===== [E33] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15669,7 +15831,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] public functions ====================================================================
+// ===== [E34] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15748,7 +15910,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E32] records judged again ================================================================
+// ===== [E35] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15870,7 +16032,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E33] main ================================================================================
+// ===== [E36] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

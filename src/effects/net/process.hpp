@@ -10,6 +10,7 @@
 #include <cerrno>  // errno, EINTR
 #include <chrono>
 #include <cstring>  // strerror
+#include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <thread>  // this_thread
@@ -89,10 +90,7 @@ public:
         if (pid_ == 0) child(command, env, directory, parent);
         ::setpgid(pid_, pid_);
         guard_.watch(pid_);
-        for (auto& slot : groups_to_end) {
-            pid_t none = 0;
-            if (slot.compare_exchange_strong(none, pid_)) break;
-        }
+        add_group_to_end(pid_);
     }
     ~server_process() { stop(); }
     server_process(const server_process&) = delete;
@@ -100,40 +98,37 @@ public:
 
     /// "" while it runs, else how it ended.
     std::string how_it_ended() {
-        if (pid_ > 0 && ended_.empty()) {
-            int status = 0;
-            if (::waitpid(pid_, &status, WNOHANG) == pid_)
-                ended_ = WIFSIGNALED(status)
-                             ? printed("was ended by signal %d", WTERMSIG(status))
-                             : printed("exited with status %d", WEXITSTATUS(status));
-        }
-        return ended_;
+        if (!has_ended()) return {};
+        return WIFSIGNALED(*status_) ? printed("was ended by signal %d", WTERMSIG(*status_))
+                                     : printed("exited with status %d", WEXITSTATUS(*status_));
     }
     void stop() {
         if (pid_ <= 0) return;
         ::kill(-pid_, SIGTERM);
-        for (int i = 0; i < 250 && (how_it_ended().empty() || ::kill(-pid_, 0) == 0); ++i)
+        for (int i = 0; i < 250 && (!has_ended() || ::kill(-pid_, 0) == 0); ++i)
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         ::kill(-pid_, SIGKILL);
-        if (ended_.empty()) ::waitpid(pid_, nullptr, 0);
-        for (auto& slot : groups_to_end) {
-            pid_t ours = pid_;
-            slot.compare_exchange_strong(ours, 0);
-        }
+        if (!status_) ::waitpid(pid_, nullptr, 0);
+        remove_group_to_end(pid_);
         guard_.dismiss();
         pid_ = -1;
     }
     std::string log_tail() const { return tail_of(log_); }
-    const std::string& log_path() const { return log_; }
 
 private:
+    bool has_ended() {
+        int status = 0;
+        if (!status_ && pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+        return status_.has_value();
+    }
+    static constexpr int not_run = 127;  // the status by which shells tell it
     [[noreturn]] void child(const std::string& command, std::vector<std::string>& env,
                             const std::string& directory, pid_t parent) {
         ::setpgid(0, 0);
         // A crash of ours must not leave the server behind, not even one right now: the guard of
         // the whole group is yet to come.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() != parent) ::_exit(127);
+        if (::getppid() != parent) ::_exit(not_run);
         const int out = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
         const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (out >= 0) { ::dup2(out, 1); ::dup2(out, 2); }
@@ -141,15 +136,15 @@ private:
         for (std::string& e : env) ::putenv(e.data());
         if (!directory.empty() && ::chdir(directory.c_str()) != 0) {
             ::dprintf(2, "cannot enter %s: %s\n", directory.c_str(), std::strerror(errno));
-            ::_exit(127);
+            ::_exit(not_run);
         }
         const bool simple = command.find_first_of(";&|<>()\n") == std::string::npos;
         const std::string line = simple ? "exec " + command : command;
         ::execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
-        ::_exit(127);
+        ::_exit(not_run);
     }
     std::string log_;
-    std::string ended_{};
+    std::optional<int> status_{};  // as waitpid() tells it, once it has ended
     group_guard guard_{};
     pid_t pid_ = -1;
 };

@@ -1,4 +1,4 @@
-// signals
+// signals, and what else a program has once
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,20 @@ namespace detail {
 inline std::atomic<bool> interrupted{false};
 /// Process groups to end when a second signal ends us at once.
 inline std::atomic<pid_t> groups_to_end[16];
+inline void add_group_to_end(pid_t group) {
+    for (auto& slot : groups_to_end) {
+        pid_t none = 0;
+        if (slot.compare_exchange_strong(none, group)) break;
+    }
+}
+inline void remove_group_to_end(pid_t group) {
+    for (auto& slot : groups_to_end) {
+        pid_t ours = group;
+        slot.compare_exchange_strong(ours, 0);
+    }
+}
+/// Servers that were started so far: each has a log of its own in the report directory.
+inline std::atomic<int> servers_started{0};
 
 inline void on_interrupt(int signal) {
     if (interrupted.exchange(true)) {

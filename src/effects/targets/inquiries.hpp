@@ -1,0 +1,186 @@
+// what a server is asked before the load
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/secrets.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/body_reader.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/dialects/stream_event.hpp"
+#include "core/dialects/table.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/tokens.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/load/order.hpp"
+
+#include <functional>  // how a server is asked
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// No server where one was expected: with LLMBENCH_SKIP_WITHOUT_SERVER the gate is skipped.
+struct no_server : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// The path of what is asked beside the load. A plain text server's URL names its one endpoint, and
+/// what else it answers is beside that.
+inline std::string inquiry_path(const load_target& to, const char* path) {
+    const bool is_whole = to.api->framed == framing::pieces;
+    return request_path(*to.api, path, is_whole ? std::string() : to.url.path, "");
+}
+
+// ---- which models it has
+
+/// The models that an answer names.
+inline std::vector<std::string> listed_models(const api_traits& api, const http_answer& a) {
+    std::vector<std::string> models;
+    picojson::value v;
+    if (!*api.models || a.status != 200 || !parse_json(a.body, v)) return models;
+    if (!*api.models_in) {
+        if (has_text(v, api.model_as)) models.push_back(string_member(v, api.model_as));
+        return models;
+    }
+    if (const picojson::value* list = member(v, api.models_in);
+        list && list->is<picojson::array>())
+        for (const picojson::value& m : list->get<picojson::array>())
+            models.push_back(string_member(m, api.model_as));
+    return models;
+}
+
+/// The model of a server that was not told which, by its answer: the only one that it lists. An API
+/// that takes no model has its name for the reports, "" where it cannot be had.
+inline std::string only_model(const load_target& to, const http_answer& a,
+                              const std::string& url) {
+    const std::vector<std::string> models = listed_models(*to.api, a);
+    std::string names;
+    for (const std::string& m : models)
+        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
+    require(models.size() == 1 || !to.api->needs_model,
+            "no model is named and " + url + " lists " +
+                (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") +
+                ": set .model or LLMBENCH_MODEL");
+    return models.size() == 1 ? models[0] : std::string();
+}
+
+/// What a server answers first of all: its list of models, or whether it is ready. Throws no_server
+/// where none answers.
+inline http_answer first_answer(const load_target& to, const std::string& url) {
+    const char* const path = *to.api->models ? to.api->models : to.api->ready;
+    http_answer a = blocking_get(to.url, inquiry_path(to, path), to.fields, 10, to.tls.get());
+    a.error = without_secrets(a.error, to.secrets);
+    require(!a.distrusted, url + ": " + a.error);
+    if (a.status == 0) throw no_server("no server answers at " + url + ": " + a.error);
+    return a;
+}
+
+// ---- how many tokens a text has
+
+/// By an answer of /tokenize: {"count"} or, of llama.cpp, {"tokens"} alone; -1 for any other.
+inline int counted_tokens(const http_answer& a) {
+    picojson::value v;
+    if (a.status != 200 || !parse_json(a.body, v)) return -1;
+    const picojson::value* all = member(v, "tokens");
+    const bool listed = all && all->is<picojson::array>();
+    return listed ? static_cast<int>(all->get<picojson::array>().size())
+                  : count_member(v, "count");
+}
+/// The prompt's tokens by the usage of an answer; -1 where it does not say.
+inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed) {
+    int n = -1;
+    if (a.status != 200) return n;
+    const auto note = [&](const stream_event& e) {
+        if (e.prompt_tokens >= 0) n = e.prompt_tokens;
+    };
+    body_reader reader;
+    reader.reset(api, streamed);
+    if (reader.feed(a.body, note)) reader.end(note);
+    return n;
+}
+
+/// Asks a server how it counts made-up prompts: by /tokenize where it has that, else by what it
+/// says that requests for one token used.
+class token_inquiry {
+public:
+    using post_t = std::function<http_answer(const std::string& path, const std::string& body)>;
+
+    /// `common`: what all requests of the load have in common.
+    token_inquiry(const load_target& to, const request_spec& common, post_t post)
+        : to_(to), common_(common), post_(std::move(post)) {}
+
+    /// `may_be_ids`: a prompt may be a list of token ids instead of words.
+    token_fit fit(bool may_be_ids) {
+        const token_fit words = fitted_tokens([&](const std::string& t) { return of_text(t); },
+                                              [&](const std::string& p) { return of_prompt(p); });
+        if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
+        const token_fit ids = fitted_ids([&](const std::string& list) { return of_ids(list); });
+        return ids.as_ids ? ids : words;
+    }
+
+private:
+    /// Once it cannot tell it is not asked again.
+    int tokenized(const std::string& body) {
+        if (!tokenizes_) return -1;
+        const int n = counted_tokens(post_(inquiry_path(to_, "/tokenize"), body));
+        tokenizes_ = n > 0;
+        return tokenizes_ ? n : -1;
+    }
+    int used_by(const std::string& body) {
+        const bool stream = common_.stream;
+        return used_tokens(*to_.api, post_(stream ? to_.path : to_.whole_path, body), stream);
+    }
+    std::string body_of(request_spec r) const {
+        r.max_tokens = 1;
+        return request_body(*to_.api, to_.model, r);
+    }
+    int of_text(const std::string& text) {
+        request_spec none;
+        body_writer b(none);  // "content" is llama.cpp's
+        return tokenized(b.string("model", to_.model)
+                             .string("prompt", text)
+                             .string("content", text)
+                             .finished());
+    }
+    int of_prompt(const std::string& prompt) {
+        request_spec r = common_;
+        r.prompt = prompt;
+        const std::string body = body_of(r);
+        const int n = tokenized(body);
+        return n > 0 ? n : used_by(body);
+    }
+    int of_ids(const std::string& ids) {
+        request_spec r = common_;
+        r.token_ids = id_list(ids);
+        return used_by(body_of(r));
+    }
+
+    const load_target& to_;
+    const request_spec& common_;
+    post_t post_;
+    bool tokenizes_ = true;
+};
+
+/// How long the words of made-up prompts are, as far as the server tells within `within_s`.
+inline token_fit learned_tokens(const plan& p, const load_target& to, double within_s) {
+    const long long until = now_ns() + ns_of(within_s);
+    const auto post = [&](const std::string& path, const std::string& body) {
+        const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
+        return left_s <= 0 ? http_answer()
+                           : blocking_post(to.url, path, to.fields, body, left_s, to.tls.get());
+    };
+    const bool may_be_ids =
+        to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
+    return token_inquiry(to, p.common, post).fit(may_be_ids);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

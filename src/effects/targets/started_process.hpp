@@ -1,0 +1,117 @@
+// servers that a gate starts
+#pragma once
+
+#include "api/result.hpp"
+#include "api/target.hpp"
+#include "core/base/secrets.hpp"
+#include "core/base/text.hpp"
+#include "core/wire/url.hpp"
+#include "core/dialects/table.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/net/process.hpp"
+#include "effects/net/sockets.hpp"
+#include "effects/targets/credentials.hpp"
+#include "effects/targets/inquiries.hpp"
+
+#include <algorithm>  // min
+#include <chrono>
+#include <filesystem>  // error_code
+#include <memory>  // make_unique, unique_ptr
+#include <string>
+#include <thread>  // this_thread
+#include <utility>  // exchange
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where the next server of this program says what it has to say.
+inline std::string next_log(run_arm arm) {
+    const std::string directory = report_directory();
+    std::error_code ignored;
+    std::filesystem::create_directories(directory, ignored);
+    return directory + "/" + (arm == run_arm::baseline ? "baseline-" : "server-") +
+           std::to_string(++servers_started) + ".log";
+}
+
+/// process{...}: a server that is there from start() to end().
+class started_process {
+public:
+    started_process(const process& p, run_arm arm) : what_(p), arm_(arm) {
+        require(!what_.command.empty(), "process.command is empty: it must start a server");
+        require(what_.ready_within.seconds() > 0, "process.ready_within must be above 0");
+    }
+    bool restarts() const { return what_.restart_between_repeats; }
+    /// What it is told by its environment is for nobody else either.
+    void keep_secrets(credentials& c) const {
+        for (const name_value& v : what_.env) c.keep_secret(str(v.value));
+    }
+
+    /// Its URL, once it is ready. Throws no_server where it is not within `at_most_s`, or within
+    /// what it has by its own account.
+    std::string start(const api_traits& api, const std::vector<std::string>& secrets,
+                      double at_most_s) {
+        const double ready_within_s = std::min(what_.ready_within.seconds(), at_most_s);
+        const int port = free_port();
+        log_ = next_log(arm_);
+        const long long began = now_ns();
+        running_ = std::make_unique<server_process>(what_, port, log_);
+        const std::string url = "http://127.0.0.1:" + std::to_string(port);
+        const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
+        const std::string why =
+            why_not_ready(parsed_url(url, "process"), ready, began, ready_within_s);
+        if (!why.empty()) throw given_up(why, secrets);
+        startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
+        return url;
+    }
+    void end() { running_.reset(); }
+    /// Seconds that the last start took, told once.
+    double take_startup_s() { return std::exchange(startup_s_, not_a_number); }
+    /// Why it is not there any more, "" while it is.
+    std::string how_it_went(const std::vector<std::string>& secrets) {
+        const std::string how = running_ ? running_->how_it_ended() : "";
+        if (how.empty()) return {};
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        return "the server process " + how + "; its log ends: " + printable(tail, 500);
+    }
+
+private:
+    /// Waits until the path `ready` answers 200; "" then.
+    std::string why_not_ready(const http_url& url, const std::string& ready, long long began,
+                              double within_s) {
+        http_answer last;
+        for (;;) {
+            if (const std::string how = running_->how_it_ended(); !how.empty())
+                return how + " before it was ready";
+            if (static_cast<double>(now_ns() - began) * 1e-9 > within_s)
+                return "was not ready within " + time_text(within_s) + " (" + ready +
+                       " answered: " +
+                       (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
+                       ")";
+            if (interrupted.load()) return "was interrupted while starting";
+            last = blocking_get(url, ready, "", std::min(2.0, within_s));
+            if (last.status == 200) return {};
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+    }
+    no_server given_up(const std::string& why, const std::vector<std::string>& secrets) {
+        const std::string tail = without_secrets(running_->log_tail(), secrets);
+        end();
+        return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
+                         "; log " + log_ + " ends:\n" + (tail.empty() ? "(empty)" : tail));
+    }
+
+    process what_;
+    run_arm arm_;
+    std::string log_{};
+    std::unique_ptr<server_process> running_{};
+    double startup_s_ = not_a_number;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,85 @@
+// Header lines, the line with the key, and what of them is a secret.
+#include "effects/targets/credentials.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+using words = std::vector<std::string>;
+const std::string agent = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
+
+credentials openai(const endpoint& e, const std::string& key = "") {
+    return credentials_of(e, traits_of(openai_chat), key);
+}
+std::string refusal(const endpoint& e, const std::string& key = "") {
+    try {
+        openai(e, key);
+    } catch (const std::invalid_argument& why) { return why.what(); }
+    return "";
+}
+}  // namespace
+
+TEST_CASE("without a key and headers of its own a gate says who it is, and keeps no secrets") {
+    CHECK(openai({}).fields == agent);
+    CHECK(openai({}).secrets.empty());
+    CHECK(credentials_of({}, traits_of(anthropic), "").fields ==
+          agent + "anthropic-version: 2023-06-01\r\n");
+}
+
+TEST_CASE("the key stands where its API looks for it, behind all other lines") {
+    CHECK(openai({.headers = {{"X-A", "b"}}}, "sk-1").fields ==
+          agent + "X-A: b\r\nAuthorization: Bearer sk-1\r\n");
+    CHECK(credentials_of({}, traits_of(anthropic), "sk-1").fields ==
+          agent + "anthropic-version: 2023-06-01\r\nx-api-key: sk-1\r\n");
+}
+
+TEST_CASE("keys are secrets, and so are values of headers of eight characters or more") {
+    const endpoint e{.headers = {{"Accept-Encoding", "gzip"}, {"X-Gateway", "Token abcd-1"}}};
+    CHECK(openai(e, "sk-77").secrets == words{"Token abcd-1", "abcd-1", "sk-77"});
+    CHECK(openai({}, "abc").secrets.empty());  // too short to be one
+}
+
+TEST_CASE("the key is looked up in the variable that the gate names, else in llmbench's own") {
+    CHECK(key_variable({}) == "LLMBENCH_API_KEY");
+    CHECK(key_variable({.api_key_env = "MY_KEY"}) == "MY_KEY");
+}
+
+TEST_CASE("a variable that the gate names must be set, and is repeated only if it is a name") {
+    CHECK(refusal({.api_key_env = "MY_KEY_2"}) ==
+          "endpoint.api_key_env is \"MY_KEY_2\": that variable is not set");
+    CHECK(refusal({.api_key_env = "sk-5e3a"}) ==
+          "endpoint.api_key_env names a variable that is not set; it is not repeated here, for it "
+          "looks like a key and not like a name");
+    CHECK(refusal({.api_key_env = "MY_KEY"}, "sk-1") == "");
+}
+
+TEST_CASE("a header of the key's kind takes the place of a key that the gate does not name") {
+    const endpoint e{.headers = {{"authorization", "Basic abcd"}}};
+    CHECK(openai(e, "sk-for-others").fields == agent + "authorization: Basic abcd\r\n");
+    CHECK(credentials_of(e, traits_of(anthropic), "sk-1").fields ==
+          agent + "anthropic-version: 2023-06-01\r\nauthorization: Basic abcd\r\n"
+                  "x-api-key: sk-1\r\n");
+    endpoint both = e;
+    both.api_key_env = "MY_KEY";
+    CHECK(refusal(both, "sk-1") == "endpoint.headers sets authorization and endpoint.api_key_env "
+                                   "names a key: give one of them");
+}
+
+TEST_CASE("nothing that a gate writes becomes a header line of its own") {
+    for (const std::string name : {"", "X A", "X:A", "X\r\nY"})
+        CHECK(refusal({.headers = {{name, "v"}}}).find("one word without a colon") !=
+              std::string::npos);
+    for (const std::string value : {"a\rb", "a\nb", "a\x7F"})
+        CHECK(refusal({.headers = {{"X-A", value}}}) ==
+              "endpoint.headers: the value of X-A holds a line break or another control character");
+    CHECK(refusal({}, "sk-1\r\nX-Admin: yes") ==
+          "the API key in LLMBENCH_API_KEY holds a line break or another control character");
+    CHECK(refusal({.headers = {{"content-LENGTH", "1"}}}) ==
+          "endpoint.headers sets content-LENGTH: that header belongs to llmbench");
+}

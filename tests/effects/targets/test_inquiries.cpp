@@ -1,0 +1,193 @@
+// What is read from a server's answers before the load: its models, and how it counts tokens.
+#include "effects/targets/inquiries.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+using words = std::vector<std::string>;
+
+http_answer ok(const std::string& body) { return {.status = 200, .body = body}; }
+
+words models_by(api_format api, const http_answer& a) { return listed_models(traits_of(api), a); }
+
+load_target target_of(api_format api, const std::string& path = "") {
+    load_target to;
+    to.api = &traits_of(api);
+    to.url.path = path;
+    to.model = "m";
+    to.path = "/streams";
+    to.whole_path = "/whole";
+    return to;
+}
+
+std::string refusal_of_model(const load_target& to, const std::string& body) {
+    try {
+        only_model(to, ok(body), "http://h");
+    } catch (const std::invalid_argument& why) { return why.what(); }
+    return "";
+}
+
+/// The paths that a server was asked for, each answered by `answer(path, body)`.
+struct fake_server {
+    token_inquiry::post_t answer{};
+    words paths{};
+    http_answer operator()(const std::string& path, const std::string& body) {
+        paths.push_back(path);
+        return answer(path, body);
+    }
+};
+
+/// Words of the text that a body has under this name.
+int words_under(const char* name, const std::string& body) {
+    picojson::value v;
+    REQUIRE(parse_json(body, v));
+    const std::string text = string_member(v, name);
+    return static_cast<int>(std::count(text.begin(), text.end(), ' ')) + !text.empty();
+}
+}  // namespace
+
+// ---- models
+
+TEST_CASE("models are read in the shape that each API lists them in") {
+    CHECK(models_by(openai_chat, ok(R"({"data":[{"id":"a"},{"id":"b"}]})")) == words{"a", "b"});
+    CHECK(models_by(ollama, ok(R"({"models":[{"name":"a:7b"}]})")) == words{"a:7b"});
+    CHECK(models_by(tgi, ok(R"({"model_id":"org/a"})")) == words{"org/a"});
+    CHECK(models_by(triton, ok(R"({"data":[{"id":"a"}]})")).empty());  // it has no list
+}
+
+TEST_CASE("an answer that is no list of models names none") {
+    for (const std::string body : {"", "{", "[]", "{}", R"({"data":{}})", R"({"data":"a"})"})
+        CHECK(models_by(openai_chat, ok(body)).empty());
+    CHECK(models_by(openai_chat, {.status = 404, .body = R"({"data":[{"id":"a"}]})"}).empty());
+    CHECK(models_by(tgi, ok(R"({"model_id":""})")).empty());
+}
+
+TEST_CASE("where none is named the only model is taken, and any other number is refused") {
+    load_target to = target_of(openai_chat);
+    CHECK(only_model(to, ok(R"({"data":[{"id":"a"}]})"), "http://h") == "a");
+    CHECK(refusal_of_model(to, "{}") ==
+          "no model is named and http://h lists none: set .model or LLMBENCH_MODEL");
+    add_secret(to.secrets, "t0ken");
+    CHECK(refusal_of_model(to, R"({"data":[{"id":"a\nb"},{"id":"t0ken"}]})") ==
+          "no model is named and http://h lists 2 (a b, ***): set .model or LLMBENCH_MODEL");
+}
+
+TEST_CASE("an API that takes no model has its name where it can be had") {
+    const load_target to = target_of(llama_cpp);
+    CHECK(only_model(to, ok(R"({"data":[{"id":"a"}]})"), "http://h") == "a");
+    CHECK(only_model(to, ok(R"({"data":[{"id":"a"},{"id":"b"}]})"), "http://h") == "");
+    CHECK(only_model(to, {.status = 404}, "http://h") == "");
+}
+
+TEST_CASE("inquiries stand below the URL's path, those to a plain text server beside it") {
+    CHECK(inquiry_path(target_of(openai_chat), "/tokenize") == "/tokenize");
+    CHECK(inquiry_path(target_of(openai_chat, "/proxy/v1"), "/v1/models") == "/proxy/v1/models");
+    CHECK(inquiry_path(target_of(plain_text, "/my/service"), "/readyz") == "/readyz");
+}
+
+// ---- tokens
+
+TEST_CASE("an answer of /tokenize tells a count, or lists the tokens") {
+    CHECK(counted_tokens(ok(R"({"count":7,"max_model_len":100})")) == 7);
+    CHECK(counted_tokens(ok(R"({"tokens":[5,6,7]})")) == 3);
+    CHECK(counted_tokens(ok(R"({"count":9,"tokens":[5,6,7]})")) == 3);
+    CHECK(counted_tokens(ok(R"({"tokens":[]})")) == 0);
+    for (const std::string body : {"", "7", "[]", "{}", R"({"count":"7"})", R"({"tokens":"5"})"})
+        CHECK(counted_tokens(ok(body)) == -1);
+    CHECK(counted_tokens({.status = 404, .body = R"({"count":7})"}) == -1);
+    CHECK(counted_tokens({}) == -1);
+}
+
+TEST_CASE("the usage of an answer tells the prompt's tokens, streamed or in one piece") {
+    const api_traits& api = traits_of(openai_chat);
+    const std::string usage = R"("usage":{"prompt_tokens":12,"completion_tokens":1})";
+    const std::string content = R"({"choices":[{"index":0,"delta":{"content":"a"}}]})";
+    const std::string stream = "data: " + content + "\n\ndata: {\"choices\":[]," + usage +
+                               "}\n\ndata: [DONE]\n\n";
+    const std::string whole = R"({"choices":[{"message":{"content":"a"}}],)" + usage + "}";
+    CHECK(used_tokens(api, ok(stream), true) == 12);
+    CHECK(used_tokens(api, ok(whole), false) == 12);
+    CHECK(used_tokens(api, ok("data: " + content + "\n\ndata: [DONE]\n\n"), true) == -1);
+    CHECK(used_tokens(api, ok(""), true) == -1);
+    CHECK(used_tokens(api, ok("nothing of the kind"), false) == -1);
+    CHECK(used_tokens(api, {.status = 500, .body = whole}, false) == -1);
+}
+
+TEST_CASE("a server with /tokenize is asked for nothing else") {
+    fake_server server{[](const std::string&, const std::string& body) {
+        // Of a request, which has nothing else with spaces in it, three are around the prompt.
+        const bool is_request = body.find("\"messages\"") != std::string::npos;
+        const auto of_request = std::count(body.begin(), body.end(), ' ') + 1 + 3;
+        const auto n = is_request ? of_request : words_under("prompt", body);
+        return ok("{\"count\":" + std::to_string(n) + "}");
+    }};
+    const load_target to = target_of(openai_chat, "/proxy");
+    const request_spec common;
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    CHECK(fit.lengths == token_fit::quality::exact);
+    CHECK(fit.overhead == 3);
+    CHECK(fit.words.size() == std::size(prompt_words));
+    // Two texts and two requests tell all, where every word has one token.
+    CHECK(server.paths == words(4, "/proxy/tokenize"));
+}
+
+TEST_CASE("a server without /tokenize is asked for it once, and then for one token at a time") {
+    fake_server server{[](const std::string& path, const std::string& body) {
+        if (path == "/tokenize") return http_answer{.status = 404};
+        CHECK(body.find("\"max_tokens\":1") != std::string::npos);
+        const int n = words_under("prompt", body) + 1;
+        return ok(R"({"choices":[{"text":"a"}],"usage":{"completion_tokens":1,"prompt_tokens":)" +
+                  std::to_string(n) + "}}");
+    }};
+    request_spec common;
+    common.stream = false;
+    const load_target to = target_of(openai_completions);
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    CHECK(fit.lengths == token_fit::quality::exact);
+    CHECK(fit.overhead == 1);
+    CHECK(std::count(server.paths.begin(), server.paths.end(), "/tokenize") == 1);
+    CHECK(std::count(server.paths.begin(), server.paths.end(), "/whole") ==
+          static_cast<long>(server.paths.size()) - 1);
+}
+
+TEST_CASE("where words cannot be exact, lists of token ids can") {
+    fake_server server{[](const std::string& path, const std::string& body) {
+        if (path == "/tokenize") return http_answer{.status = 404};
+        picojson::value v;
+        REQUIRE(parse_json(body, v));
+        const picojson::value* prompt = member(v, "prompt");
+        const bool is_list = prompt && prompt->is<picojson::array>();
+        const int n = is_list ? static_cast<int>(prompt->get<picojson::array>().size())
+                              : 2 * words_under("prompt", body);
+        return ok("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":" + std::to_string(n) +
+                  "}}\n\ndata: [DONE]\n\n");
+    }};
+    const load_target to = target_of(openai_completions);
+    const request_spec common;
+    const token_fit ids = token_inquiry(to, common, std::ref(server)).fit(true);
+    CHECK(ids.as_ids);
+    CHECK(ids.lengths == token_fit::quality::exact);
+    CHECK(server.paths.back() == "/streams");
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(false);
+    CHECK_FALSE(fit.as_ids);
+    CHECK(fit.lengths == token_fit::quality::average);
+    CHECK(fit.per_word == 2);
+}
+
+TEST_CASE("a server that does not answer leaves lengths unknown") {
+    fake_server server{[](const std::string&, const std::string&) { return http_answer(); }};
+    const load_target to = target_of(openai_chat);
+    const request_spec common;
+    const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(true);
+    CHECK(fit.lengths == token_fit::quality::unknown);
+    CHECK(fit.words.empty());
+}
