@@ -1962,9 +1962,12 @@ inline std::vector<long long> whole_numbers(std::string_view json, const std::st
     }
     return found;
 }
+inline double number_in(const picojson::value& v) {
+    return v.is<double>() ? v.get<double>() : not_a_number;
+}
 inline double number_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
-    return m && m->is<double>() ? m->get<double>() : not_a_number;
+    return m ? number_in(*m) : not_a_number;
 }
 inline bool true_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
@@ -1988,7 +1991,7 @@ inline std::map<std::string, std::vector<double>> lists_of(const picojson::value
         for (const auto& [name, values] : v->get<picojson::object>())
             if (values.is<picojson::array>())
                 for (const picojson::value& x : values.get<picojson::array>())
-                    lists[name].push_back(x.is<double>() ? x.get<double>() : not_a_number);
+                    lists[name].push_back(number_in(x));
     return lists;
 }
 
@@ -4933,6 +4936,10 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     r.fail_z = pocock_constant(r.looks, r.fail_level);
     return r;
 }
+/// What a rule calls one of the things that it counts.
+inline const char* repeat_word(const judging_rule& r, bool in_pairs) {
+    return r.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
+}
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {
@@ -5746,8 +5753,7 @@ inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_th
     slo_verdict v = counts ? judge_counts(m, s, to_the_end)
                     : mean ? judge_fresh_mean(m, s, to_the_end)
                            : judge_values(m, s, to_the_end);
-    const bool in_pairs = s.factor > 0 && m.has_live_baseline();
-    v.unit = m.rule.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
+    v.unit = repeat_word(m.rule, s.factor > 0 && m.has_live_baseline());
     return v;
 }
 
@@ -9143,8 +9149,7 @@ inline std::string repeats_text(const plan& p) {
     const bool stages = p.rule.traffic == fresh;
     const bool exactly = p.slos.empty() || p.first_repeats == p.most_repeats;
     return (exactly ? "" : printed("%d to ", p.first_repeats)) +
-           printed("%d %s%s%s", p.most_repeats,
-                   stages ? "stage" : p.has_baseline ? "pair" : "repeat",
+           printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
                    exactly && p.most_repeats == 1 ? "" : "s", stages ? " of fresh traffic" : "");
 }
 inline constexpr const char* unverified_text =
@@ -9205,7 +9210,7 @@ inline std::string reports_text(const std::string& directory) {
 
 /// Which repeat this is, of how many.
 inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
-    const char* unit = p.rule.traffic == fresh ? "stage" : p.has_baseline ? "pair" : "repeat";
+    const char* unit = repeat_word(p.rule, p.has_baseline);
     const bool exact = p.slos.empty() || p.first_repeats == p.most_repeats;
     std::string t = printed("%s %d of %s%d", unit, repeat + 1,
                             exact ? "" : printed("%d-", p.first_repeats).c_str(),
@@ -9707,7 +9712,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())
-                g.statistics[statistic].push_back(v.is<double>() ? v.get<double>() : not_a_number);
+                g.statistics[statistic].push_back(number_in(v));
         }
     }
     return g;
@@ -15627,9 +15632,8 @@ private:
     }
     void tell_stop(int repeats) {
         g_.measured.stopped =
-            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %s", time_budget_s(),
-                    repeats, p_.most_repeats,
-                    p_.rule.traffic == fresh ? "stages" : baseline_ ? "pairs" : "repeats");
+            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", time_budget_s(),
+                    repeats, p_.most_repeats, repeat_word(p_.rule, p_.has_baseline));
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.

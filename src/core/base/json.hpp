@@ -190,9 +190,12 @@ inline std::vector<long long> whole_numbers(std::string_view json, const std::st
     }
     return found;
 }
+inline double number_in(const picojson::value& v) {
+    return v.is<double>() ? v.get<double>() : not_a_number;
+}
 inline double number_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
-    return m && m->is<double>() ? m->get<double>() : not_a_number;
+    return m ? number_in(*m) : not_a_number;
 }
 inline bool true_member(const picojson::value& v, const char* name) {
     const picojson::value* m = member(v, name);
@@ -216,7 +219,7 @@ inline std::map<std::string, std::vector<double>> lists_of(const picojson::value
         for (const auto& [name, values] : v->get<picojson::object>())
             if (values.is<picojson::array>())
                 for (const picojson::value& x : values.get<picojson::array>())
-                    lists[name].push_back(x.is<double>() ? x.get<double>() : not_a_number);
+                    lists[name].push_back(number_in(x));
     return lists;
 }
 

@@ -11,6 +11,7 @@
 #include "core/metric/table.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/judging/rule.hpp"
 #include "core/judging/saturation.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
@@ -33,8 +34,7 @@ inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_th
     slo_verdict v = counts ? judge_counts(m, s, to_the_end)
                     : mean ? judge_fresh_mean(m, s, to_the_end)
                            : judge_values(m, s, to_the_end);
-    const bool in_pairs = s.factor > 0 && m.has_live_baseline();
-    v.unit = m.rule.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
+    v.unit = repeat_word(m.rule, s.factor > 0 && m.has_live_baseline());
     return v;
 }
 

@@ -50,6 +50,10 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     r.fail_z = pocock_constant(r.looks, r.fail_level);
     return r;
 }
+/// What a rule calls one of the things that it counts.
+inline const char* repeat_word(const judging_rule& r, bool in_pairs) {
+    return r.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
+}
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {

@@ -170,7 +170,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())
-                g.statistics[statistic].push_back(v.is<double>() ? v.get<double>() : not_a_number);
+                g.statistics[statistic].push_back(number_in(v));
         }
     }
     return g;

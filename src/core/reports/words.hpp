@@ -95,8 +95,7 @@ inline std::string repeats_text(const plan& p) {
     const bool stages = p.rule.traffic == fresh;
     const bool exactly = p.slos.empty() || p.first_repeats == p.most_repeats;
     return (exactly ? "" : printed("%d to ", p.first_repeats)) +
-           printed("%d %s%s%s", p.most_repeats,
-                   stages ? "stage" : p.has_baseline ? "pair" : "repeat",
+           printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
                    exactly && p.most_repeats == 1 ? "" : "s", stages ? " of fresh traffic" : "");
 }
 inline constexpr const char* unverified_text =
@@ -157,7 +156,7 @@ inline std::string reports_text(const std::string& directory) {
 
 /// Which repeat this is, of how many.
 inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
-    const char* unit = p.rule.traffic == fresh ? "stage" : p.has_baseline ? "pair" : "repeat";
+    const char* unit = repeat_word(p.rule, p.has_baseline);
     const bool exact = p.slos.empty() || p.first_repeats == p.most_repeats;
     std::string t = printed("%s %d of %s%d", unit, repeat + 1,
                             exact ? "" : printed("%d-", p.first_repeats).c_str(),

@@ -186,9 +186,8 @@ private:
     }
     void tell_stop(int repeats) {
         g_.measured.stopped =
-            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %s", time_budget_s(),
-                    repeats, p_.most_repeats,
-                    p_.rule.traffic == fresh ? "stages" : baseline_ ? "pairs" : "repeats");
+            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", time_budget_s(),
+                    repeats, p_.most_repeats, repeat_word(p_.rule, p_.has_baseline));
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
