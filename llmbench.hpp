@@ -62,35 +62,39 @@
 //   [C37] when requests are sent
 //   [C38] arrivals
 //   [C39] lengths
-//   [C40] the plan of a gate
-//   [C41] which SLOs a scenario can have
-//   [C42] the options of requests
-//   [C43] from a workload to its part of the plan
-//   [C44] from a scenario to its plan
-//   [C45] prompts of a given number of tokens
-//   [C46] where a gate's server stood
-//   [C47] the requests of a plan
-//   [C48] the hash of all that a plan sends
-//   [C49] engine model
-//   [C50] what a request asks the simulated server
-//   [C51] answers of the simulated server
-//   [C52] what the simulated server says besides answers
-//   [C53] the progress line
-//   [C54] figures of reports
-//   [C55] what reports are made of
-//   [C56] words of reports
-//   [C57] result.json and records.jsonl
-//   [C58] stored results
-//   [C59] junit.xml, summary.md, annotations, metrics.txt
-//   [C60] the console
-//   [C61] the report page: style, icons and script
-//   [C62] the report page: drawings
-//   [C63] the report page: verdicts
-//   [C64] the report page: distributions
-//   [C65] the report page: gates beside each other
-//   [C66] the report page: timelines
-//   [C67] the report page: what else a gate has to say
-//   [C68] the report page: the whole
+//   [C40] prompts of a given number of tokens
+//   [C41] places of a trace
+//   [C42] conversations, recorded and made up
+//   [C43] prompts that stand alone
+//   [C44] where prompts come from
+//   [C45] the plan of a gate
+//   [C46] which SLOs a scenario can have
+//   [C47] the options of requests
+//   [C48] from a workload to its part of the plan
+//   [C49] from a scenario to its plan
+//   [C50] where a gate's server stood
+//   [C51] the hash of all that a plan sends
+//   [C52] the requests of a plan
+//   [C53] engine model
+//   [C54] what a request asks the simulated server
+//   [C55] answers of the simulated server
+//   [C56] what the simulated server says besides answers
+//   [C57] the progress line
+//   [C58] figures of reports
+//   [C59] what reports are made of
+//   [C60] words of reports
+//   [C61] result.json and records.jsonl
+//   [C62] stored results
+//   [C63] junit.xml, summary.md, annotations, metrics.txt
+//   [C64] the console
+//   [C65] the report page: style, icons and script
+//   [C66] the report page: drawings
+//   [C67] the report page: verdicts
+//   [C68] the report page: distributions
+//   [C69] the report page: gates beside each other
+//   [C70] the report page: timelines
+//   [C71] the report page: what else a gate has to say
+//   [C72] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1647,6 +1651,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_floating_point_v, which JSON a value becomes, is_same_v
 #include <utility>  // move, pair, exchange, swap
+#include <variant>
 #include <vector>
 
 #include <picojson.h>  // JSON of servers
@@ -6685,7 +6690,7 @@ inline recorded_trace read_trace(byte_stream& in) {
     return sorted;
 }
 
-/// What was read from files for one scenario; shared by the copies of its plan.
+/// What was read from files for one scenario.
 struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample
@@ -7026,756 +7031,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] the plan of a gate ==================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// A scenario that was found sound, with every default filled in.
-struct plan {
-    std::string name{};
-    std::string test_case{};  // "" outside of one
-    std::string file{};
-    int line = 0;
-    arrival_data arrivals{};
-    long long warmup_requests = 0;
-    double warmup_s = 0;
-    long long requests = 0;
-    double duration_s = 0;
-    int first_repeats = first_look;  // before this many nothing is decided
-    int most_repeats = last_look;    // repeats, or pairs where there is a baseline
-    bool has_baseline = false;       // a live one, measured in pairs
-    bool has_stored_baseline = false;
-    stored_result stored{};
-    judging_rule rule{};
-    std::uint64_t seed = 1;
-    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
-    std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
-    std::string workload_text{};
-    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
-    long long prefix_groups = 1;
-    double prefix_share = 1;
-    std::vector<std::string> prompts{};  // of a prompt list
-    // Conversations: each takes `stride` places of the trace, its turns the first of them.
-    std::size_t stride = 1;
-    length_distribution turns{};  // of made-up conversations
-    bool shared_system_prompt = true;
-    double think_s = 0;  // before a later turn
-    // Of a dataset.
-    std::size_t first_dialogue = 0;
-    bool salted = false;
-    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
-    bool forces_length = false;
-    request_spec common{};  // what all requests share
-    llmbench::limits limits{};
-    client_options client{};
-    std::vector<slo> slos{};
-    bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
-};
-
-
-/// The places of the trace: where a request's conversation is, and which turn of it.
-struct trace_place {
-    std::size_t conversation = 0, turn = 0;
-};
-inline trace_place place_of(const plan& p, std::size_t index) {
-    return {index / p.stride, index % p.stride};
-}
-inline const dialogue& dialogue_of(const plan& p, std::size_t conversation) {
-    const std::vector<dialogue>& all = p.files->dialogues;
-    return all[(p.first_dialogue + conversation) % all.size()];
-}
-/// Turns of one conversation of the trace.
-inline std::size_t turns_of(const plan& p, std::size_t conversation) {
-    if (p.stride == 1) return 1;
-    if (!p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
-    generator random(p.seed, (1ull << 40) + conversation);
-    return std::min(static_cast<std::size_t>(drawn_length(p.turns, random, 1)), p.stride);
-}
-/// How many conversations hold the requests that are to warm up, and those to be measured (0: no
-/// limit). The last one may be cut, so that the number is kept.
-struct conversation_counts {
-    std::size_t warmup = 0, measured = 0, last_turns = 1;
-};
-inline conversation_counts counted_conversations(const plan& p) {
-    const auto warmup = static_cast<std::size_t>(p.warmup_requests);
-    const auto requests = static_cast<std::size_t>(p.requests);
-    if (p.stride == 1) return {warmup, requests, 1};
-    conversation_counts c;
-    for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
-    for (std::size_t turns = 0; turns < requests; ++c.measured) {
-        const std::size_t more = turns_of(p, c.warmup + c.measured);
-        c.last_turns = std::min(more, requests - turns);
-        turns += more;
-    }
-    return c;
-}
-
-/// When an open loop sends; of conversations, their first turns.
-inline schedule schedule_of(const plan& p) {
-    const conversation_counts c = counted_conversations(p);
-    if (p.arrivals.kind == arrival_kind::replay)
-        return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
-                               p.duration_s, p.seed);
-    return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
-                              static_cast<long long>(c.measured), p.duration_s, p.seed);
-}
-/// Places of the trace that the sends of an open loop begin, the end of the last one.
-inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
-    const conversation_counts c = counted_conversations(p);
-    const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
-    return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
-}
-
-/// Requests on the places of the trace before this one.
-inline long long requests_before(const plan& p, std::size_t last) {
-    if (p.stride == 1) return static_cast<long long>(last);
-    std::size_t n = 0;
-    for (std::size_t c = 0; c * p.stride < last; ++c)
-        n += std::min(turns_of(p, c), last - c * p.stride);
-    return static_cast<long long>(n);
-}
-
-/// Measured requests that one repeat will have, 0 where only the run can tell.
-inline long long expected_requests(const plan& p) {
-    double by_time = infinity;
-    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
-        const recorded_trace& trace = p.files->trace;
-        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
-        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
-        if (seconds > 0 && p.stride > 1) {
-            const std::size_t warmup = counted_conversations(p).warmup;
-            const auto n = static_cast<std::size_t>(std::llround(by_time));
-            by_time = 0;
-            for (std::size_t c = 0; c < n; ++c)
-                by_time += static_cast<double>(turns_of(p, warmup + c));
-        }
-    } else if (p.duration_s > 0) {
-        return 0;
-    }
-    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
-    const double n = std::min(by_time, by_count);
-    return std::isfinite(n) ? std::llround(n) : 0;
-}
-/// Of these, first turns of conversations.
-inline long long expected_first_turns(const plan& p) {
-    const long long n = expected_requests(p);
-    if (n == 0 || p.stride == 1) return n;
-    const std::size_t warmup = counted_conversations(p).warmup;
-    long long first = 0;
-    for (long long turns = 0; turns < n; ++first)
-        turns += static_cast<long long>(turns_of(p, warmup + static_cast<std::size_t>(first)));
-    return first;
-}
-
-/// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
-inline double expected_seconds(const plan& p) {
-    if (!p.is_open_loop()) return p.duration_s;
-    if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
-    return schedule_of(p).measured_to;
-}
-
-/// How long one repeat is.
-inline std::string extent_text(const plan& p) {
-    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
-    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
-    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
-                               : printed(" after %lld to warm up", p.warmup_requests));
-}
-/// What every request says beside its prompt.
-inline std::string options_text(const plan& p) {
-    std::string t = p.forces_length ? "ignore_eos" : "";
-    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
-    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
-    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
-    if (!p.common.system_prompt.empty())
-        add("system prompt " + printable(p.common.system_prompt, 200));
-    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
-    for (const extra_object& o : p.common.extra_objects)
-        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (!p.common.stream) add("not streamed");
-    return t;
-}
-
-/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
-inline plan stage_of(const plan& p, int stage) {
-    plan q = p;
-    q.hash.clear();
-    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
-    // Other conversations of a dataset, of which the stages need four times a repeat's.
-    q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
-    if (stage + 1 == last_stage) {
-        q.requests *= 2;
-        q.duration_s *= 2;
-        // The mixture of rates stays what it was.
-        q.arrivals.over_s *= 2;
-        list<load_step> longer;
-        for (const load_step& s : p.arrivals.stages)
-            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
-        q.arrivals.stages = longer;
-    }
-    return q;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C41] which SLOs a scenario can have ======================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// What a scenario says of the objectives that it can have.
-struct slo_context {
-    bool streams = true;
-    bool has_baseline = false;  // a live one or a stored one
-    bool has_turns = false;
-    bool saturates = true;
-    std::string arrivals{};  // as they are told
-    long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
-    long long first_turns = 0;  // of these
-    int most_repeats = last_look;
-    judging_rule rule{};
-    std::vector<slo> slos{};
-};
-inline slo_context slo_context_of(const plan& p) {
-    return {.streams = p.common.stream,
-            .has_baseline = p.has_baseline || p.has_stored_baseline,
-            .has_turns = p.stride > 1,
-            .saturates = saturates(p.arrivals),
-            .arrivals = arrival_text(p.arrivals),
-            .requests = expected_requests(p),
-            .first_turns = expected_first_turns(p),
-            .most_repeats = p.most_repeats,
-            .rule = p.rule,
-            .slos = p.slos};
-}
-
-// What follows refuses an objective for one reason after the other, in a sentence that starts with
-// `given`.
-
-inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
-    for (const predicate_step& step : w.where)
-        require(step.op != predicate_step::op_kind::compare || !facts_of(step.metric).is_unmeasured,
-                given + "queue_time is not measured by this version");
-    require(!facts_of(w.metric).is_unmeasured,
-            given + "server-side metrics are not read by this version");
-    require(c.streams || !concerns(w, &metric_facts::needs_stream),
-            given + "options.stream is false, and an answer that comes in one piece has no "
-                    "first token apart from its last: use e2e");
-    require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1),
-            given + "a percentile lies strictly between 0 and 1");
-}
-
-inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
-    const metric_id metric = s.what.metric;
-    if (s.factor != 0 || s.bound == 0) {
-        require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
-        require(c.has_baseline, given + "the scenario has no baseline");
-        require(!is_share(metric),
-                given + "a share is judged against a limit of its own, not against the baseline's");
-        require(!is_of_start(metric),
-                given + "startup times of two servers are not compared by this version");
-    } else {
-        require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
-        require(!is_share(metric) || s.bound < 1, given + "the limit must be under 100 %");
-    }
-}
-
-/// Some metrics say nothing of a load that does not saturate, or of one without conversations.
-inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
-                                 const std::string& given) {
-    require(!is_throughput(w.metric) || c.saturates,
-            given + "below saturation a throughput only measures the arrival rate of " +
-                c.arrivals + ", use closed_loop(n) or all_at_once()");
-    const auto check_turns = [&](metric_id id) {
-        require(!is_of_turns(id) || c.has_turns,
-                given + metric_name(id) + " needs a workload of conversations");
-    };
-    for (const predicate_step& step : w.where) check_turns(step.metric);
-    check_turns(w.metric);
-}
-
-/// Requests of one repeat that a statistic is of, 0 where only the run can tell.
-inline long long requests_behind(metric_id id, const slo_context& c) {
-    switch (facts_of(id).turns) {
-    case turn_kind::all: break;
-    case turn_kind::first: return c.first_turns;
-    case turn_kind::later: return c.requests - c.first_turns;
-    }
-    return c.requests;
-}
-/// The part of all requests that lies beyond a percentile.
-inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
-
-/// Requests without which no verdict on fresh traffic could be a pass: at 95 %, and at the last
-/// look at its own level.
-inline long long least_fresh_requests(const statistic_data& w, const slo_context& c) {
-    if (w.kind != statistic_kind::percentile) return 40;
-    const double all_stages = c.most_repeats == last_stage ? 4 : c.most_repeats;
-    const double last_level = 1 - normal_cdf(c.rule.pass_z);
-    return static_cast<long long>(
-        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
-                      std::log(1 - tail_of(w)) -
-                  1e-9));
-}
-inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
-    const statistic_data& w = s.what;
-    const std::string why = given + "traffic is fresh: ";
-    require(s.factor == 0, why + "a baseline is compared on replayed traffic");
-    require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
-                (w.kind == statistic_kind::percentile || w.kind == statistic_kind::mean),
-            why + str(w.name) + " is judged on replayed traffic only");
-    const long long n = requests_behind(w.metric, c), needed = least_fresh_requests(w, c);
-    require(n == 0 || n >= needed,
-            why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
-                          w.name.c_str(), needed, n));
-}
-inline void check_percentile(const statistic_data& w, const slo_context& c,
-                             const std::string& given) {
-    const long long n = requests_behind(w.metric, c);
-    if (w.kind != statistic_kind::percentile || facts_of(w.metric).is_of_gaps || n <= 0) return;
-    const auto needed = static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
-    require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
-                                         "that three lie beyond it, and the scenario has %lld",
-                                         w.name.c_str(), needed, n));
-}
-
-/// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
-inline void check_slo(const slo& s, const slo_context& c) {
-    const statistic_data& w = s.what;
-    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
-    check_metric(w, c, given);
-    check_slo_limit(s, c, given);
-    check_metric_of_load(w, c, given);
-    const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
-    if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
-    else check_percentile(w, c, given);
-    if (w.kind != statistic_kind::mean) return;
-    for (const slo& other : c.slos)
-        require(other.what.metric != metric_id::error_rate || other.is_advisory ||
-                    other.bound <= 0.05,
-                given + "a mean over completed requests says little beside an error limit over "
-                        "5 %");
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C42] the options of requests =============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Where APIs keep their own fields: TGI, Ollama, SGLang.
-inline bool holds_options(std::string_view name, const picojson::value& value) {
-    return value.is<picojson::object>() &&
-           (name == "parameters" || name == "options" || name == "sampling_params");
-}
-inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
-    std::string out;
-    for (const auto& [name, value] : fields) {
-        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
-                                 "inputs", "text", "text_input", "system"})
-            require(name != ours,
-                    "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
-        for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
-            require(name != option, "options.extra_body sets \"" + name + "\": use options." +
-                                        name + ", a field must not stand twice");
-        for (const char* option : {"max_new_tokens", "num_predict", "n_predict"})
-            require(name != option, "options.extra_body sets \"" + name +
-                                        "\": use options.max_tokens, a field must not stand twice");
-        if (with_objects || !holds_options(name, value))
-            out += "," + json_quoted(name) + ":" + value.serialize();
-    }
-    return out;
-}
-inline picojson::object extra_body_of(const request_options& o) {
-    picojson::value v;
-    require(parse_json(str(o.extra_body), v) && v.is<picojson::object>(),
-            "options.extra_body is \"" + printable(str(o.extra_body), 80) +
-                "\": it must be a JSON object");
-    return v.get<picojson::object>();
-}
-inline std::string shared_fields(const request_options& o) {
-    return o.extra_body.empty() ? std::string() : checked_fields(extra_body_of(o), false);
-}
-inline std::vector<extra_object> shared_objects(const request_options& o) {
-    std::vector<extra_object> objects;
-    if (o.extra_body.empty()) return objects;
-    for (const auto& [name, value] : extra_body_of(o))
-        if (holds_options(name, value))
-            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
-    return objects;
-}
-
-inline void check_options(const request_options& o) {
-    require(!o.max_tokens || *o.max_tokens >= 1,
-            printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens));
-    require(!o.temperature || (*o.temperature >= 0 && *o.temperature <= 10),
-            printed("options.temperature is %g: it runs from 0 to 10", *o.temperature));
-}
-/// What all requests share, but for the fields of their prompts and lengths.
-inline request_spec common_request(const request_options& o) {
-    request_spec r;
-    r.temperature = o.temperature ? *o.temperature : not_a_number;
-    r.system_prompt = str(o.system_prompt);
-    r.stream = o.stream;
-    r.extra_fields = shared_fields(o);
-    r.extra_objects = shared_objects(o);
-    r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
-    return r;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C43] from a workload to its part of the plan =============================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-inline const char* format_name(dataset_format f) {
-    switch (f) {
-    case sharegpt: return "sharegpt";
-    case dolly: return "dolly";
-    case openai_jsonl: return "openai_jsonl";
-    case coco_captions: return "coco_captions";
-    case text_lines: return "text_lines";
-    case csv: return "csv";
-    }
-    return "";
-}
-
-/// What can be refused before the file is read.
-inline void check_dataset(const dataset& d) {
-    require(!d.path.empty(), "workload.path is empty: a dataset must name a file");
-    require(!d.max_items || (*d.max_items >= 1 && *d.max_items <= 1000000),
-            printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items));
-    for (const auto& [name, least, most] :
-         {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
-          std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
-        require(least >= 0 && most >= 0 && (most == 0 || least <= most),
-                printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot be "
-                        "negative, and the first is at most the second",
-                        name, static_cast<long long>(least), name, static_cast<long long>(most)));
-    require(d.max_turns >= 1 && d.max_turns <= 1000,
-            printed("workload.max_turns is %lld: it runs from 1 to 1000",
-                    static_cast<long long>(d.max_turns)));
-    require(d.think.seconds() >= 0 && d.think.seconds() <= 86400,
-            printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds()));
-}
-
-inline void plan_dataset(plan& p, const dataset& d, const request_options& o) {
-    check_dataset(d);
-    require(!p.files->dialogues.empty(), str(d.path) + " was not read");
-    p.salted = d.salted;
-    p.forces_length = d.force_output || o.ignore_eos;
-    p.think_s = d.think.seconds();
-    double prompt_tokens = 0;
-    std::size_t turns = 0;
-    for (const dialogue& x : p.files->dialogues) {
-        p.stride = std::max(p.stride, x.turns.size());
-        turns += x.turns.size();
-        prompt_tokens += estimated_prompt_tokens(x);
-    }
-    const double n = static_cast<double>(p.files->dialogues.size());
-    p.workload_text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
-                      format_name(d.format) + "), about " +
-                      printed("%.0f tokens each", prompt_tokens / n) +
-                      (p.stride > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
-                                    : "") +
-                      (p.think_s > 0 ? printed(", think %.9g s", p.think_s) : "") +
-                      (d.force_output ? "" : ", answers as long as they get") +
-                      (d.salted ? "" : ", not salted");
-}
-
-inline void check_own_lengths(const plan& p, const length_distribution& d, const char* field) {
-    require(d.kind != length_distribution::shape::trace ||
-                p.arrivals.kind == arrival_kind::replay,
-            std::string(field) + " is from_trace(): arrivals must be replay(...), they are " +
-                arrival_text(p.arrivals));
-}
-
-inline void plan_conversations(plan& p, const conversations& c) {
-    using shape = length_distribution::shape;
-    for (const auto& [d, field, least] :
-         {std::tuple{&c.turns, "workload.turns", 1.0},
-          std::tuple{&c.user_tokens, "workload.user_tokens", 1.0},
-          std::tuple{&c.output_tokens, "workload.output_tokens", 1.0},
-          std::tuple{&c.system_tokens, "workload.system_tokens", 0.0}}) {
-        check_length(*d, field, least);
-        require(d->kind != shape::trace && (d->kind != shape::empirical || d == &c.user_tokens ||
-                                            d == &c.output_tokens),
-                std::string(field) + " is " + length_text(*d) +
-                    ": files are read for user_tokens and output_tokens only");
-    }
-    const bool drawn = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
-    const double most = drawn ? c.turns.a : std::max(c.turns.a, c.turns.b);
-    require(most <= 1000, "workload.turns is " + length_text(c.turns) +
-                              ": a conversation has 1 to 1000 turns");
-    require(c.think.seconds() >= 0 && c.think.seconds() <= 86400,
-            printed("workload.think is %g s: it runs from 0 to 86400 s", c.think.seconds()));
-    p.stride = drawn ? 1000 : static_cast<std::size_t>(most);
-    p.turns = c.turns;
-    p.prompt_tokens = c.user_tokens;
-    p.output_tokens = c.output_tokens;
-    p.shared_prefix = c.system_tokens;
-    p.shared_system_prompt = c.shared_system_prompt;
-    p.think_s = c.think.seconds();
-    p.forces_length = true;
-    p.workload_text = "conversations, " + length_text(c.turns) + " turns, messages of " +
-                      length_text(c.user_tokens) + " tokens, answers of " +
-                      length_text(c.output_tokens) +
-                      (c.system_tokens.a > 0 ? ", a system prompt of " +
-                                                   length_text(c.system_tokens) +
-                                                   (c.shared_system_prompt ? " shared by all"
-                                                                           : " of their own")
-                                             : "") +
-                      (p.think_s > 0 ? printed(", think %.9g s", p.think_s) : "");
-}
-
-inline void plan_workload(plan& p, const scenario& s) {
-    const box& w = s.workload.what();
-    if (const auto* d = w.get<dataset>()) return plan_dataset(p, *d, s.options);
-    if (const auto* list = w.get<prompt_list>()) {
-        require(list->items.size() > 0, "workload is prompts({}): it needs at least one prompt");
-        for (const text& t : list->items) p.prompts.push_back(str(t));
-        p.workload_text = printed("%zu prompts", p.prompts.size());
-        p.forces_length = s.options.ignore_eos;
-        return;
-    }
-    require(p.common.max_tokens == 0,
-            printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
-                    p.common.max_tokens));
-    if (const auto* talk = w.get<conversations>()) return plan_conversations(p, *talk);
-    const auto* given = w.get<synthetic>();
-    synthetic made = given ? *given : synthetic{};
-    if (!given && p.arrivals.kind == arrival_kind::replay)
-        made.prompt_tokens = made.output_tokens = from_trace();
-    check_length(made.prompt_tokens, "workload.prompt_tokens", 1);
-    check_length(made.output_tokens, "workload.output_tokens", 1);
-    check_length(made.shared_prefix, "workload.shared_prefix", 0);
-    check_own_lengths(p, made.prompt_tokens, "workload.prompt_tokens");
-    check_own_lengths(p, made.output_tokens, "workload.output_tokens");
-    require(made.shared_prefix.kind != length_distribution::shape::empirical &&
-                made.shared_prefix.kind != length_distribution::shape::trace,
-            "workload.shared_prefix is " + length_text(made.shared_prefix) +
-                ": files are read for prompt_tokens and output_tokens only");
-    require(made.prefix_groups >= 1 && made.prefix_groups <= 1000000,
-            printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
-                    static_cast<long long>(made.prefix_groups)));
-    require(made.prefix_share.fraction >= 0 && made.prefix_share.fraction <= 1,
-            printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
-                    made.prefix_share.fraction * 100));
-    p.prompt_tokens = made.prompt_tokens;
-    p.output_tokens = made.output_tokens;
-    p.shared_prefix = made.shared_prefix;
-    p.prefix_groups = made.prefix_groups;
-    p.prefix_share = made.prefix_share.fraction;
-    p.forces_length = true;
-    std::string prefix;
-    if (p.shared_prefix.a > 0)
-        prefix = ", shared prefix " + length_text(p.shared_prefix) + " tokens";
-    if (!prefix.empty() && p.prefix_groups > 1)
-        prefix += printed(" in %lld groups", p.prefix_groups);
-    if (!prefix.empty() && p.prefix_share < 1)
-        prefix += printed(" for %.9g %% of the prompts", p.prefix_share * 100);
-    p.workload_text = "synthetic, prompt " + length_text(p.prompt_tokens) + " tokens, output " +
-                      length_text(p.output_tokens) + " tokens" + prefix;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C44] from a scenario to its plan =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Whether two targets are what LLMBENCH_URL names, with nothing to tell them apart: as when a
-/// variable that was to name one of them is not set.
-inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
-    const endpoint nothing_named;
-    const auto named = [&](const any_target& t) {
-        const bool is_other = t.what().get<process>() || t.what().get<simulated_server>();
-        const auto* e = t.what().get<endpoint>();
-        return is_other ? nullptr : e ? e : &nothing_named;
-    };
-    const endpoint *x = named(a), *y = named(b);
-    return x && y && x->url.empty() && y->url.empty() && x->model == y->model && x->api == y->api;
-}
-
-/// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
-/// the average, which the warm-up has.
-inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& trace) {
-    arrival_data a = s.arrivals.data();
-    check_arrivals(a);
-    if (a.kind != arrival_kind::replay) return a;
-    require(!trace.rows.empty(), str(a.file) + " was not read");
-    a.rate = static_cast<double>(trace.rows.size()) / own_length(a, trace);
-    return a;
-}
-
-inline void check_servers(const scenario& s) {
-    require(!s.baseline.is_live() || !is_the_same_from_outside(s.target, s.baseline.live()),
-            "target and baseline are endpoints without a URL: LLMBENCH_URL is one server, which "
-            "would be compared with itself");
-}
-
-/// How much is sent, before the measured part and in it.
-inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
-    const long long warmup_requests = s.warmup.requests(), requests = s.requests;
-    const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
-    require(warmup_requests >= 0 && warmup_requests <= 1000000,
-            printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests));
-    require(warmup_s >= 0 && warmup_s <= 86400,
-            printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s));
-    require(requests >= 0 && requests <= 100000000,
-            printed("requests is %lld: it runs from 1 to 100000000", requests));
-    require(duration_s >= 0 && duration_s <= 86400,
-            printed("duration is %g s: it runs from 0 to 86400 s", duration_s));
-    const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
-    require(requests > 0 || by_time > 0,
-            "neither requests nor duration is set: the scenario would never end");
-    if (a.kind == arrival_kind::all_at_once) {
-        require(requests > 0 && duration_s == 0,
-                "arrivals is all_at_once: it needs requests, and no duration");
-        require(warmup_s == 0, "arrivals is all_at_once: its warm-up is a number of requests");
-    }
-    if (a.kind == arrival_kind::closed_loop) return;
-    if (by_time > 0) {
-        const double n = arrivals_within(a, trace, by_time);
-        const std::string sends = printed("in %.9g s ", by_time) + arrival_text(a) +
-                                  printed(" sends about %.0f requests: ", n);
-        require(n >= 0.5, sends + "that is none, let it run longer");
-        require(n <= 1e8 || requests > 0, sends + "at most 100000000 can be planned");
-    }
-    require(warmup_s * starting_rate(a) <= 1e6,
-            printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests", warmup_s,
-                    starting_rate(a)));
-}
-
-inline void check_counts(const scenario& s) {
-    const long long repeats = s.repeats, seed = s.seed, threads = s.client.threads;
-    require(repeats >= 0 && repeats <= 100,
-            printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
-                    repeats));
-    require(seed >= 0, printed("seed is %lld: it cannot be negative", seed));
-    require(threads >= 0 && threads <= 64,
-            printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
-                    threads));
-}
-
-/// What a baseline can be, and what fresh traffic can be compared with.
-inline void check_baseline(const scenario& s) {
-    const bool is_fresh = s.traffic == fresh, is_stored = s.baseline.is_stored();
-    require(!is_fresh || !(s.baseline.is_live() || is_stored),
-            "traffic is fresh: a baseline is compared on replayed traffic");
-    const arrival_data& a = s.arrivals.data();
-    require(!is_fresh || a.kind != arrival_kind::replay,
-            "traffic is fresh: " + arrival_text(a) +
-                " is one recording, and there is no other traffic to be drawn from it");
-    const double day_sd = s.baseline.stored().day_to_day.fraction;
-    require(!is_stored || !s.baseline.stored().file.empty(),
-            "baseline is stored(\"\"): it must name a file");
-    require(day_sd >= 0 && day_sd <= 0.5,
-            printed("baseline: the day-to-day standard deviation is %g %%, it runs from 0 to 50 %%",
-                    day_sd * 100));
-}
-
-inline void check_judging(const judging_options& o) {
-    for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
-                                      std::pair{"false_fail", o.false_fail}})
-        require(level.fraction >= 0.0001 && level.fraction <= 0.2,
-                printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
-                        level.fraction * 100));
-}
-
-inline void check_limits(const limits& l) {
-    const std::pair<const char*, time_span> waits[] = {{"connect", l.connect},
-                                                       {"first_event", l.first_event},
-                                                       {"between_events", l.between_events},
-                                                       {"total", l.total},
-                                                       {"drain", l.drain}};
-    for (const auto& [name, t] : waits)
-        require(t.seconds() > 0 && t.seconds() <= 86400,
-                printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
-                        t.seconds()));
-}
-
-/// Repeats, pairs or stages: before the first number of them nothing is decided.
-struct repeat_counts {
-    int first = first_look, most = last_look;
-};
-inline repeat_counts planned_repeats(const scenario& s) {
-    const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
-    const bool judges = s.slos.size() > 0;
-    const long long asked = s.repeats;
-    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
-                    is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
-    require(!is_fresh || asked <= last_stage,
-            printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
-                    "requests",
-                    asked));
-    require(asked == 0 || !judges || asked >= n.first,
-            printed("repeats is %lld: a verdict needs at least %d", asked, n.first));
-    if (asked > 0) n.most = static_cast<int>(asked);
-    else if (!judges) n.most = 3;
-    return n;
-}
-
-/// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-/// `files` holds what was read for it.
-inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
-    const auto read = std::make_shared<const workload_files>(std::move(files));
-    const arrival_data arrivals = planned_arrivals(s, read->trace);
-    check_servers(s);
-    check_extent(s, arrivals, read->trace);
-    check_counts(s);
-    check_baseline(s);
-    check_judging(s.judging);
-    check_options(s.options);
-    check_limits(s.limits);
-    const long long seed = s.seed;
-    plan p{.arrivals = arrivals,
-           .warmup_requests = s.warmup.requests(),
-           .warmup_s = s.warmup.seconds(),
-           .requests = s.requests,
-           .duration_s = s.duration.seconds(),
-           .has_baseline = s.baseline.is_live(),
-           .has_stored_baseline = s.baseline.is_stored(),
-           .stored = s.baseline.stored(),
-           .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-           .files = read,
-           .common = common_request(s.options),
-           .limits = s.limits,
-           .client = s.client,
-           .slos = {s.slos.begin(), s.slos.end()}};
-    plan_workload(p, s);
-    const repeat_counts repeats = planned_repeats(s);
-    p.first_repeats = repeats.first;
-    p.most_repeats = repeats.most;
-    p.rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most);
-    const slo_context context = slo_context_of(p);
-    for (const slo& x : p.slos) check_slo(x, context);
-    return p;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C45] prompts of a given number of tokens =================================================
+// ===== [C40] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7937,7 +7193,1114 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] where a gate's server stood =========================================================
+// ===== [C41] places of a trace ===================================================================
+// A trace is a row of places, and each conversation takes as many of them as the longest one has
+// turns: what stands on a place depends on the place alone, not on how long others are.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where a request's conversation is, and which turn of it.
+struct trace_place {
+    std::size_t conversation = 0, turn = 0;
+    std::size_t first = 0;  // the place of the conversation's first turn
+    std::size_t index() const { return first + turn; }
+};
+
+/// Lengths that the request on a place asks for, the same in every repeat and arm; 0 where nothing
+/// says so.
+struct trace_item {
+    int prompt_tokens = 0;  // of the new message; what was said before comes on top of it
+    int output_tokens = 0;
+};
+
+/// What lengths and turns are drawn from: the same in every repeat and arm.
+struct trace_terms {
+    std::uint64_t seed = 1;
+    const workload_files& files;
+};
+/// What words are drawn from: others in every repeat and arm, and in every execution of a gate.
+struct word_terms {
+    std::uint64_t salt = 0;
+    const token_fit& fit;
+    const std::vector<std::string>& answers;  // to the earlier turns of the conversation
+};
+
+/// The streams of random numbers, which must not meet; those of schedules are 1 and 2.
+namespace streams {
+inline constexpr std::uint64_t shared_words = 1;
+inline constexpr std::uint64_t shared_length = 3;
+inline constexpr std::uint64_t places = 1000;  // and on: lengths, and words, of each place
+inline constexpr std::uint64_t turns = 1ull << 40;
+inline constexpr std::uint64_t system_prompts = 1ull << 41;
+inline constexpr std::uint64_t groups = 1ull << 42;
+inline constexpr std::uint64_t blocks = 1ull << 43;
+inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
+}  // namespace streams
+
+/// Tokens of what many requests have in common: there is one draw of them.
+inline int shared_length(const length_distribution& d, std::uint64_t seed) {
+    generator random(seed, streams::shared_length);
+    return drawn_length(d, random, 0);
+}
+
+/// Puts the turn with this number and those before it into a request. An exchange that failed left
+/// no answer, and is not spoken of again.
+template <class PromptOf>
+void add_turns(request_spec& r, std::size_t last, const std::vector<std::string>& answers,
+               PromptOf&& prompt_of) {
+    for (std::size_t turn = 0; turn < last; ++turn) {
+        if (turn >= answers.size() || answers[turn].empty()) continue;
+        r.history.push_back({"user", prompt_of(turn)});
+        r.history.push_back({"assistant", answers[turn]});
+    }
+    r.prompt = prompt_of(last);
+}
+
+/// "ab", "c" is not "a", "bc".
+inline void add_text(fnv1a& h, const std::string& s) {
+    h.add(static_cast<long long>(s.size()));
+    h.add(s.data(), s.size());
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C42] conversations, recorded and made up =================================================
+// Two sources of traffic; what a source can do stands in traffic_source.hpp.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The sample of a dataset, in its order and again from its start.
+struct recorded_dialogues {
+    std::size_t most_turns = 1;
+    std::size_t begin = 0;  // of the sample; stages of fresh traffic begin elsewhere
+    bool salted = false;    // a line of fresh words comes first
+
+    const dialogue& at(std::size_t conversation, const workload_files& files) const {
+        return files.dialogues[(begin + conversation) % files.dialogues.size()];
+    }
+    std::size_t turns(std::size_t conversation, const trace_terms& t) const {
+        return at(conversation, t.files).turns.size();
+    }
+    trace_item item(const trace_place& place, const trace_terms& t) const {
+        const dialogue& d = at(place.conversation, t.files);
+        const dialogue_turn& turn = d.turns[place.turn];
+        return {place.turn == 0 ? estimated_prompt_tokens(d) : estimated_tokens(turn.prompt),
+                turn.output_tokens};
+    }
+    void fill(request_spec& r, const trace_place& place, const trace_terms& t,
+              const word_terms& w) const {
+        const dialogue& d = at(place.conversation, t.files);
+        if (const int recorded = d.turns[place.turn].output_tokens; recorded > 0)
+            r.max_tokens = recorded;
+        r.force_length = r.force_length && r.max_tokens > 0;
+        r.history = d.before;
+        add_turns(r, place.turn, w.answers,
+                  [&](std::size_t turn) -> const std::string& { return d.turns[turn].prompt; });
+        if (salted) add_salt(r.history.empty() ? r.prompt : r.history.front().content, place, w);
+        if (!r.history.empty() && r.history.front().role == "system") {
+            r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
+            r.history.erase(r.history.begin());
+        }
+        r.image = d.turns[place.turn].image;
+    }
+    void hash_all(fnv1a&, const trace_terms&) const {}
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_terms& t) const {
+        const dialogue& d = at(conversation, t.files);
+        for (const chat_message& m : d.before) add_text(h, m.role + m.content);
+        for (const dialogue_turn& turn : d.turns) {
+            add_text(h, turn.prompt);
+            add_text(h, turn.image);
+            h.add(turn.output_tokens);
+        }
+    }
+
+private:
+    static void add_salt(std::string& text, const trace_place& place, const word_terms& w) {
+        std::string words;
+        generator own(w.salt, streams::places + place.first);
+        append_words(words, 5, own);
+        text = words + "\n" + text;
+    }
+};
+
+/// Conversations of drawn lengths, with the server's answers fed back.
+struct made_up_conversations {
+    std::size_t most_turns = 1;
+    length_distribution turns_each{}, user_tokens{}, output_tokens{}, system_tokens{};
+    bool shared_system_prompt = true;
+
+    std::size_t turns(std::size_t conversation, const trace_terms& t) const {
+        generator random(t.seed, streams::turns + conversation);
+        return std::min(static_cast<std::size_t>(drawn_length(turns_each, random, 1)), most_turns);
+    }
+    trace_item item(const trace_place& at, const trace_terms& t) const {
+        generator random(t.seed, streams::places + at.index());
+        const int user = drawn_length(user_tokens, random, 1, t.files.prompt_values);
+        return {user, drawn_length(output_tokens, random, 1, t.files.output_values)};
+    }
+    void fill(request_spec& r, const trace_place& at, const trace_terms& t,
+              const word_terms& w) const {
+        r.max_tokens = item(at, t).output_tokens;
+        generator system(w.salt, shared_system_prompt
+                                     ? streams::shared_words
+                                     : streams::system_prompts + at.conversation);
+        append_words(r.system_prompt, w.fit.words_in(shared_length(system_tokens, t.seed)), system,
+                     w.fit);
+        add_turns(r, at.turn, w.answers, [&](std::size_t turn) {
+            const trace_place said{at.conversation, turn, at.first};
+            std::string words;
+            generator own(w.salt, streams::places + said.index());
+            append_words(words, std::max(1, w.fit.words_in(item(said, t).prompt_tokens)), own,
+                         w.fit);
+            return words;
+        });
+    }
+    void hash_all(fnv1a& h, const trace_terms& t) const {
+        if (const int common = shared_length(system_tokens, t.seed); common > 0) h.add(common);
+    }
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_terms& t) const {
+        for (std::size_t turn = 0; turn < turns(conversation, t); ++turn) {
+            const trace_item asked = item({conversation, turn, conversation * most_turns}, t);
+            h.add(asked.prompt_tokens);
+            h.add(asked.output_tokens);
+        }
+    }
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C43] prompts that stand alone ============================================================
+// Two sources of traffic; what a source can do stands in traffic_source.hpp.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The prompts of a list, in turn.
+struct given_prompts {
+    static constexpr std::size_t most_turns = 1;
+    std::vector<std::string> prompts{};
+
+    std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
+    trace_item item(const trace_place&, const trace_terms&) const { return {}; }
+    void fill(request_spec& r, const trace_place& at, const trace_terms&,
+              const word_terms&) const {
+        r.prompt = prompts[at.conversation % prompts.size()];
+    }
+    void hash_all(fnv1a&, const trace_terms&) const {}
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_terms&) const {
+        add_text(h, prompts[conversation % prompts.size()]);
+    }
+};
+
+/// Made-up prompts of drawn lengths, or of those of a recorded trace.
+struct made_up_prompts {
+    static constexpr std::size_t most_turns = 1;
+    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
+    long long prefix_groups = 1;
+    double prefix_share = 1;  // of the prompts that start with one
+    std::size_t warmup = 0;   // prompts that warm up: a trace begins with the first after them
+
+    std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
+    trace_item item(const trace_place& at, const trace_terms& t) const {
+        generator random(t.seed, streams::places + at.index());
+        const auto length = [&](const length_distribution& d, int trace_row::*recorded,
+                                const std::vector<double>& values) {
+            if (d.kind != length_distribution::shape::trace)
+                return drawn_length(d, random, 1, values);
+            const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
+            return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
+        };
+        const int prompt = length(prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
+        return {prompt,
+                length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
+    }
+    void fill(request_spec& r, const trace_place& at, const trace_terms& t,
+              const word_terms& w) const {
+        const trace_item asked = item(at, t);
+        r.max_tokens = asked.output_tokens;
+        r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
+        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+    }
+    void hash_all(fnv1a& h, const trace_terms& t) const {
+        if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
+        if (prefix_groups == 1 && prefix_share == 1) return;
+        h.add(prefix_groups);
+        h.add(std::llround(prefix_share * 1e9));
+    }
+    void hash_conversation(fnv1a& h, std::size_t index, const trace_terms& t) const {
+        if (has_blocks(t))
+            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) h.add(id);
+        const trace_item asked = item({index, 0, index}, t);
+        h.add(asked.prompt_tokens);
+        h.add(asked.output_tokens);
+    }
+
+    /// The group whose prefix a prompt starts with, -1 for none.
+    long long group(std::size_t index, std::uint64_t seed) const {
+        if (prefix_groups == 1 && prefix_share == 1) return 0;
+        generator random(seed, streams::groups + index);
+        if (random.uniform() >= prefix_share) return -1;
+        return static_cast<long long>(random.below(static_cast<std::uint64_t>(prefix_groups)));
+    }
+
+private:
+    /// The row of a recorded trace that a prompt stands for; the warm-up has the first ones too.
+    std::size_t row(std::size_t index, const trace_terms& t) const {
+        return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
+    }
+    /// Whether the recording says what its prompts had in common.
+    bool has_blocks(const trace_terms& t) const {
+        return prompt_tokens.kind == length_distribution::shape::trace &&
+               !t.files.trace.blocks.empty();
+    }
+    /// A prompt of so many words.
+    std::string prompt(std::size_t index, int count, const trace_terms& t,
+                       const word_terms& w) const {
+        std::string words;
+        if (has_blocks(t)) {
+            // What two recorded prompts had in common, these have in common, too.
+            const int block_words =
+                std::max(1, w.fit.words_in(trace_block_tokens * prompt_tokens.a));
+            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) {
+                generator block(w.salt, streams::blocks + id);
+                const int n = std::min(block_words, count);
+                append_words(words, n, block, w.fit);
+                count -= n;
+            }
+        } else if (const long long g = group(index, t.seed); g >= 0) {
+            generator shared(w.salt, streams::shared_words +
+                                         static_cast<std::uint64_t>(g) * streams::group_words);
+            const int n = std::min(w.fit.words_in(shared_length(shared_prefix, t.seed)), count);
+            append_words(words, n, shared, w.fit);
+            count -= n;
+        }
+        generator own(w.salt, streams::places + index);
+        append_words(words, count, own, w.fit);
+        return words;
+    }
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C44] where prompts come from =============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a workload became. Each source has
+///     most_turns                     places that each of its conversations takes
+///     turns(conversation, terms)     of one conversation; 1 where prompts stand alone
+///     item(place, terms)             the lengths that a place asks for
+///     fill(request, place, terms, words)
+///                                    puts into a request what is its own: prompt, history, lengths
+///     hash_all(hash, terms), hash_conversation(hash, conversation, terms)
+///                                    add what tells its traffic from any other
+/// Nothing of it changes, and all of it follows from the arguments.
+using traffic_source =
+    std::variant<made_up_prompts, given_prompts, recorded_dialogues, made_up_conversations>;
+
+inline std::size_t most_turns_of(const traffic_source& s) {
+    return std::visit([](const auto& source) -> std::size_t { return source.most_turns; }, s);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C45] the plan of a gate ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A scenario that was found sound, with every default filled in.
+struct plan {
+    std::string name{};
+    std::string test_case{};  // "" outside of one
+    std::string file{};
+    int line = 0;
+    arrival_data arrivals{};
+    long long warmup_requests = 0;
+    double warmup_s = 0;
+    long long requests = 0;
+    double duration_s = 0;
+    int first_repeats = first_look;  // before this many nothing is decided
+    int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    bool has_baseline = false;       // a live one, measured in pairs
+    bool has_stored_baseline = false;
+    stored_result stored{};
+    judging_rule rule{};
+    std::uint64_t seed = 1;
+    std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
+    std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
+    std::string workload_text{};
+    traffic_source source{};
+    std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
+    double think_s = 0;      // before a later turn
+    /// What was read for it; the copies of a plan share it.
+    std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
+    bool forces_length = false;
+    request_spec common{};  // what all requests share
+    llmbench::limits limits{};
+    client_options client{};
+    std::vector<slo> slos{};
+    bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
+};
+
+inline trace_place place_of(const plan& p, std::size_t index) {
+    return {index / p.stride, index % p.stride, index - index % p.stride};
+}
+inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
+/// Turns of one conversation of the trace.
+inline std::size_t turns_of(const plan& p, std::size_t conversation) {
+    return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
+                      p.source);
+}
+/// How many conversations hold the requests that are to warm up, and those to be measured (0: no
+/// limit). The last one may be cut, so that the number is kept.
+struct conversation_counts {
+    std::size_t warmup = 0, measured = 0, last_turns = 1;
+};
+inline conversation_counts counted_conversations(const plan& p) {
+    const auto warmup = static_cast<std::size_t>(p.warmup_requests);
+    const auto requests = static_cast<std::size_t>(p.requests);
+    if (p.stride == 1) return {warmup, requests, 1};
+    conversation_counts c;
+    for (std::size_t turns = 0; turns < warmup; ++c.warmup) turns += turns_of(p, c.warmup);
+    for (std::size_t turns = 0; turns < requests; ++c.measured) {
+        const std::size_t more = turns_of(p, c.warmup + c.measured);
+        c.last_turns = std::min(more, requests - turns);
+        turns += more;
+    }
+    return c;
+}
+
+/// When an open loop sends; of conversations, their first turns.
+inline schedule schedule_of(const plan& p) {
+    const conversation_counts c = counted_conversations(p);
+    if (p.arrivals.kind == arrival_kind::replay)
+        return replay_schedule(p.arrivals, p.files->trace, c.warmup, p.warmup_s, c.measured,
+                               p.duration_s, p.seed);
+    return open_loop_schedule(p.arrivals, static_cast<long long>(c.warmup), p.warmup_s,
+                              static_cast<long long>(c.measured), p.duration_s, p.seed);
+}
+/// Places of the trace that the sends of an open loop begin, the end of the last one.
+inline std::size_t end_of_trace(const plan& p, std::size_t starts) {
+    const conversation_counts c = counted_conversations(p);
+    const bool whole = c.measured == 0 || starts < c.warmup + c.measured;
+    return starts == 0 ? 0 : (starts - 1) * p.stride + (whole ? p.stride : c.last_turns);
+}
+
+/// Requests on the places of the trace before this one.
+inline long long requests_before(const plan& p, std::size_t last) {
+    if (p.stride == 1) return static_cast<long long>(last);
+    std::size_t n = 0;
+    for (std::size_t c = 0; c * p.stride < last; ++c)
+        n += std::min(turns_of(p, c), last - c * p.stride);
+    return static_cast<long long>(n);
+}
+
+/// Measured requests that one repeat will have, 0 where only the run can tell.
+inline long long expected_requests(const plan& p) {
+    double by_time = infinity;
+    if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
+        const recorded_trace& trace = p.files->trace;
+        const double seconds = p.duration_s > 0 ? p.duration_s : own_length(p.arrivals, trace);
+        if (seconds > 0) by_time = arrivals_within(p.arrivals, trace, seconds);
+        if (seconds > 0 && p.stride > 1) {
+            const std::size_t warmup = counted_conversations(p).warmup;
+            const auto n = static_cast<std::size_t>(std::llround(by_time));
+            by_time = 0;
+            for (std::size_t c = 0; c < n; ++c)
+                by_time += static_cast<double>(turns_of(p, warmup + c));
+        }
+    } else if (p.duration_s > 0) {
+        return 0;
+    }
+    const double by_count = p.requests > 0 ? static_cast<double>(p.requests) : infinity;
+    const double n = std::min(by_time, by_count);
+    return std::isfinite(n) ? std::llround(n) : 0;
+}
+/// Of these, first turns of conversations.
+inline long long expected_first_turns(const plan& p) {
+    const long long n = expected_requests(p);
+    if (n == 0 || p.stride == 1) return n;
+    const std::size_t warmup = counted_conversations(p).warmup;
+    long long first = 0;
+    for (long long turns = 0; turns < n; ++first)
+        turns += static_cast<long long>(turns_of(p, warmup + static_cast<std::size_t>(first)));
+    return first;
+}
+
+/// Seconds that one repeat will take at least, as far as the plan can tell; 0 where it cannot.
+inline double expected_seconds(const plan& p) {
+    if (!p.is_open_loop()) return p.duration_s;
+    if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
+    return schedule_of(p).measured_to;
+}
+
+/// How long one repeat is.
+inline std::string extent_text(const plan& p) {
+    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
+    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
+    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                               : printed(" after %lld to warm up", p.warmup_requests));
+}
+/// What every request says beside its prompt.
+inline std::string options_text(const plan& p) {
+    std::string t = p.forces_length ? "ignore_eos" : "";
+    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
+    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
+    if (!p.common.system_prompt.empty())
+        add("system prompt " + printable(p.common.system_prompt, 200));
+    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    for (const extra_object& o : p.common.extra_objects)
+        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (!p.common.stream) add("not streamed");
+    return t;
+}
+
+/// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
+inline plan stage_of(const plan& p, int stage) {
+    plan q = p;
+    q.hash.clear();
+    q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
+    // Other conversations of a dataset, of which the stages need four times a repeat's.
+    if (auto* d = std::get_if<recorded_dialogues>(&q.source))
+        d->begin = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    if (stage + 1 == last_stage) {
+        q.requests *= 2;
+        q.duration_s *= 2;
+        // The mixture of rates stays what it was.
+        q.arrivals.over_s *= 2;
+        list<load_step> longer;
+        for (const load_step& s : p.arrivals.stages)
+            longer.push_back({s.rate, time_span::from_seconds(2 * s.lasts.seconds())});
+        q.arrivals.stages = longer;
+    }
+    return q;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C46] which SLOs a scenario can have ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a scenario says of the objectives that it can have.
+struct slo_context {
+    bool streams = true;
+    bool has_baseline = false;  // a live one or a stored one
+    bool has_turns = false;
+    bool saturates = true;
+    std::string arrivals{};  // as they are told
+    long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
+    long long first_turns = 0;  // of these
+    int most_repeats = last_look;
+    judging_rule rule{};
+    std::vector<slo> slos{};
+};
+inline slo_context slo_context_of(const plan& p) {
+    return {.streams = p.common.stream,
+            .has_baseline = p.has_baseline || p.has_stored_baseline,
+            .has_turns = p.stride > 1,
+            .saturates = saturates(p.arrivals),
+            .arrivals = arrival_text(p.arrivals),
+            .requests = expected_requests(p),
+            .first_turns = expected_first_turns(p),
+            .most_repeats = p.most_repeats,
+            .rule = p.rule,
+            .slos = p.slos};
+}
+
+// What follows refuses an objective for one reason after the other, in a sentence that starts with
+// `given`.
+
+inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
+    for (const predicate_step& step : w.where)
+        require(step.op != predicate_step::op_kind::compare || !facts_of(step.metric).is_unmeasured,
+                given + "queue_time is not measured by this version");
+    require(!facts_of(w.metric).is_unmeasured,
+            given + "server-side metrics are not read by this version");
+    require(c.streams || !concerns(w, &metric_facts::needs_stream),
+            given + "options.stream is false, and an answer that comes in one piece has no "
+                    "first token apart from its last: use e2e");
+    require(w.kind != statistic_kind::percentile || (w.q > 0 && w.q < 1),
+            given + "a percentile lies strictly between 0 and 1");
+}
+
+inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id metric = s.what.metric;
+    if (s.factor != 0 || s.bound == 0) {
+        require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
+        require(c.has_baseline, given + "the scenario has no baseline");
+        require(!is_share(metric),
+                given + "a share is judged against a limit of its own, not against the baseline's");
+        require(!is_of_start(metric),
+                given + "startup times of two servers are not compared by this version");
+    } else {
+        require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
+        require(!is_share(metric) || s.bound < 1, given + "the limit must be under 100 %");
+    }
+}
+
+/// Some metrics say nothing of a load that does not saturate, or of one without conversations.
+inline void check_metric_of_load(const statistic_data& w, const slo_context& c,
+                                 const std::string& given) {
+    require(!is_throughput(w.metric) || c.saturates,
+            given + "below saturation a throughput only measures the arrival rate of " +
+                c.arrivals + ", use closed_loop(n) or all_at_once()");
+    const auto check_turns = [&](metric_id id) {
+        require(!is_of_turns(id) || c.has_turns,
+                given + metric_name(id) + " needs a workload of conversations");
+    };
+    for (const predicate_step& step : w.where) check_turns(step.metric);
+    check_turns(w.metric);
+}
+
+/// Requests of one repeat that a statistic is of, 0 where only the run can tell.
+inline long long requests_behind(metric_id id, const slo_context& c) {
+    switch (facts_of(id).turns) {
+    case turn_kind::all: break;
+    case turn_kind::first: return c.first_turns;
+    case turn_kind::later: return c.requests - c.first_turns;
+    }
+    return c.requests;
+}
+/// The part of all requests that lies beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// Requests without which no verdict on fresh traffic could be a pass: at 95 %, and at the last
+/// look at its own level.
+inline long long least_fresh_requests(const statistic_data& w, const slo_context& c) {
+    if (w.kind != statistic_kind::percentile) return 40;
+    const double all_stages = c.most_repeats == last_stage ? 4 : c.most_repeats;
+    const double last_level = 1 - normal_cdf(c.rule.pass_z);
+    return static_cast<long long>(
+        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
+                      std::log(1 - tail_of(w)) -
+                  1e-9));
+}
+inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
+    const statistic_data& w = s.what;
+    const std::string why = given + "traffic is fresh: ";
+    require(s.factor == 0, why + "a baseline is compared on replayed traffic");
+    require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
+                (w.kind == statistic_kind::percentile || w.kind == statistic_kind::mean),
+            why + str(w.name) + " is judged on replayed traffic only");
+    const long long n = requests_behind(w.metric, c), needed = least_fresh_requests(w, c);
+    require(n == 0 || n >= needed,
+            why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
+                          w.name.c_str(), needed, n));
+}
+inline void check_percentile(const statistic_data& w, const slo_context& c,
+                             const std::string& given) {
+    const long long n = requests_behind(w.metric, c);
+    if (w.kind != statistic_kind::percentile || facts_of(w.metric).is_of_gaps || n <= 0) return;
+    const auto needed = static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
+    require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
+                                         "that three lie beyond it, and the scenario has %lld",
+                                         w.name.c_str(), needed, n));
+}
+
+/// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
+inline void check_slo(const slo& s, const slo_context& c) {
+    const statistic_data& w = s.what;
+    const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    check_metric(w, c, given);
+    check_slo_limit(s, c, given);
+    check_metric_of_load(w, c, given);
+    const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
+    if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
+    else check_percentile(w, c, given);
+    if (w.kind != statistic_kind::mean) return;
+    for (const slo& other : c.slos)
+        require(other.what.metric != metric_id::error_rate || other.is_advisory ||
+                    other.bound <= 0.05,
+                given + "a mean over completed requests says little beside an error limit over "
+                        "5 %");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C47] the options of requests =============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where APIs keep their own fields: TGI, Ollama, SGLang.
+inline bool holds_options(std::string_view name, const picojson::value& value) {
+    return value.is<picojson::object>() &&
+           (name == "parameters" || name == "options" || name == "sampling_params");
+}
+inline std::string checked_fields(const picojson::object& fields, bool with_objects) {
+    std::string out;
+    for (const auto& [name, value] : fields) {
+        for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
+                                 "inputs", "text", "text_input", "system"})
+            require(name != ours,
+                    "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
+        for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
+            require(name != option, "options.extra_body sets \"" + name + "\": use options." +
+                                        name + ", a field must not stand twice");
+        for (const char* option : {"max_new_tokens", "num_predict", "n_predict"})
+            require(name != option, "options.extra_body sets \"" + name +
+                                        "\": use options.max_tokens, a field must not stand twice");
+        if (with_objects || !holds_options(name, value))
+            out += "," + json_quoted(name) + ":" + value.serialize();
+    }
+    return out;
+}
+inline picojson::object extra_body_of(const request_options& o) {
+    picojson::value v;
+    require(parse_json(str(o.extra_body), v) && v.is<picojson::object>(),
+            "options.extra_body is \"" + printable(str(o.extra_body), 80) +
+                "\": it must be a JSON object");
+    return v.get<picojson::object>();
+}
+inline std::string shared_fields(const request_options& o) {
+    return o.extra_body.empty() ? std::string() : checked_fields(extra_body_of(o), false);
+}
+inline std::vector<extra_object> shared_objects(const request_options& o) {
+    std::vector<extra_object> objects;
+    if (o.extra_body.empty()) return objects;
+    for (const auto& [name, value] : extra_body_of(o))
+        if (holds_options(name, value))
+            objects.push_back({name, checked_fields(value.get<picojson::object>(), true)});
+    return objects;
+}
+
+inline void check_options(const request_options& o) {
+    require(!o.max_tokens || *o.max_tokens >= 1,
+            printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens));
+    require(!o.temperature || (*o.temperature >= 0 && *o.temperature <= 10),
+            printed("options.temperature is %g: it runs from 0 to 10", *o.temperature));
+}
+/// What all requests share, but for the fields of their prompts and lengths.
+inline request_spec common_request(const request_options& o) {
+    request_spec r;
+    r.temperature = o.temperature ? *o.temperature : not_a_number;
+    r.system_prompt = str(o.system_prompt);
+    r.stream = o.stream;
+    r.extra_fields = shared_fields(o);
+    r.extra_objects = shared_objects(o);
+    r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
+    return r;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C48] from a workload to its part of the plan =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline const char* format_name(dataset_format f) {
+    switch (f) {
+    case sharegpt: return "sharegpt";
+    case dolly: return "dolly";
+    case openai_jsonl: return "openai_jsonl";
+    case coco_captions: return "coco_captions";
+    case text_lines: return "text_lines";
+    case csv: return "csv";
+    }
+    return "";
+}
+
+/// What can be refused before the file is read.
+inline void check_dataset(const dataset& d) {
+    require(!d.path.empty(), "workload.path is empty: a dataset must name a file");
+    require(!d.max_items || (*d.max_items >= 1 && *d.max_items <= 1000000),
+            printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items));
+    for (const auto& [name, least, most] :
+         {std::tuple{"prompt", d.min_prompt_tokens, d.max_prompt_tokens},
+          std::tuple{"output", d.min_output_tokens, d.max_output_tokens}})
+        require(least >= 0 && most >= 0 && (most == 0 || least <= most),
+                printed("workload.min_%s_tokens is %lld and max_%s_tokens is %lld: they cannot be "
+                        "negative, and the first is at most the second",
+                        name, static_cast<long long>(least), name, static_cast<long long>(most)));
+    require(d.max_turns >= 1 && d.max_turns <= 1000,
+            printed("workload.max_turns is %lld: it runs from 1 to 1000",
+                    static_cast<long long>(d.max_turns)));
+    require(d.think.seconds() >= 0 && d.think.seconds() <= 86400,
+            printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds()));
+}
+
+/// What of a plan its workload says.
+struct planned_workload {
+    traffic_source source{};
+    std::string text{};
+    bool forces_length = true;
+    double think_s = 0;
+};
+
+inline std::string think_text(double think_s) {
+    return think_s > 0 ? printed(", think %.9g s", think_s) : "";
+}
+
+inline planned_workload workload_of(const prompt_list& list, const request_options& o) {
+    require(list.items.size() > 0, "workload is prompts({}): it needs at least one prompt");
+    given_prompts given;
+    for (const text& t : list.items) given.prompts.push_back(str(t));
+    return {.source = given,
+            .text = printed("%zu prompts", list.items.size()),
+            .forces_length = o.ignore_eos};
+}
+
+inline planned_workload workload_of(const dataset& d, const request_options& o,
+                                    const std::vector<dialogue>& sample) {
+    check_dataset(d);
+    require(!sample.empty(), str(d.path) + " was not read");
+    double prompt_tokens = 0;
+    std::size_t turns = 0, most_turns = 1;
+    for (const dialogue& x : sample) {
+        most_turns = std::max(most_turns, x.turns.size());
+        turns += x.turns.size();
+        prompt_tokens += estimated_prompt_tokens(x);
+    }
+    const double n = static_cast<double>(sample.size());
+    return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
+            .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
+                    format_name(d.format) + "), about " +
+                    printed("%.0f tokens each", prompt_tokens / n) +
+                    (most_turns > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
+                                    : "") +
+                    think_text(d.think.seconds()) +
+                    (d.force_output ? "" : ", answers as long as they get") +
+                    (d.salted ? "" : ", not salted"),
+            .forces_length = d.force_output || o.ignore_eos,
+            .think_s = d.think.seconds()};
+}
+
+inline void check_conversations(const conversations& c) {
+    using shape = length_distribution::shape;
+    for (const auto& [d, field, least] :
+         {std::tuple{&c.turns, "workload.turns", 1.0},
+          std::tuple{&c.user_tokens, "workload.user_tokens", 1.0},
+          std::tuple{&c.output_tokens, "workload.output_tokens", 1.0},
+          std::tuple{&c.system_tokens, "workload.system_tokens", 0.0}}) {
+        check_length(*d, field, least);
+        require(d->kind != shape::trace && (d->kind != shape::empirical || d == &c.user_tokens ||
+                                            d == &c.output_tokens),
+                std::string(field) + " is " + length_text(*d) +
+                    ": files are read for user_tokens and output_tokens only");
+    }
+}
+/// Turns of the longest conversation that can be drawn.
+inline std::size_t most_turns_of(const conversations& c) {
+    using shape = length_distribution::shape;
+    constexpr double limit = 1000;
+    const bool is_open = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
+    const double most = is_open ? c.turns.a : std::max(c.turns.a, c.turns.b);
+    require(most <= limit, "workload.turns is " + length_text(c.turns) +
+                               ": a conversation has 1 to 1000 turns");
+    return static_cast<std::size_t>(is_open ? limit : most);
+}
+
+inline planned_workload workload_of(const conversations& c) {
+    check_conversations(c);
+    const std::size_t most_turns = most_turns_of(c);
+    const double think_s = c.think.seconds();
+    require(think_s >= 0 && think_s <= 86400,
+            printed("workload.think is %g s: it runs from 0 to 86400 s", think_s));
+    const std::string system =
+        c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
+                                    (c.shared_system_prompt ? " shared by all" : " of their own")
+                              : "";
+    planned_workload w{.text = "conversations, " + length_text(c.turns) +
+                               " turns, messages of " + length_text(c.user_tokens) +
+                               " tokens, answers of " + length_text(c.output_tokens) + system +
+                               think_text(think_s),
+                       .think_s = think_s};
+    // Of one turn each they are prompts, and what would be the system prompt starts all of them.
+    if (most_turns == 1)
+        w.source = made_up_prompts{.prompt_tokens = c.user_tokens,
+                                   .output_tokens = c.output_tokens,
+                                   .shared_prefix = c.system_tokens};
+    else
+        w.source = made_up_conversations{.most_turns = most_turns,
+                                         .turns_each = c.turns,
+                                         .user_tokens = c.user_tokens,
+                                         .output_tokens = c.output_tokens,
+                                         .system_tokens = c.system_tokens,
+                                         .shared_system_prompt = c.shared_system_prompt};
+    return w;
+}
+
+inline void check_own_lengths(const arrival_data& a, const length_distribution& d,
+                              const char* field) {
+    require(d.kind != length_distribution::shape::trace || a.kind == arrival_kind::replay,
+            std::string(field) + " is from_trace(): arrivals must be replay(...), they are " +
+                arrival_text(a));
+}
+inline void check_synthetic(const synthetic& w, const arrival_data& a) {
+    using shape = length_distribution::shape;
+    check_length(w.prompt_tokens, "workload.prompt_tokens", 1);
+    check_length(w.output_tokens, "workload.output_tokens", 1);
+    check_length(w.shared_prefix, "workload.shared_prefix", 0);
+    check_own_lengths(a, w.prompt_tokens, "workload.prompt_tokens");
+    check_own_lengths(a, w.output_tokens, "workload.output_tokens");
+    require(w.shared_prefix.kind != shape::empirical && w.shared_prefix.kind != shape::trace,
+            "workload.shared_prefix is " + length_text(w.shared_prefix) +
+                ": files are read for prompt_tokens and output_tokens only");
+    require(w.prefix_groups >= 1 && w.prefix_groups <= 1000000,
+            printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
+                    static_cast<long long>(w.prefix_groups)));
+    require(w.prefix_share.fraction >= 0 && w.prefix_share.fraction <= 1,
+            printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
+                    w.prefix_share.fraction * 100));
+}
+inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
+                                    const warmup_amount& warmup) {
+    check_synthetic(w, a);
+    const made_up_prompts made{
+        .prompt_tokens = w.prompt_tokens,
+        .output_tokens = w.output_tokens,
+        .shared_prefix = w.shared_prefix,
+        .prefix_groups = w.prefix_groups,
+        .prefix_share = w.prefix_share.fraction,
+        .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
+    std::string prefix;
+    if (made.shared_prefix.a > 0) {
+        prefix = ", shared prefix " + length_text(made.shared_prefix) + " tokens";
+        if (made.prefix_groups > 1) prefix += printed(" in %lld groups", made.prefix_groups);
+        if (made.prefix_share < 1)
+            prefix += printed(" for %.9g %% of the prompts", made.prefix_share * 100);
+    }
+    return {.source = made,
+            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens, output " +
+                    length_text(made.output_tokens) + " tokens" + prefix};
+}
+
+inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
+                                    const workload_files& files) {
+    const box& w = s.workload.what();
+    if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
+    if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
+    require(!s.options.max_tokens,
+            printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
+                    *s.options.max_tokens));
+    if (const auto* talk = w.get<conversations>()) return workload_of(*talk);
+    if (const auto* made = w.get<synthetic>()) return workload_of(*made, arrivals, s.warmup);
+    synthetic as_recorded;
+    if (arrivals.kind == arrival_kind::replay)
+        as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
+    return workload_of(as_recorded, arrivals, s.warmup);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C49] from a scenario to its plan =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Whether two targets are what LLMBENCH_URL names, with nothing to tell them apart: as when a
+/// variable that was to name one of them is not set.
+inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
+    const endpoint nothing_named;
+    const auto named = [&](const any_target& t) {
+        const bool is_other = t.what().get<process>() || t.what().get<simulated_server>();
+        const auto* e = t.what().get<endpoint>();
+        return is_other ? nullptr : e ? e : &nothing_named;
+    };
+    const endpoint *x = named(a), *y = named(b);
+    return x && y && x->url.empty() && y->url.empty() && x->model == y->model && x->api == y->api;
+}
+
+/// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
+/// the average, which the warm-up has.
+inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& trace) {
+    arrival_data a = s.arrivals.data();
+    check_arrivals(a);
+    if (a.kind != arrival_kind::replay) return a;
+    require(!trace.rows.empty(), str(a.file) + " was not read");
+    a.rate = static_cast<double>(trace.rows.size()) / own_length(a, trace);
+    return a;
+}
+
+inline void check_servers(const scenario& s) {
+    require(!s.baseline.is_live() || !is_the_same_from_outside(s.target, s.baseline.live()),
+            "target and baseline are endpoints without a URL: LLMBENCH_URL is one server, which "
+            "would be compared with itself");
+}
+
+/// How much is sent, before the measured part and in it.
+inline void check_extent(const scenario& s, const arrival_data& a, const recorded_trace& trace) {
+    const long long warmup_requests = s.warmup.requests(), requests = s.requests;
+    const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
+    require(warmup_requests >= 0 && warmup_requests <= 1000000,
+            printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests));
+    require(warmup_s >= 0 && warmup_s <= 86400,
+            printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s));
+    require(requests >= 0 && requests <= 100000000,
+            printed("requests is %lld: it runs from 1 to 100000000", requests));
+    require(duration_s >= 0 && duration_s <= 86400,
+            printed("duration is %g s: it runs from 0 to 86400 s", duration_s));
+    const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
+    require(requests > 0 || by_time > 0,
+            "neither requests nor duration is set: the scenario would never end");
+    if (a.kind == arrival_kind::all_at_once) {
+        require(requests > 0 && duration_s == 0,
+                "arrivals is all_at_once: it needs requests, and no duration");
+        require(warmup_s == 0, "arrivals is all_at_once: its warm-up is a number of requests");
+    }
+    if (a.kind == arrival_kind::closed_loop) return;
+    if (by_time > 0) {
+        const double n = arrivals_within(a, trace, by_time);
+        const std::string sends = printed("in %.9g s ", by_time) + arrival_text(a) +
+                                  printed(" sends about %.0f requests: ", n);
+        require(n >= 0.5, sends + "that is none, let it run longer");
+        require(n <= 1e8 || requests > 0, sends + "at most 100000000 can be planned");
+    }
+    require(warmup_s * starting_rate(a) <= 1e6,
+            printed("warmup is %g s: at %.9g requests/s that is over 1000000 requests", warmup_s,
+                    starting_rate(a)));
+}
+
+inline void check_counts(const scenario& s) {
+    const long long repeats = s.repeats, seed = s.seed, threads = s.client.threads;
+    require(repeats >= 0 && repeats <= 100,
+            printed("repeats is %lld: it runs from 2 to 100, or is 0 for as many as it takes",
+                    repeats));
+    require(seed >= 0, printed("seed is %lld: it cannot be negative", seed));
+    require(threads >= 0 && threads <= 64,
+            printed("client.threads is %lld: it runs from 1 to 64, or is 0 for the default",
+                    threads));
+}
+
+/// What a baseline can be, and what fresh traffic can be compared with.
+inline void check_baseline(const scenario& s) {
+    const bool is_fresh = s.traffic == fresh, is_stored = s.baseline.is_stored();
+    require(!is_fresh || !(s.baseline.is_live() || is_stored),
+            "traffic is fresh: a baseline is compared on replayed traffic");
+    const arrival_data& a = s.arrivals.data();
+    require(!is_fresh || a.kind != arrival_kind::replay,
+            "traffic is fresh: " + arrival_text(a) +
+                " is one recording, and there is no other traffic to be drawn from it");
+    const double day_sd = s.baseline.stored().day_to_day.fraction;
+    require(!is_stored || !s.baseline.stored().file.empty(),
+            "baseline is stored(\"\"): it must name a file");
+    require(day_sd >= 0 && day_sd <= 0.5,
+            printed("baseline: the day-to-day standard deviation is %g %%, it runs from 0 to 50 %%",
+                    day_sd * 100));
+}
+
+inline void check_judging(const judging_options& o) {
+    for (const auto& [name, level] : {std::pair{"false_pass", o.false_pass},
+                                      std::pair{"false_fail", o.false_fail}})
+        require(level.fraction >= 0.0001 && level.fraction <= 0.2,
+                printed("judging.%s is %g %%: it runs from 0.01 %% to 20 %%", name,
+                        level.fraction * 100));
+}
+
+inline void check_limits(const limits& l) {
+    const std::pair<const char*, time_span> waits[] = {{"connect", l.connect},
+                                                       {"first_event", l.first_event},
+                                                       {"between_events", l.between_events},
+                                                       {"total", l.total},
+                                                       {"drain", l.drain}};
+    for (const auto& [name, t] : waits)
+        require(t.seconds() > 0 && t.seconds() <= 86400,
+                printed("limits.%s is %g s: it must be above 0 and at most 86400 s", name,
+                        t.seconds()));
+}
+
+/// Repeats, pairs or stages: before the first number of them nothing is decided.
+struct repeat_counts {
+    int first = first_look, most = last_look;
+};
+inline repeat_counts planned_repeats(const scenario& s) {
+    const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
+    const bool judges = s.slos.size() > 0;
+    const long long asked = s.repeats;
+    repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
+                    is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
+    require(!is_fresh || asked <= last_stage,
+            printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
+                    "requests",
+                    asked));
+    require(asked == 0 || !judges || asked >= n.first,
+            printed("repeats is %lld: a verdict needs at least %d", asked, n.first));
+    if (asked > 0) n.most = static_cast<int>(asked);
+    else if (!judges) n.most = 3;
+    return n;
+}
+
+/// Throws std::invalid_argument with one sentence for the first thing that is unsound.
+/// `files` holds what was read for it.
+inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
+    const auto read = std::make_shared<const workload_files>(std::move(files));
+    const arrival_data arrivals = planned_arrivals(s, read->trace);
+    check_servers(s);
+    check_extent(s, arrivals, read->trace);
+    check_counts(s);
+    check_baseline(s);
+    check_judging(s.judging);
+    check_options(s.options);
+    check_limits(s.limits);
+    const request_spec common = common_request(s.options);
+    const planned_workload workload = workload_of(s, arrivals, *read);
+    const repeat_counts repeats = planned_repeats(s);
+    const long long seed = s.seed;
+    const plan p{.arrivals = arrivals,
+                 .warmup_requests = s.warmup.requests(),
+                 .warmup_s = s.warmup.seconds(),
+                 .requests = s.requests,
+                 .duration_s = s.duration.seconds(),
+                 .first_repeats = repeats.first,
+                 .most_repeats = repeats.most,
+                 .has_baseline = s.baseline.is_live(),
+                 .has_stored_baseline = s.baseline.is_stored(),
+                 .stored = s.baseline.stored(),
+                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most),
+                 .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                 .workload_text = workload.text,
+                 .source = workload.source,
+                 .stride = most_turns_of(workload.source),
+                 .think_s = workload.think_s,
+                 .files = read,
+                 .forces_length = workload.forces_length,
+                 .common = common,
+                 .limits = s.limits,
+                 .client = s.client,
+                 .slos = {s.slos.begin(), s.slos.end()}};
+    const slo_context context = slo_context_of(p);
+    for (const slo& x : p.slos) check_slo(x, context);
+    return p;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C50] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7981,174 +8344,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] the requests of a plan ==============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Whether all that is sent is made up, with lengths that were asked for.
-inline bool makes_up_prompts(const plan& p) {
-    return p.prompts.empty() && p.files->dialogues.empty();
-}
-
-/// The row of a recorded trace that a conversation stands for; the warm-up has the first ones too.
-inline std::size_t trace_row_of(const plan& p, std::size_t conversation) {
-    const std::size_t n = p.files->trace.rows.size();
-    const std::size_t warmup =
-        warmup_sends(p.arrivals, counted_conversations(p).warmup, p.warmup_s);
-    return conversation < warmup ? conversation % n : (conversation - warmup) % n;
-}
-
-/// Lengths that request `index` of the trace asks for: the same in every repeat and arm.
-struct trace_item {
-    int prompt_tokens = 0;  // of the new message; what was said before comes on top of it
-    int output_tokens = 0;
-};
-inline trace_item item_of(const plan& p, std::size_t index) {
-    const trace_place at = place_of(p, index);
-    if (!p.files->dialogues.empty()) {
-        const dialogue& d = dialogue_of(p, at.conversation);
-        return {at.turn == 0 ? estimated_prompt_tokens(d)
-                             : estimated_tokens(d.turns[at.turn].prompt),
-                d.turns[at.turn].output_tokens};
-    }
-    generator random(p.seed, 1000 + index);
-    const auto length = [&](const length_distribution& d, int trace_row::*recorded,
-                            const std::vector<double>& values) {
-        if (d.kind != length_distribution::shape::trace) return drawn_length(d, random, 1, values);
-        const double n = p.files->trace.rows[trace_row_of(p, at.conversation)].*recorded;
-        return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
-    };
-    const int prompt = length(p.prompt_tokens, &trace_row::prompt_tokens, p.files->prompt_values);
-    return {prompt, length(p.output_tokens, &trace_row::output_tokens, p.files->output_values)};
-}
-
-/// Tokens that a request is made to bring, 0 where nothing forces it.
-inline int forced_tokens(const plan& p, std::size_t index) {
-    if (!p.forces_length) return 0;
-    const int own = p.prompts.empty() ? item_of(p, index).output_tokens : 0;
-    return own > 0 ? own : p.common.max_tokens;
-}
-
-/// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
-/// next, so that no prefix cache has seen them.
-inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
-    return mixed(p.seed ^ p.nonce ^
-                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
-}
-
-/// The group whose prefix a prompt starts with, -1 for none.
-inline long long prefix_group_of(const plan& p, std::size_t index) {
-    if (p.prefix_groups == 1 && p.prefix_share == 1) return 0;
-    generator random(p.seed, (1ull << 42) + index);
-    if (random.uniform() >= p.prefix_share) return -1;
-    return static_cast<long long>(random.below(static_cast<std::uint64_t>(p.prefix_groups)));
-}
-
-/// A made-up prompt of so many words.
-inline std::string made_up_prompt(const plan& p, std::uint64_t salt, std::size_t index, int count,
-                                  const token_fit& fit) {
-    std::string prompt;
-    generator own(salt, 1000 + index);
-    if (p.prompt_tokens.kind == length_distribution::shape::trace &&
-        !p.files->trace.blocks.empty()) {
-        // What two recorded prompts had in common, these have in common, too.
-        const int block_words =
-            std::max(1, fit.words_in(trace_block_tokens * p.prompt_tokens.a));
-        for (const std::uint32_t id : p.files->trace.blocks[trace_row_of(p, index)]) {
-            generator block(salt, (1ull << 43) + id);
-            const int n = std::min(block_words, count);
-            append_words(prompt, n, block, fit);
-            count -= n;
-        }
-    } else if (const long long group = prefix_group_of(p, index); group >= 0) {
-        generator shared(salt, 1 + (static_cast<std::uint64_t>(group) << 44)), prefix(p.seed, 3);
-        const int common =
-            std::min(fit.words_in(drawn_length(p.shared_prefix, prefix, 0)), count);
-        append_words(prompt, common, shared, fit);
-        count -= common;
-    }
-    append_words(prompt, count, own, fit);
-    return prompt;
-}
-
-/// The request itself. `answers` are those to the earlier turns of its conversation; an exchange
-/// that failed left none, and is not spoken of again.
-inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
-                               const std::vector<std::string>& answers = {},
-                               const token_fit& fit = {}) {
-    request_spec r = p.common;
-    r.force_length = p.forces_length;
-    if (!p.prompts.empty()) {
-        r.prompt = p.prompts[index % p.prompts.size()];
-        return r;
-    }
-    const trace_place at = place_of(p, index);
-    const std::size_t first = index - at.turn;
-    const std::uint64_t salt = salt_of(p, arm, repeat);
-    const trace_item item = item_of(p, index);
-    if (item.output_tokens > 0) r.max_tokens = item.output_tokens;
-    const auto add_turns = [&](auto&& prompt_of) {
-        for (std::size_t turn = 0; turn < at.turn; ++turn) {
-            if (turn >= answers.size() || answers[turn].empty()) continue;
-            r.history.push_back({"user", prompt_of(turn)});
-            r.history.push_back({"assistant", answers[turn]});
-        }
-        r.prompt = prompt_of(at.turn);
-    };
-    if (!p.files->dialogues.empty()) {
-        const dialogue& d = dialogue_of(p, at.conversation);
-        r.force_length = p.forces_length && r.max_tokens > 0;
-        r.history = d.before;
-        add_turns([&](std::size_t turn) { return d.turns[turn].prompt; });
-        if (p.salted) {
-            std::string words;
-            generator own(salt, 1000 + first);
-            append_words(words, 5, own);
-            std::string& start = r.history.empty() ? r.prompt : r.history.front().content;
-            start = words + "\n" + start;
-        }
-        if (!r.history.empty() && r.history.front().role == "system") {
-            r.system_prompt += (r.system_prompt.empty() ? "" : "\n") + r.history.front().content;
-            r.history.erase(r.history.begin());
-        }
-        r.image = d.turns[at.turn].image;
-        return r;
-    }
-    if (p.stride == 1) {
-        const int count = fit.words_of_prompt(item.prompt_tokens);
-        r.prompt = made_up_prompt(p, salt, index, count, fit);
-        if (fit.as_ids) r.token_ids = id_list(r.prompt);
-        return r;
-    }
-    generator length(p.seed, 3);
-    const int system_tokens = drawn_length(p.shared_prefix, length, 0);
-    generator system(salt, p.shared_system_prompt ? 1 : (1ull << 41) + at.conversation);
-    append_words(r.system_prompt, fit.words_in(system_tokens), system, fit);
-    add_turns([&](std::size_t turn) {
-        std::string words;
-        generator own(salt, 1000 + first + turn);
-        append_words(words, std::max(1, fit.words_in(item_of(p, first + turn).prompt_tokens)), own,
-                     fit);
-        return words;
-    });
-    return r;
-}
-
-/// Whether a prompt is more than text, which only some APIs can say.
-inline bool asks_about_images(const plan& p) {
-    for (const dialogue& d : p.files->dialogues)
-        for (const dialogue_turn& t : d.turns)
-            if (!t.image.empty()) return true;
-    return false;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C48] the hash of all that a plan sends ===================================================
+// ===== [C51] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8159,10 +8355,6 @@ namespace detail {
 inline std::string trace_hash(const plan& p) {
     if (!p.hash.empty()) return p.hash;
     fnv1a h;
-    const auto add_text = [&](const std::string& s) {
-        h.add(static_cast<long long>(s.size()));  // "ab", "c" is not "a", "bc"
-        h.add(s.data(), s.size());
-    };
     std::size_t n = static_cast<std::size_t>(std::max(p.requests, 1000ll));
     if (p.is_open_loop()) {
         const schedule s = schedule_of(p);
@@ -8173,36 +8365,15 @@ inline std::string trace_hash(const plan& p) {
         h.add(std::llround(p.arrivals.think_s * 1e6));
         if (p.arrivals.users_ramp_s > 0) h.add(std::llround(p.arrivals.users_ramp_s * 1e6));
     }
-    generator prefix(p.seed, 3);
-    const int common = drawn_length(p.shared_prefix, prefix, 0);  // 0 for given prompts
-    if (common > 0) h.add(common);
-    if (p.prefix_groups > 1 || p.prefix_share < 1) {
-        h.add(p.prefix_groups);
-        h.add(std::llround(p.prefix_share * 1e9));
-    }
+    const trace_terms terms = terms_of(p);
+    std::visit([&](const auto& source) { source.hash_all(h, terms); }, p.source);
     if (p.stride > 1) {
+        const auto* made_up = std::get_if<made_up_conversations>(&p.source);
         h.add(std::llround(p.think_s * 1e6));
-        h.add(p.shared_system_prompt);
+        h.add(!made_up || made_up->shared_system_prompt);
     }
-    const bool is_recorded = p.prompt_tokens.kind == length_distribution::shape::trace;
-    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c) {
-        if (!p.prompts.empty()) {
-            add_text(p.prompts[c % p.prompts.size()]);
-            continue;
-        }
-        const bool is_dialogue = !p.files->dialogues.empty();
-        if (is_dialogue)
-            for (const chat_message& m : dialogue_of(p, c).before) add_text(m.role + m.content);
-        if (is_recorded && !p.files->trace.blocks.empty())
-            for (const std::uint32_t id : p.files->trace.blocks[trace_row_of(p, c)]) h.add(id);
-        for (std::size_t turn = 0; turn < turns_of(p, c); ++turn) {
-            const trace_item item = item_of(p, c * p.stride + turn);
-            if (is_dialogue) add_text(dialogue_of(p, c).turns[turn].prompt);
-            if (is_dialogue) add_text(dialogue_of(p, c).turns[turn].image);
-            if (!is_dialogue) h.add(item.prompt_tokens);
-            h.add(item.output_tokens);
-        }
-    }
+    for (std::size_t c = 0; c < std::min<std::size_t>(n, 100000); ++c)
+        std::visit([&](const auto& source) { source.hash_conversation(h, c, terms); }, p.source);
     return h.text();
 }
 
@@ -8210,7 +8381,74 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] engine model ========================================================================
+// ===== [C52] the requests of a plan ==============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Whether all that is sent is made up, with lengths that were asked for.
+inline bool makes_up_prompts(const plan& p) {
+    return std::holds_alternative<made_up_prompts>(p.source) ||
+           std::holds_alternative<made_up_conversations>(p.source);
+}
+
+inline trace_item item_of(const plan& p, std::size_t index) {
+    return std::visit(
+        [&](const auto& source) { return source.item(place_of(p, index), terms_of(p)); },
+        p.source);
+}
+
+/// Tokens that a request is made to bring, 0 where nothing forces it.
+inline int forced_tokens(const plan& p, std::size_t index) {
+    if (!p.forces_length) return 0;
+    const int own = item_of(p, index).output_tokens;
+    return own > 0 ? own : p.common.max_tokens;
+}
+/// Whether answers of one token are no surprise: they were asked for, or forced to lengths that are
+/// not drawn.
+inline bool expects_short_outputs(const plan& p) {
+    const length_distribution* drawn = nullptr;
+    if (const auto* made = std::get_if<made_up_prompts>(&p.source)) drawn = &made->output_tokens;
+    if (const auto* talk = std::get_if<made_up_conversations>(&p.source))
+        drawn = &talk->output_tokens;
+    return p.forces_length &&
+           (!drawn || (drawn->kind == length_distribution::shape::fixed && drawn->a <= 1));
+}
+
+/// Words that differ from repeat to repeat, from arm to arm and from one execution of a gate to the
+/// next, so that no prefix cache has seen them.
+inline std::uint64_t salt_of(const plan& p, run_arm arm, int repeat) {
+    return mixed(p.seed ^ p.nonce ^
+                 mixed(static_cast<std::uint64_t>(repeat) * 2 + (arm == run_arm::baseline)));
+}
+
+/// The request itself. `answers` are those to the earlier turns of its conversation.
+inline request_spec request_of(const plan& p, run_arm arm, int repeat, std::size_t index,
+                               const std::vector<std::string>& answers = {},
+                               const token_fit& fit = {}) {
+    request_spec r = p.common;
+    r.force_length = p.forces_length;
+    const word_terms words{salt_of(p, arm, repeat), fit, answers};
+    std::visit([&](const auto& source) { source.fill(r, place_of(p, index), terms_of(p), words); },
+               p.source);
+    return r;
+}
+
+/// Whether a prompt is more than text, which only some APIs can say.
+inline bool asks_about_images(const plan& p) {
+    if (!std::holds_alternative<recorded_dialogues>(p.source)) return false;
+    for (const dialogue& d : p.files->dialogues)
+        for (const dialogue_turn& t : d.turns)
+            if (!t.image.empty()) return true;
+    return false;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C53] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8400,7 +8638,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] what a request asks the simulated server ============================================
+// ===== [C54] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8517,7 +8755,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] answers of the simulated server =====================================================
+// ===== [C55] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -8754,7 +8992,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] what the simulated server says besides answers ======================================
+// ===== [C56] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8831,7 +9069,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the progress line ===================================================================
+// ===== [C57] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8893,7 +9131,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] figures of reports ==================================================================
+// ===== [C58] figures of reports ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9020,7 +9258,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what reports are made of ============================================================
+// ===== [C59] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9075,7 +9313,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] words of reports ====================================================================
+// ===== [C60] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9236,7 +9474,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] result.json and records.jsonl =======================================================
+// ===== [C61] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9569,7 +9807,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] stored results ======================================================================
+// ===== [C62] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -9868,7 +10106,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C63] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10119,7 +10357,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the console =========================================================================
+// ===== [C64] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10242,7 +10480,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the report page: style, icons and script ============================================
+// ===== [C65] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -10445,7 +10683,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] the report page: drawings ===========================================================
+// ===== [C66] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10664,7 +10902,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the report page: verdicts ===========================================================
+// ===== [C67] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10816,7 +11054,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the report page: distributions ======================================================
+// ===== [C68] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10989,7 +11227,7 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the report page: gates beside each other ============================================
+// ===== [C69] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11098,7 +11336,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the report page: timelines ==========================================================
+// ===== [C70] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11308,7 +11546,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the report page: what else a gate has to say ========================================
+// ===== [C71] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11511,7 +11749,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] the report page: the whole ==========================================================
+// ===== [C72] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11689,7 +11927,6 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <random>  // what no other run has sent
 #include <sstream>  // files as text
 #include <thread>  // this_thread
-#include <variant>
 
 #include <fcntl.h>  // open
 #include <netdb.h>  // getaddrinfo
@@ -15727,9 +15964,7 @@ inline void measure(gate_report& g, const scenario& s) {
     m.spins = p.client.spin;
     m.arrival_cv2 = p.arrivals.max_in_flight > 0 || p.stride > 1 ? not_a_number
                                                                  : arrival_cv2_of(p.arrivals);
-    m.short_outputs_expected = p.forces_length &&
-                               p.output_tokens.kind == length_distribution::shape::fixed &&
-                               p.output_tokens.a <= 1;
+    m.short_outputs_expected = expects_short_outputs(p);
     if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
     gate_run run(g, s, mode);
     if (run.bring_up()) run.measure();

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 using namespace llmbench;
@@ -78,9 +79,10 @@ TEST_CASE("a plan fills in the defaults") {
     CHECK(p.seed == 77);
     CHECK_FALSE(p.has_baseline);
     CHECK(p.slos.empty());
-    CHECK(length_text(p.prompt_tokens) == "lognormal(512, 0.6)");
-    CHECK(length_text(p.output_tokens) == "128");
-    CHECK(length_text(p.shared_prefix) == "0");
+    const auto& made = std::get<made_up_prompts>(p.source);
+    CHECK(length_text(made.prompt_tokens) == "lognormal(512, 0.6)");
+    CHECK(length_text(made.output_tokens) == "128");
+    CHECK(length_text(made.shared_prefix) == "0");
     CHECK(p.forces_length);
     CHECK(p.common.max_tokens == 0);
     CHECK(std::isnan(p.common.temperature));
@@ -486,7 +488,7 @@ TEST_CASE("a shared prefix cannot be drawn from a file") {
 TEST_CASE("a list of prompts is planned as it stands") {
     const plan p = planned(
         {.workload = prompts({"one", "two"}), .requests = 30, .options = {.max_tokens = 64}}, 1);
-    CHECK(p.prompts == std::vector<std::string>{"one", "two"});
+    CHECK(std::get<given_prompts>(p.source).prompts == std::vector<std::string>{"one", "two"});
     CHECK(p.common.max_tokens == 64);
     CHECK_FALSE(p.forces_length);
     CHECK(
@@ -1461,9 +1463,12 @@ TEST_CASE("fresh stages send other conversations of the dataset") {
                   .traffic = fresh};
     const plan p = planned(s, 1, with_dialogues(40));
     std::set<std::string> first;
-    for (const int stage : {0, 1, 2})
+    for (const int stage : {0, 1, 2}) {
+        const plan q = stage_of(p, stage);
+        const auto& source = std::get<recorded_dialogues>(q.source);
         for (std::size_t i = 0; i < (stage == 2 ? 20u : 10u); ++i)
-            first.insert(dialogue_of(stage_of(p, stage), i).turns[0].prompt);
+            first.insert(source.at(i, *q.files).turns[0].prompt);
+    }
     CHECK(first.size() == 40);
 }
 
@@ -1493,7 +1498,7 @@ TEST_CASE("prompts of a group share their prefix, by the share that is asked for
         std::string prefix;
         for (std::size_t k = 0; k < 32; ++k) prefix += w[k] + " ";
         ++prefixes[prefix];
-        members += prefix_group_of(p, i) >= 0;
+        members += std::get<made_up_prompts>(p.source).group(i, p.seed) >= 0;
     }
     int groups = 0;
     for (const auto& [prefix, times] : prefixes) {

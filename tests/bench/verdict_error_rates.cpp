@@ -30,8 +30,8 @@ plan traffic(double rate, std::uint64_t seed, long long requests = requests_a_ru
     p.arrivals = poisson(request_rate(rate)).data();
     p.warmup_requests = warmup_requests;
     p.requests = requests;
-    p.prompt_tokens = lognormal(400, sigma);
-    p.output_tokens = lognormal(120, sigma);
+    p.source = made_up_prompts{.prompt_tokens = lognormal(400, sigma),
+                               .output_tokens = lognormal(120, sigma)};
     p.seed = seed;
     return p;
 }

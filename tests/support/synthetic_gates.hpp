@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace synthetic_gates {
@@ -36,11 +37,12 @@ inline lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::r
     const long long start_ns = 5'000'000'000'000 + index * 100'000'000'000'000;
     const auto ns = [&](double t) { return start_ns + std::llround(t * 1e9); };
     const long long n = p.warmup_requests + p.requests;
+    const auto lengths = std::get<lb::made_up_prompts>(p.source).output_tokens;
     double at = 0, from = 0;
     for (long long i = 0; i < n; ++i) {
         at += traffic.exponential() / rate;
         if (i == p.warmup_requests) from = at;
-        const int tokens = std::max(2, lb::drawn_length(p.output_tokens, traffic, 1));
+        const int tokens = std::max(2, lb::drawn_length(lengths, traffic, 1));
         llmbench::record r;
         r.id = lb::printed("synthetic-%d-%lld", index, i);
         r.arm = arm;

@@ -145,7 +145,7 @@ inline recorded_trace read_trace(byte_stream& in) {
     return sorted;
 }
 
-/// What was read from files for one scenario; shared by the copies of its plan.
+/// What was read from files for one scenario.
 struct workload_files {
     std::vector<double> prompt_values{}, output_values{};  // of empirical distributions
     std::vector<dialogue> dialogues{};                     // a dataset's sample

@@ -11,16 +11,17 @@
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/judging/rule.hpp"
-#include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
-#include "core/traffic/lengths.hpp"
+#include "core/traffic/places.hpp"
 #include "core/traffic/schedule.hpp"
+#include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // min
 #include <cmath>  // llround, isfinite, isnan
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr, make_shared
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace llmbench {
@@ -48,18 +49,10 @@ struct plan {
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
-    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
-    long long prefix_groups = 1;
-    double prefix_share = 1;
-    std::vector<std::string> prompts{};  // of a prompt list
-    // Conversations: each takes `stride` places of the trace, its turns the first of them.
-    std::size_t stride = 1;
-    length_distribution turns{};  // of made-up conversations
-    bool shared_system_prompt = true;
-    double think_s = 0;  // before a later turn
-    // Of a dataset.
-    std::size_t first_dialogue = 0;
-    bool salted = false;
+    traffic_source source{};
+    std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
+    double think_s = 0;      // before a later turn
+    /// What was read for it; the copies of a plan share it.
     std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
     request_spec common{};  // what all requests share
@@ -69,24 +62,14 @@ struct plan {
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
 
-
-/// The places of the trace: where a request's conversation is, and which turn of it.
-struct trace_place {
-    std::size_t conversation = 0, turn = 0;
-};
 inline trace_place place_of(const plan& p, std::size_t index) {
-    return {index / p.stride, index % p.stride};
+    return {index / p.stride, index % p.stride, index - index % p.stride};
 }
-inline const dialogue& dialogue_of(const plan& p, std::size_t conversation) {
-    const std::vector<dialogue>& all = p.files->dialogues;
-    return all[(p.first_dialogue + conversation) % all.size()];
-}
+inline trace_terms terms_of(const plan& p) { return {p.seed, *p.files}; }
 /// Turns of one conversation of the trace.
 inline std::size_t turns_of(const plan& p, std::size_t conversation) {
-    if (p.stride == 1) return 1;
-    if (!p.files->dialogues.empty()) return dialogue_of(p, conversation).turns.size();
-    generator random(p.seed, (1ull << 40) + conversation);
-    return std::min(static_cast<std::size_t>(drawn_length(p.turns, random, 1)), p.stride);
+    return std::visit([&](const auto& source) { return source.turns(conversation, terms_of(p)); },
+                      p.source);
 }
 /// How many conversations hold the requests that are to warm up, and those to be measured (0: no
 /// limit). The last one may be cut, so that the number is kept.
@@ -199,7 +182,8 @@ inline plan stage_of(const plan& p, int stage) {
     q.hash.clear();
     q.seed = stage == 0 ? p.seed : mixed(p.seed ^ mixed(static_cast<std::uint64_t>(stage)));
     // Other conversations of a dataset, of which the stages need four times a repeat's.
-    q.first_dialogue = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
+    if (auto* d = std::get_if<recorded_dialogues>(&q.source))
+        d->begin = p.files->dialogues.size() / 4 * static_cast<std::size_t>(stage);
     if (stage + 1 == last_stage) {
         q.requests *= 2;
         q.duration_s *= 2;

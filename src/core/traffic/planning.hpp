@@ -170,26 +170,32 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_judging(s.judging);
     check_options(s.options);
     check_limits(s.limits);
-    const long long seed = s.seed;
-    plan p{.arrivals = arrivals,
-           .warmup_requests = s.warmup.requests(),
-           .warmup_s = s.warmup.seconds(),
-           .requests = s.requests,
-           .duration_s = s.duration.seconds(),
-           .has_baseline = s.baseline.is_live(),
-           .has_stored_baseline = s.baseline.is_stored(),
-           .stored = s.baseline.stored(),
-           .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
-           .files = read,
-           .common = common_request(s.options),
-           .limits = s.limits,
-           .client = s.client,
-           .slos = {s.slos.begin(), s.slos.end()}};
-    plan_workload(p, s);
+    const request_spec common = common_request(s.options);
+    const planned_workload workload = workload_of(s, arrivals, *read);
     const repeat_counts repeats = planned_repeats(s);
-    p.first_repeats = repeats.first;
-    p.most_repeats = repeats.most;
-    p.rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most);
+    const long long seed = s.seed;
+    const plan p{.arrivals = arrivals,
+                 .warmup_requests = s.warmup.requests(),
+                 .warmup_s = s.warmup.seconds(),
+                 .requests = s.requests,
+                 .duration_s = s.duration.seconds(),
+                 .first_repeats = repeats.first,
+                 .most_repeats = repeats.most,
+                 .has_baseline = s.baseline.is_live(),
+                 .has_stored_baseline = s.baseline.is_stored(),
+                 .stored = s.baseline.stored(),
+                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most),
+                 .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                 .workload_text = workload.text,
+                 .source = workload.source,
+                 .stride = most_turns_of(workload.source),
+                 .think_s = workload.think_s,
+                 .files = read,
+                 .forces_length = workload.forces_length,
+                 .common = common,
+                 .limits = s.limits,
+                 .client = s.client,
+                 .slos = {s.slos.begin(), s.slos.end()}};
     const slo_context context = slo_context_of(p);
     for (const slo& x : p.slos) check_slo(x, context);
     return p;

@@ -11,11 +11,13 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/lengths.hpp"
-#include "core/traffic/plan.hpp"
+#include "core/traffic/schedule.hpp"
+#include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // max
 #include <string>
 #include <tuple>  // fields that are checked alike
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -52,38 +54,53 @@ inline void check_dataset(const dataset& d) {
             printed("workload.think is %g s: it runs from 0 to 86400 s", d.think.seconds()));
 }
 
-inline void plan_dataset(plan& p, const dataset& d, const request_options& o) {
+/// What of a plan its workload says.
+struct planned_workload {
+    traffic_source source{};
+    std::string text{};
+    bool forces_length = true;
+    double think_s = 0;
+};
+
+inline std::string think_text(double think_s) {
+    return think_s > 0 ? printed(", think %.9g s", think_s) : "";
+}
+
+inline planned_workload workload_of(const prompt_list& list, const request_options& o) {
+    require(list.items.size() > 0, "workload is prompts({}): it needs at least one prompt");
+    given_prompts given;
+    for (const text& t : list.items) given.prompts.push_back(str(t));
+    return {.source = given,
+            .text = printed("%zu prompts", list.items.size()),
+            .forces_length = o.ignore_eos};
+}
+
+inline planned_workload workload_of(const dataset& d, const request_options& o,
+                                    const std::vector<dialogue>& sample) {
     check_dataset(d);
-    require(!p.files->dialogues.empty(), str(d.path) + " was not read");
-    p.salted = d.salted;
-    p.forces_length = d.force_output || o.ignore_eos;
-    p.think_s = d.think.seconds();
+    require(!sample.empty(), str(d.path) + " was not read");
     double prompt_tokens = 0;
-    std::size_t turns = 0;
-    for (const dialogue& x : p.files->dialogues) {
-        p.stride = std::max(p.stride, x.turns.size());
+    std::size_t turns = 0, most_turns = 1;
+    for (const dialogue& x : sample) {
+        most_turns = std::max(most_turns, x.turns.size());
         turns += x.turns.size();
         prompt_tokens += estimated_prompt_tokens(x);
     }
-    const double n = static_cast<double>(p.files->dialogues.size());
-    p.workload_text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
-                      format_name(d.format) + "), about " +
-                      printed("%.0f tokens each", prompt_tokens / n) +
-                      (p.stride > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
+    const double n = static_cast<double>(sample.size());
+    return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
+            .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
+                    format_name(d.format) + "), about " +
+                    printed("%.0f tokens each", prompt_tokens / n) +
+                    (most_turns > 1 ? printed(", %.1f turns each", static_cast<double>(turns) / n)
                                     : "") +
-                      (p.think_s > 0 ? printed(", think %.9g s", p.think_s) : "") +
-                      (d.force_output ? "" : ", answers as long as they get") +
-                      (d.salted ? "" : ", not salted");
+                    think_text(d.think.seconds()) +
+                    (d.force_output ? "" : ", answers as long as they get") +
+                    (d.salted ? "" : ", not salted"),
+            .forces_length = d.force_output || o.ignore_eos,
+            .think_s = d.think.seconds()};
 }
 
-inline void check_own_lengths(const plan& p, const length_distribution& d, const char* field) {
-    require(d.kind != length_distribution::shape::trace ||
-                p.arrivals.kind == arrival_kind::replay,
-            std::string(field) + " is from_trace(): arrivals must be replay(...), they are " +
-                arrival_text(p.arrivals));
-}
-
-inline void plan_conversations(plan& p, const conversations& c) {
+inline void check_conversations(const conversations& c) {
     using shape = length_distribution::shape;
     for (const auto& [d, field, least] :
          {std::tuple{&c.turns, "workload.turns", 1.0},
@@ -96,79 +113,107 @@ inline void plan_conversations(plan& p, const conversations& c) {
                 std::string(field) + " is " + length_text(*d) +
                     ": files are read for user_tokens and output_tokens only");
     }
-    const bool drawn = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
-    const double most = drawn ? c.turns.a : std::max(c.turns.a, c.turns.b);
-    require(most <= 1000, "workload.turns is " + length_text(c.turns) +
-                              ": a conversation has 1 to 1000 turns");
-    require(c.think.seconds() >= 0 && c.think.seconds() <= 86400,
-            printed("workload.think is %g s: it runs from 0 to 86400 s", c.think.seconds()));
-    p.stride = drawn ? 1000 : static_cast<std::size_t>(most);
-    p.turns = c.turns;
-    p.prompt_tokens = c.user_tokens;
-    p.output_tokens = c.output_tokens;
-    p.shared_prefix = c.system_tokens;
-    p.shared_system_prompt = c.shared_system_prompt;
-    p.think_s = c.think.seconds();
-    p.forces_length = true;
-    p.workload_text = "conversations, " + length_text(c.turns) + " turns, messages of " +
-                      length_text(c.user_tokens) + " tokens, answers of " +
-                      length_text(c.output_tokens) +
-                      (c.system_tokens.a > 0 ? ", a system prompt of " +
-                                                   length_text(c.system_tokens) +
-                                                   (c.shared_system_prompt ? " shared by all"
-                                                                           : " of their own")
-                                             : "") +
-                      (p.think_s > 0 ? printed(", think %.9g s", p.think_s) : "");
+}
+/// Turns of the longest conversation that can be drawn.
+inline std::size_t most_turns_of(const conversations& c) {
+    using shape = length_distribution::shape;
+    constexpr double limit = 1000;
+    const bool is_open = c.turns.kind == shape::normal || c.turns.kind == shape::lognormal;
+    const double most = is_open ? c.turns.a : std::max(c.turns.a, c.turns.b);
+    require(most <= limit, "workload.turns is " + length_text(c.turns) +
+                               ": a conversation has 1 to 1000 turns");
+    return static_cast<std::size_t>(is_open ? limit : most);
 }
 
-inline void plan_workload(plan& p, const scenario& s) {
-    const box& w = s.workload.what();
-    if (const auto* d = w.get<dataset>()) return plan_dataset(p, *d, s.options);
-    if (const auto* list = w.get<prompt_list>()) {
-        require(list->items.size() > 0, "workload is prompts({}): it needs at least one prompt");
-        for (const text& t : list->items) p.prompts.push_back(str(t));
-        p.workload_text = printed("%zu prompts", p.prompts.size());
-        p.forces_length = s.options.ignore_eos;
-        return;
-    }
-    require(p.common.max_tokens == 0,
-            printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
-                    p.common.max_tokens));
-    if (const auto* talk = w.get<conversations>()) return plan_conversations(p, *talk);
-    const auto* given = w.get<synthetic>();
-    synthetic made = given ? *given : synthetic{};
-    if (!given && p.arrivals.kind == arrival_kind::replay)
-        made.prompt_tokens = made.output_tokens = from_trace();
-    check_length(made.prompt_tokens, "workload.prompt_tokens", 1);
-    check_length(made.output_tokens, "workload.output_tokens", 1);
-    check_length(made.shared_prefix, "workload.shared_prefix", 0);
-    check_own_lengths(p, made.prompt_tokens, "workload.prompt_tokens");
-    check_own_lengths(p, made.output_tokens, "workload.output_tokens");
-    require(made.shared_prefix.kind != length_distribution::shape::empirical &&
-                made.shared_prefix.kind != length_distribution::shape::trace,
-            "workload.shared_prefix is " + length_text(made.shared_prefix) +
+inline planned_workload workload_of(const conversations& c) {
+    check_conversations(c);
+    const std::size_t most_turns = most_turns_of(c);
+    const double think_s = c.think.seconds();
+    require(think_s >= 0 && think_s <= 86400,
+            printed("workload.think is %g s: it runs from 0 to 86400 s", think_s));
+    const std::string system =
+        c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
+                                    (c.shared_system_prompt ? " shared by all" : " of their own")
+                              : "";
+    planned_workload w{.text = "conversations, " + length_text(c.turns) +
+                               " turns, messages of " + length_text(c.user_tokens) +
+                               " tokens, answers of " + length_text(c.output_tokens) + system +
+                               think_text(think_s),
+                       .think_s = think_s};
+    // Of one turn each they are prompts, and what would be the system prompt starts all of them.
+    if (most_turns == 1)
+        w.source = made_up_prompts{.prompt_tokens = c.user_tokens,
+                                   .output_tokens = c.output_tokens,
+                                   .shared_prefix = c.system_tokens};
+    else
+        w.source = made_up_conversations{.most_turns = most_turns,
+                                         .turns_each = c.turns,
+                                         .user_tokens = c.user_tokens,
+                                         .output_tokens = c.output_tokens,
+                                         .system_tokens = c.system_tokens,
+                                         .shared_system_prompt = c.shared_system_prompt};
+    return w;
+}
+
+inline void check_own_lengths(const arrival_data& a, const length_distribution& d,
+                              const char* field) {
+    require(d.kind != length_distribution::shape::trace || a.kind == arrival_kind::replay,
+            std::string(field) + " is from_trace(): arrivals must be replay(...), they are " +
+                arrival_text(a));
+}
+inline void check_synthetic(const synthetic& w, const arrival_data& a) {
+    using shape = length_distribution::shape;
+    check_length(w.prompt_tokens, "workload.prompt_tokens", 1);
+    check_length(w.output_tokens, "workload.output_tokens", 1);
+    check_length(w.shared_prefix, "workload.shared_prefix", 0);
+    check_own_lengths(a, w.prompt_tokens, "workload.prompt_tokens");
+    check_own_lengths(a, w.output_tokens, "workload.output_tokens");
+    require(w.shared_prefix.kind != shape::empirical && w.shared_prefix.kind != shape::trace,
+            "workload.shared_prefix is " + length_text(w.shared_prefix) +
                 ": files are read for prompt_tokens and output_tokens only");
-    require(made.prefix_groups >= 1 && made.prefix_groups <= 1000000,
+    require(w.prefix_groups >= 1 && w.prefix_groups <= 1000000,
             printed("workload.prefix_groups is %lld: it runs from 1 to 1000000",
-                    static_cast<long long>(made.prefix_groups)));
-    require(made.prefix_share.fraction >= 0 && made.prefix_share.fraction <= 1,
+                    static_cast<long long>(w.prefix_groups)));
+    require(w.prefix_share.fraction >= 0 && w.prefix_share.fraction <= 1,
             printed("workload.prefix_share is %g %%: it runs from 0 to 100 %%",
-                    made.prefix_share.fraction * 100));
-    p.prompt_tokens = made.prompt_tokens;
-    p.output_tokens = made.output_tokens;
-    p.shared_prefix = made.shared_prefix;
-    p.prefix_groups = made.prefix_groups;
-    p.prefix_share = made.prefix_share.fraction;
-    p.forces_length = true;
+                    w.prefix_share.fraction * 100));
+}
+inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
+                                    const warmup_amount& warmup) {
+    check_synthetic(w, a);
+    const made_up_prompts made{
+        .prompt_tokens = w.prompt_tokens,
+        .output_tokens = w.output_tokens,
+        .shared_prefix = w.shared_prefix,
+        .prefix_groups = w.prefix_groups,
+        .prefix_share = w.prefix_share.fraction,
+        .warmup = warmup_sends(a, static_cast<std::size_t>(warmup.requests()), warmup.seconds())};
     std::string prefix;
-    if (p.shared_prefix.a > 0)
-        prefix = ", shared prefix " + length_text(p.shared_prefix) + " tokens";
-    if (!prefix.empty() && p.prefix_groups > 1)
-        prefix += printed(" in %lld groups", p.prefix_groups);
-    if (!prefix.empty() && p.prefix_share < 1)
-        prefix += printed(" for %.9g %% of the prompts", p.prefix_share * 100);
-    p.workload_text = "synthetic, prompt " + length_text(p.prompt_tokens) + " tokens, output " +
-                      length_text(p.output_tokens) + " tokens" + prefix;
+    if (made.shared_prefix.a > 0) {
+        prefix = ", shared prefix " + length_text(made.shared_prefix) + " tokens";
+        if (made.prefix_groups > 1) prefix += printed(" in %lld groups", made.prefix_groups);
+        if (made.prefix_share < 1)
+            prefix += printed(" for %.9g %% of the prompts", made.prefix_share * 100);
+    }
+    return {.source = made,
+            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens, output " +
+                    length_text(made.output_tokens) + " tokens" + prefix};
+}
+
+inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
+                                    const workload_files& files) {
+    const box& w = s.workload.what();
+    if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
+    if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
+    require(!s.options.max_tokens,
+            printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
+                    *s.options.max_tokens));
+    if (const auto* talk = w.get<conversations>()) return workload_of(*talk);
+    if (const auto* made = w.get<synthetic>()) return workload_of(*made, arrivals, s.warmup);
+    synthetic as_recorded;
+    if (arrivals.kind == arrival_kind::replay)
+        as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
+    return workload_of(as_recorded, arrivals, s.warmup);
 }
 
 }  // namespace detail

@@ -17,6 +17,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
@@ -83,9 +84,7 @@ inline void measure(gate_report& g, const scenario& s) {
     m.spins = p.client.spin;
     m.arrival_cv2 = p.arrivals.max_in_flight > 0 || p.stride > 1 ? not_a_number
                                                                  : arrival_cv2_of(p.arrivals);
-    m.short_outputs_expected = p.forces_length &&
-                               p.output_tokens.kind == length_distribution::shape::fixed &&
-                               p.output_tokens.a <= 1;
+    m.short_outputs_expected = expects_short_outputs(p);
     if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
     gate_run run(g, s, mode);
     if (run.bring_up()) run.measure();

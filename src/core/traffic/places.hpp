@@ -1,0 +1,86 @@
+// places of a trace
+// A trace is a row of places, and each conversation takes as many of them as the longest one has
+// turns: what stands on a place depends on the place alone, not on how long others are.
+#pragma once
+
+#include "core/base/bytes.hpp"
+#include "core/base/random.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/files/traces.hpp"
+#include "core/traffic/lengths.hpp"
+#include "core/traffic/tokens.hpp"
+
+#include <cstdint>  // uint64_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Where a request's conversation is, and which turn of it.
+struct trace_place {
+    std::size_t conversation = 0, turn = 0;
+    std::size_t first = 0;  // the place of the conversation's first turn
+    std::size_t index() const { return first + turn; }
+};
+
+/// Lengths that the request on a place asks for, the same in every repeat and arm; 0 where nothing
+/// says so.
+struct trace_item {
+    int prompt_tokens = 0;  // of the new message; what was said before comes on top of it
+    int output_tokens = 0;
+};
+
+/// What lengths and turns are drawn from: the same in every repeat and arm.
+struct trace_terms {
+    std::uint64_t seed = 1;
+    const workload_files& files;
+};
+/// What words are drawn from: others in every repeat and arm, and in every execution of a gate.
+struct word_terms {
+    std::uint64_t salt = 0;
+    const token_fit& fit;
+    const std::vector<std::string>& answers;  // to the earlier turns of the conversation
+};
+
+/// The streams of random numbers, which must not meet; those of schedules are 1 and 2.
+namespace streams {
+inline constexpr std::uint64_t shared_words = 1;
+inline constexpr std::uint64_t shared_length = 3;
+inline constexpr std::uint64_t places = 1000;  // and on: lengths, and words, of each place
+inline constexpr std::uint64_t turns = 1ull << 40;
+inline constexpr std::uint64_t system_prompts = 1ull << 41;
+inline constexpr std::uint64_t groups = 1ull << 42;
+inline constexpr std::uint64_t blocks = 1ull << 43;
+inline constexpr std::uint64_t group_words = 1ull << 44;  // between two groups
+}  // namespace streams
+
+/// Tokens of what many requests have in common: there is one draw of them.
+inline int shared_length(const length_distribution& d, std::uint64_t seed) {
+    generator random(seed, streams::shared_length);
+    return drawn_length(d, random, 0);
+}
+
+/// Puts the turn with this number and those before it into a request. An exchange that failed left
+/// no answer, and is not spoken of again.
+template <class PromptOf>
+void add_turns(request_spec& r, std::size_t last, const std::vector<std::string>& answers,
+               PromptOf&& prompt_of) {
+    for (std::size_t turn = 0; turn < last; ++turn) {
+        if (turn >= answers.size() || answers[turn].empty()) continue;
+        r.history.push_back({"user", prompt_of(turn)});
+        r.history.push_back({"assistant", answers[turn]});
+    }
+    r.prompt = prompt_of(last);
+}
+
+/// "ab", "c" is not "a", "bc".
+inline void add_text(fnv1a& h, const std::string& s) {
+    h.add(static_cast<long long>(s.size()));
+    h.add(s.data(), s.size());
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,131 @@
+// prompts that stand alone
+// Two sources of traffic; what a source can do stands in traffic_source.hpp.
+#pragma once
+
+#include "api/traffic.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/random.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/files/traces.hpp"
+#include "core/traffic/lengths.hpp"
+#include "core/traffic/places.hpp"
+#include "core/traffic/tokens.hpp"
+
+#include <algorithm>  // clamp, max, min
+#include <cmath>  // llround, round
+#include <cstdint>  // uint64_t, uint32_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The prompts of a list, in turn.
+struct given_prompts {
+    static constexpr std::size_t most_turns = 1;
+    std::vector<std::string> prompts{};
+
+    std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
+    trace_item item(const trace_place&, const trace_terms&) const { return {}; }
+    void fill(request_spec& r, const trace_place& at, const trace_terms&,
+              const word_terms&) const {
+        r.prompt = prompts[at.conversation % prompts.size()];
+    }
+    void hash_all(fnv1a&, const trace_terms&) const {}
+    void hash_conversation(fnv1a& h, std::size_t conversation, const trace_terms&) const {
+        add_text(h, prompts[conversation % prompts.size()]);
+    }
+};
+
+/// Made-up prompts of drawn lengths, or of those of a recorded trace.
+struct made_up_prompts {
+    static constexpr std::size_t most_turns = 1;
+    length_distribution prompt_tokens{}, output_tokens{}, shared_prefix{};
+    long long prefix_groups = 1;
+    double prefix_share = 1;  // of the prompts that start with one
+    std::size_t warmup = 0;   // prompts that warm up: a trace begins with the first after them
+
+    std::size_t turns(std::size_t, const trace_terms&) const { return 1; }
+    trace_item item(const trace_place& at, const trace_terms& t) const {
+        generator random(t.seed, streams::places + at.index());
+        const auto length = [&](const length_distribution& d, int trace_row::*recorded,
+                                const std::vector<double>& values) {
+            if (d.kind != length_distribution::shape::trace)
+                return drawn_length(d, random, 1, values);
+            const double n = t.files.trace.rows[row(at.index(), t)].*recorded;
+            return static_cast<int>(std::clamp(std::round(n * d.a), 1.0, d.b));
+        };
+        const int prompt = length(prompt_tokens, &trace_row::prompt_tokens, t.files.prompt_values);
+        return {prompt,
+                length(output_tokens, &trace_row::output_tokens, t.files.output_values)};
+    }
+    void fill(request_spec& r, const trace_place& at, const trace_terms& t,
+              const word_terms& w) const {
+        const trace_item asked = item(at, t);
+        r.max_tokens = asked.output_tokens;
+        r.prompt = prompt(at.index(), w.fit.words_of_prompt(asked.prompt_tokens), t, w);
+        if (w.fit.as_ids) r.token_ids = id_list(r.prompt);
+    }
+    void hash_all(fnv1a& h, const trace_terms& t) const {
+        if (const int common = shared_length(shared_prefix, t.seed); common > 0) h.add(common);
+        if (prefix_groups == 1 && prefix_share == 1) return;
+        h.add(prefix_groups);
+        h.add(std::llround(prefix_share * 1e9));
+    }
+    void hash_conversation(fnv1a& h, std::size_t index, const trace_terms& t) const {
+        if (has_blocks(t))
+            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) h.add(id);
+        const trace_item asked = item({index, 0, index}, t);
+        h.add(asked.prompt_tokens);
+        h.add(asked.output_tokens);
+    }
+
+    /// The group whose prefix a prompt starts with, -1 for none.
+    long long group(std::size_t index, std::uint64_t seed) const {
+        if (prefix_groups == 1 && prefix_share == 1) return 0;
+        generator random(seed, streams::groups + index);
+        if (random.uniform() >= prefix_share) return -1;
+        return static_cast<long long>(random.below(static_cast<std::uint64_t>(prefix_groups)));
+    }
+
+private:
+    /// The row of a recorded trace that a prompt stands for; the warm-up has the first ones too.
+    std::size_t row(std::size_t index, const trace_terms& t) const {
+        return (index < warmup ? index : index - warmup) % t.files.trace.rows.size();
+    }
+    /// Whether the recording says what its prompts had in common.
+    bool has_blocks(const trace_terms& t) const {
+        return prompt_tokens.kind == length_distribution::shape::trace &&
+               !t.files.trace.blocks.empty();
+    }
+    /// A prompt of so many words.
+    std::string prompt(std::size_t index, int count, const trace_terms& t,
+                       const word_terms& w) const {
+        std::string words;
+        if (has_blocks(t)) {
+            // What two recorded prompts had in common, these have in common, too.
+            const int block_words =
+                std::max(1, w.fit.words_in(trace_block_tokens * prompt_tokens.a));
+            for (const std::uint32_t id : t.files.trace.blocks[row(index, t)]) {
+                generator block(w.salt, streams::blocks + id);
+                const int n = std::min(block_words, count);
+                append_words(words, n, block, w.fit);
+                count -= n;
+            }
+        } else if (const long long g = group(index, t.seed); g >= 0) {
+            generator shared(w.salt, streams::shared_words +
+                                         static_cast<std::uint64_t>(g) * streams::group_words);
+            const int n = std::min(w.fit.words_in(shared_length(shared_prefix, t.seed)), count);
+            append_words(words, n, shared, w.fit);
+            count -= n;
+        }
+        generator own(w.salt, streams::places + index);
+        append_words(words, count, own, w.fit);
+        return words;
+    }
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
