@@ -72,29 +72,30 @@
 //   [C47] the options of requests
 //   [C48] from a workload to its part of the plan
 //   [C49] from a scenario to its plan
-//   [C50] where a gate's server stood
-//   [C51] the hash of all that a plan sends
-//   [C52] the requests of a plan
-//   [C53] engine model
-//   [C54] what a request asks the simulated server
-//   [C55] answers of the simulated server
-//   [C56] what the simulated server says besides answers
-//   [C57] the progress line
-//   [C58] figures of reports
-//   [C59] what reports are made of
-//   [C60] words of reports
-//   [C61] result.json and records.jsonl
-//   [C62] stored results
-//   [C63] junit.xml, summary.md, annotations, metrics.txt
-//   [C64] the console
-//   [C65] the report page: style, icons and script
-//   [C66] the report page: drawings
-//   [C67] the report page: verdicts
-//   [C68] the report page: distributions
-//   [C69] the report page: gates beside each other
-//   [C70] the report page: timelines
-//   [C71] the report page: what else a gate has to say
-//   [C72] the report page: the whole
+//   [C50] a plan in words
+//   [C51] where a gate's server stood
+//   [C52] the hash of all that a plan sends
+//   [C53] the requests of a plan
+//   [C54] engine model
+//   [C55] what a request asks the simulated server
+//   [C56] answers of the simulated server
+//   [C57] what the simulated server says besides answers
+//   [C58] the progress line
+//   [C59] figures of reports
+//   [C60] what reports are made of
+//   [C61] words of reports
+//   [C62] result.json and records.jsonl
+//   [C63] stored results
+//   [C64] junit.xml, summary.md, annotations, metrics.txt
+//   [C65] the console
+//   [C66] the report page: style, icons and script
+//   [C67] the report page: drawings
+//   [C68] the report page: verdicts
+//   [C69] the report page: distributions
+//   [C70] the report page: gates beside each other
+//   [C71] the report page: timelines
+//   [C72] the report page: what else a gate has to say
+//   [C73] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -7651,28 +7652,6 @@ inline double expected_seconds(const plan& p) {
     return schedule_of(p).measured_to;
 }
 
-/// How long one repeat is.
-inline std::string extent_text(const plan& p) {
-    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
-    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
-    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
-                               : printed(" after %lld to warm up", p.warmup_requests));
-}
-/// What every request says beside its prompt.
-inline std::string options_text(const plan& p) {
-    std::string t = p.forces_length ? "ignore_eos" : "";
-    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
-    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
-    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
-    if (!p.common.system_prompt.empty())
-        add("system prompt " + printable(p.common.system_prompt, 200));
-    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
-    for (const extra_object& o : p.common.extra_objects)
-        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (!p.common.stream) add("not streamed");
-    return t;
-}
-
 /// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
 inline plan stage_of(const plan& p, int stage) {
     plan q = p;
@@ -8300,7 +8279,72 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] where a gate's server stood =========================================================
+// ===== [C50] a plan in words =====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string warmup_text(const plan& p) {
+    return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                          : printed(" after %lld to warm up", p.warmup_requests);
+}
+/// How long one repeat is.
+inline std::string extent_text(const plan& p) {
+    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
+    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
+    return t + warmup_text(p);
+}
+/// What every request says beside its prompt.
+inline std::string options_text(const plan& p) {
+    std::string t = p.forces_length ? "ignore_eos" : "";
+    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
+    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
+    if (!p.common.system_prompt.empty())
+        add("system prompt " + printable(p.common.system_prompt, 200));
+    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    for (const extra_object& o : p.common.extra_objects)
+        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (!p.common.stream) add("not streamed");
+    return t;
+}
+
+/// All that one repeat sends.
+inline std::string plan_text(const plan& p) {
+    std::string t = arrival_text(p.arrivals);
+    const long long n = expected_requests(p);
+    if (n > 0) t += printed(", %lld requests", n);
+    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
+    return t + warmup_text(p) + ", " + p.workload_text +
+           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+}
+
+/// Whether the number of repeats is known before they are measured.
+inline bool has_fixed_repeats(const plan& p) {
+    return p.slos.empty() || p.first_repeats == p.most_repeats;
+}
+inline std::string repeats_text(const plan& p) {
+    const bool exactly = has_fixed_repeats(p);
+    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
+           printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
+                   exactly && p.most_repeats == 1 ? "" : "s",
+                   p.rule.traffic == fresh ? " of fresh traffic" : "");
+}
+/// Which repeat this is, of how many.
+inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+    const std::string t =
+        printed("%s %d of ", repeat_word(p.rule, p.has_baseline), repeat + 1) +
+        (has_fixed_repeats(p) ? "" : printed("%d-", p.first_repeats)) +
+        std::to_string(p.most_repeats);
+    return p.has_baseline ? t + ", " + to_string(arm) : t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C51] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8344,7 +8388,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] the hash of all that a plan sends ===================================================
+// ===== [C52] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8381,7 +8425,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the requests of a plan ==============================================================
+// ===== [C53] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8448,7 +8492,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] engine model ========================================================================
+// ===== [C54] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8638,7 +8682,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] what a request asks the simulated server ============================================
+// ===== [C55] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8755,7 +8799,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] answers of the simulated server =====================================================
+// ===== [C56] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -8992,7 +9036,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what the simulated server says besides answers ======================================
+// ===== [C57] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9069,7 +9113,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the progress line ===================================================================
+// ===== [C58] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9131,7 +9175,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] figures of reports ==================================================================
+// ===== [C59] figures of reports ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9258,7 +9302,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what reports are made of ============================================================
+// ===== [C60] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9313,7 +9357,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] words of reports ====================================================================
+// ===== [C61] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9373,23 +9417,6 @@ inline std::string counted_gaps_text(const measurement& m) {
                    static_cast<unsigned long long>(n), 100 * gap_counts::relative_error);
 }
 
-inline std::string plan_text(const plan& p) {
-    std::string t = arrival_text(p.arrivals);
-    const long long n = expected_requests(p);
-    if (n > 0) t += printed(", %lld requests", n);
-    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
-    t += p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
-                        : printed(" after %lld to warm up", p.warmup_requests);
-    return t + ", " + p.workload_text +
-           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
-}
-inline std::string repeats_text(const plan& p) {
-    const bool stages = p.rule.traffic == fresh;
-    const bool exactly = p.slos.empty() || p.first_repeats == p.most_repeats;
-    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
-           printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
-                   exactly && p.most_repeats == 1 ? "" : "s", stages ? " of fresh traffic" : "");
-}
 inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
@@ -9446,16 +9473,6 @@ inline std::string reports_text(const std::string& directory) {
            "metrics.txt, records.jsonl, events.bin\n";
 }
 
-/// Which repeat this is, of how many.
-inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
-    const char* unit = repeat_word(p.rule, p.has_baseline);
-    const bool exact = p.slos.empty() || p.first_repeats == p.most_repeats;
-    std::string t = printed("%s %d of %s%d", unit, repeat + 1,
-                            exact ? "" : printed("%d-", p.first_repeats).c_str(),
-                            p.most_repeats);
-    return p.has_baseline ? t + ", " + to_string(arm) : t;
-}
-
 /// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.
 inline std::pair<double, double> expected_span(const plan& p, double each_s) {
     const auto lasting = [&](int repeats) {  // the last stage of fresh traffic is twice as long
@@ -9474,7 +9491,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] result.json and records.jsonl =======================================================
+// ===== [C62] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9807,7 +9824,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] stored results ======================================================================
+// ===== [C63] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -10106,7 +10123,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C64] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10357,7 +10374,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the console =========================================================================
+// ===== [C65] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10480,7 +10497,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the report page: style, icons and script ============================================
+// ===== [C66] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -10683,7 +10700,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the report page: drawings ===========================================================
+// ===== [C67] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10902,7 +10919,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the report page: verdicts ===========================================================
+// ===== [C68] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11054,7 +11071,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] the report page: distributions ======================================================
+// ===== [C69] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11227,7 +11244,7 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] the report page: gates beside each other ============================================
+// ===== [C70] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11336,7 +11353,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the report page: timelines ==========================================================
+// ===== [C71] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11546,7 +11563,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] the report page: what else a gate has to say ========================================
+// ===== [C72] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11749,7 +11766,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] the report page: the whole ==========================================================
+// ===== [C73] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {

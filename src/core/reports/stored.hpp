@@ -15,6 +15,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/check_slo.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/plan_words.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"

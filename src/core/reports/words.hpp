@@ -13,6 +13,7 @@
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/plan_words.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/reports/figures.hpp"
 #include "core/reports/gate_report.hpp"
@@ -81,23 +82,6 @@ inline std::string counted_gaps_text(const measurement& m) {
                    static_cast<unsigned long long>(n), 100 * gap_counts::relative_error);
 }
 
-inline std::string plan_text(const plan& p) {
-    std::string t = arrival_text(p.arrivals);
-    const long long n = expected_requests(p);
-    if (n > 0) t += printed(", %lld requests", n);
-    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
-    t += p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
-                        : printed(" after %lld to warm up", p.warmup_requests);
-    return t + ", " + p.workload_text +
-           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
-}
-inline std::string repeats_text(const plan& p) {
-    const bool stages = p.rule.traffic == fresh;
-    const bool exactly = p.slos.empty() || p.first_repeats == p.most_repeats;
-    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
-           printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
-                   exactly && p.most_repeats == 1 ? "" : "s", stages ? " of fresh traffic" : "");
-}
 inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
@@ -152,16 +136,6 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html, and there summary.md, junit.xml, result.json, "
            "metrics.txt, records.jsonl, events.bin\n";
-}
-
-/// Which repeat this is, of how many.
-inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
-    const char* unit = repeat_word(p.rule, p.has_baseline);
-    const bool exact = p.slos.empty() || p.first_repeats == p.most_repeats;
-    std::string t = printed("%s %d of %s%d", unit, repeat + 1,
-                            exact ? "" : printed("%d-", p.first_repeats).c_str(),
-                            p.most_repeats);
-    return p.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
 /// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.

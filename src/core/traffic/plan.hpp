@@ -17,7 +17,7 @@
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // min
-#include <cmath>  // llround, isfinite, isnan
+#include <cmath>  // llround, isfinite
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr, make_shared
 #include <string>
@@ -152,28 +152,6 @@ inline double expected_seconds(const plan& p) {
     if (!p.is_open_loop()) return p.duration_s;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
-}
-
-/// How long one repeat is.
-inline std::string extent_text(const plan& p) {
-    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
-    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
-    return t + (p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
-                               : printed(" after %lld to warm up", p.warmup_requests));
-}
-/// What every request says beside its prompt.
-inline std::string options_text(const plan& p) {
-    std::string t = p.forces_length ? "ignore_eos" : "";
-    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
-    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
-    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
-    if (!p.common.system_prompt.empty())
-        add("system prompt " + printable(p.common.system_prompt, 200));
-    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
-    for (const extra_object& o : p.common.extra_objects)
-        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (!p.common.stream) add("not streamed");
-    return t;
 }
 
 /// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.

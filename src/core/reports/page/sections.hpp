@@ -13,6 +13,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/plan_words.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/figures.hpp"

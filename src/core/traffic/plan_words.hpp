@@ -1,0 +1,76 @@
+// a plan in words
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/request_body.hpp"
+#include "core/judging/rule.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+
+#include <cmath>  // isnan
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string warmup_text(const plan& p) {
+    return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
+                          : printed(" after %lld to warm up", p.warmup_requests);
+}
+/// How long one repeat is.
+inline std::string extent_text(const plan& p) {
+    std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
+    if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
+    return t + warmup_text(p);
+}
+/// What every request says beside its prompt.
+inline std::string options_text(const plan& p) {
+    std::string t = p.forces_length ? "ignore_eos" : "";
+    const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
+    if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
+    if (!std::isnan(p.common.temperature)) add(printed("temperature %g", p.common.temperature));
+    if (!p.common.system_prompt.empty())
+        add("system prompt " + printable(p.common.system_prompt, 200));
+    if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
+    for (const extra_object& o : p.common.extra_objects)
+        if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
+    if (!p.common.stream) add("not streamed");
+    return t;
+}
+
+/// All that one repeat sends.
+inline std::string plan_text(const plan& p) {
+    std::string t = arrival_text(p.arrivals);
+    const long long n = expected_requests(p);
+    if (n > 0) t += printed(", %lld requests", n);
+    else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
+    return t + warmup_text(p) + ", " + p.workload_text +
+           printed(", seed %llu", static_cast<unsigned long long>(p.seed));
+}
+
+/// Whether the number of repeats is known before they are measured.
+inline bool has_fixed_repeats(const plan& p) {
+    return p.slos.empty() || p.first_repeats == p.most_repeats;
+}
+inline std::string repeats_text(const plan& p) {
+    const bool exactly = has_fixed_repeats(p);
+    return (exactly ? "" : printed("%d to ", p.first_repeats)) +
+           printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
+                   exactly && p.most_repeats == 1 ? "" : "s",
+                   p.rule.traffic == fresh ? " of fresh traffic" : "");
+}
+/// Which repeat this is, of how many.
+inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
+    const std::string t =
+        printed("%s %d of ", repeat_word(p.rule, p.has_baseline), repeat + 1) +
+        (has_fixed_repeats(p) ? "" : printed("%d-", p.first_repeats)) +
+        std::to_string(p.most_repeats);
+    return p.has_baseline ? t + ", " + to_string(arm) : t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
