@@ -54,6 +54,13 @@ struct load_order {
     std::size_t starts() const { return (last - first + what->stride - 1) / what->stride; }
 };
 
+/// A request of the trace, when it is due, and the user of a closed loop whose it is.
+struct planned_request {
+    std::size_t index = 0;
+    long long scheduled_ns = 0;
+    int user = -1;  // of an open loop
+};
+
 /// Requests that were delivered, on their way to the disk.
 struct delivered_requests {
     std::vector<record> records{};
@@ -116,6 +123,13 @@ struct load_state {
         paced.fetch_add(1, relaxed);
     }
 };
+
+inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
+    const bool measured = o.measured_by_time
+                              ? w.scheduled_ns >= shared.start_ns + o.measured_from_ns
+                              : w.index >= o.warmup;
+    return measured ? run_phase::measure : run_phase::warmup;
+}
 
 }  // namespace detail
 }  // inline namespace v0

@@ -6,6 +6,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/worker.hpp"
 
@@ -13,7 +14,6 @@
 #include <barrier>  // the start of a load
 #include <cstdint>  // uint64_t
 #include <fstream>  // ifstream
-#include <functional>  // ref
 #include <memory>  // unique_ptr, make_unique
 #include <thread>
 #include <utility>  // move
@@ -32,6 +32,18 @@ inline std::size_t connections_needed(const load_order& o) {
     if (a.kind == arrival_kind::all_at_once) n = o.starts();
     else if (o.send_at.empty()) n = std::min(o.starts(), static_cast<std::size_t>(a.users));
     return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
+}
+
+/// Of these, the ones that one thread of `count` needs for what it sends first.
+inline std::size_t connections_at_first(const load_order& o, std::size_t index, std::size_t count) {
+    const arrival_data& a = o.what->arrivals;
+    std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
+    if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
+    if (o.send_at.empty() && a.users_ramp_s == 0)
+        at_once = std::min(o.starts(), static_cast<std::size_t>(a.users));
+    if (a.max_in_flight > 0)
+        at_once = std::min(at_once, static_cast<std::size_t>(a.max_in_flight));
+    return at_once / count + (index < at_once % count);
 }
 
 /// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
@@ -86,26 +98,29 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     // Every thread is awake again 10 ms after the last one has its connections.
     const auto start = [&state]() noexcept { state.start_ns = now_ns() + 10000000; };
     std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
-    const auto work = [&](load_worker& w) {
-        w.open_connections();
+    // On their way to the server, of all threads: as many as its queue takes.
+    const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
+    const auto work = [&](std::size_t i) {
+        workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
         all_connected.arrive_and_wait();
-        w.run();
+        workers[i]->run();
     };
     std::vector<std::thread> running;
-    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, std::ref(*workers[i]));
-    work(*workers[0]);
+    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
+    work(0);
     for (std::thread& t : running) t.join();
     for (const auto& w : workers) {
+        const client_io& io = w->io();
         log.take(std::move(w->finished()));
-        into.connections_opened += w->connections_opened();
-        add_handshakes(into.handshakes_full, w->handshakes_full());
-        add_handshakes(into.handshakes_resumed, w->handshakes_resumed());
-        into.content_events += w->content_events();
-        into.coalesced_events += w->coalesced_events();
+        into.connections_opened += io.connections_opened;
+        add_handshakes(into.handshakes_full, io.handshakes_full);
+        add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
+        into.content_events += io.content_events;
+        into.coalesced_events += io.coalesced_events;
         into.cpu_share = std::max(into.cpu_share, w->cpu_share());
         into.thread_cpu_shares.push_back(w->cpu_share());
         into.loop_lag.add(w->loop_lag());
-        into.stamp_lag.add(w->stamp_lag());
+        into.stamp_lag.add(io.stamp_lag);
     }
 }
 

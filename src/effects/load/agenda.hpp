@@ -1,0 +1,238 @@
+// what one client thread has to send, and when
+// No clock and no sockets: whoever asks says what time it is.
+#pragma once
+
+#include "api/result.hpp"
+#include "core/traffic/plan.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/load/order.hpp"
+
+#include <algorithm>  // max, min
+#include <atomic>  // memory_order_relaxed
+#include <deque>
+#include <functional>  // greater
+#include <map>
+#include <optional>
+#include <queue>  // users by the time they are ready
+#include <string>
+#include <utility>  // exchange
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A request to be sent now.
+struct due_request {
+    planned_request what{};
+    long long possible_ns = 0;  // when it could have been sent at the earliest, for all we know
+};
+
+/// One thread's share of the load: the planned times of an open loop, the users of a closed one,
+/// what waits because of max_in_flight, and conversations that go on. Times are steady-clock ns.
+class agenda {
+public:
+    /// Share `index` of `count`.
+    agenda(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
+        : order_(order),
+          plan_(*order.what),
+          shared_(shared),
+          index_(index),
+          count_(count),
+          next_open_(index) {
+        const long long cap = plan_.arrivals.max_in_flight;
+        const auto threads = static_cast<long long>(count);
+        cap_ = cap > 0
+                   ? std::max(1ll, cap / threads + (static_cast<long long>(index) < cap % threads))
+                   : 0;
+    }
+
+    /// The start of the load is known by now.
+    void begin() {
+        if (!order_.send_at.empty()) return;
+        const auto users = static_cast<std::size_t>(plan_.arrivals.users);
+        for (std::size_t u = index_; u < users; u += count_) {
+            const double offset =
+                plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
+            users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
+        }
+    }
+
+    // ---- what is due
+
+    /// The next planned time, 0 where nothing is planned any more.
+    long long next_due() const {
+        const long long turn = users_.empty() ? 0 : users_.top().at_ns;
+        const long long planned = next_planned();
+        return turn == 0 || planned == 0 ? std::max(turn, planned) : std::min(turn, planned);
+    }
+    bool is_due(long long now_ns) const {
+        const long long due = next_due();
+        return due != 0 && due <= now_ns && !stopped_;
+    }
+    /// The next request whose time has come and that need not wait for another to end.
+    std::optional<due_request> take_due(long long now_ns) {
+        while (is_due(now_ns)) {
+            const long long due = next_due();
+            planned_request next{0, due, -1};
+            if (due == next_planned()) {
+                next.index = order_.first + next_open_ * plan_.stride;
+                next_open_ += count_;
+            } else {
+                const ready_user u = users_.top();
+                users_.pop();
+                if (u.user >= 0) {
+                    next = {place_for(u, now_ns), due, u.user};
+                    if (next.index >= order_.last) continue;  // this user is done
+                    return due_request{next, due};
+                }
+                next.index = u.turn;
+            }
+            if (cap_ == 0 || in_flight_ + promised_ < cap_) return due_request{next, due};
+            waiting_.push_back(next);
+        }
+        return std::nullopt;
+    }
+    /// The next one that had to wait, where another has ended for it.
+    std::optional<due_request> take_promised(long long now_ns) {
+        if (promised_ == 0 || stopped_) return std::nullopt;
+        --promised_;
+        const planned_request next = waiting_.front();
+        waiting_.pop_front();
+        return due_request{next, std::max(next.scheduled_ns, now_ns)};
+    }
+    /// The place in the trace of the next planned send; `order.last` where there is none.
+    std::size_t next_place() const {
+        return next_planned() == 0 ? order_.last : order_.first + next_open_ * plan_.stride;
+    }
+    /// There is a next send, and no other request must end for it.
+    bool expects_to_send() const { return next_due() != 0 && (cap_ == 0 || in_flight_ < cap_); }
+
+    // ---- what becomes of it
+
+    void on_dispatched(const planned_request& w, long long now_ns) {
+        if (phase_of(order_, shared_, w) == run_phase::measure) {
+            long long none = 0;
+            shared_.measured_from.compare_exchange_strong(none, now_ns);
+        }
+        ++in_flight_;
+        shared_.sent.fetch_add(1, std::memory_order_relaxed);
+    }
+    /// Of each one that was dispatched. `words`: the answer, where goes_on().
+    void on_ended(const planned_request& w, request_status status, long long end_ns,
+                  const std::string& words) {
+        keep_answer(w.index, status, words);
+        --in_flight_;
+        if (stopped_) return;
+        const std::size_t next = next_turn(w.index);
+        if (w.user >= 0) {
+            // A failed answer that comes at once must not turn a user into a flood.
+            const bool failed = status != request_status::ok;
+            const bool pauses = next != new_conversation && plan_.think_s > 0;
+            const double think = pauses ? plan_.think_s : plan_.arrivals.think_s;
+            users_.push({end_ns + ns_of(std::max(think, failed ? 0.01 : 0.0)), w.user, next});
+            return;
+        }
+        if (next != new_conversation) users_.push({end_ns + ns_of(plan_.think_s), -1, next});
+        if (static_cast<long long>(waiting_.size()) > promised_)
+            ++promised_;  // not sent here and now: this connection is not free yet
+    }
+    /// Nothing is due from now on. Returns what had to wait until now.
+    std::deque<planned_request> stop() {
+        stopped_ = true;
+        return std::exchange(waiting_, {});
+    }
+
+    // ---- conversations
+
+    /// There is a turn behind this one, which takes the answer to it along.
+    bool goes_on(std::size_t index) const { return next_turn(index) != new_conversation; }
+    /// To the earlier turns of this one's conversation.
+    const std::vector<std::string>& answers_before(std::size_t index) const {
+        static const std::vector<std::string> none;
+        const auto found = answers_.find(index / plan_.stride);
+        return found == answers_.end() ? none : found->second;
+    }
+
+    // ---- the end
+
+    bool stopped() const { return stopped_; }
+    bool nothing_left() const {
+        return next_due() == 0 && in_flight_ == 0 && waiting_.empty() && promised_ == 0;
+    }
+    /// The last send is behind us: limits.drain counts from here.
+    bool sending_is_over() const {
+        return order_.send_at.empty() ? shared_.exhausted_at.load() != 0
+                                      : next_due() == 0 && waiting_.empty();
+    }
+
+private:
+    /// A user to whom a new conversation is due, or whoever has a later turn of one.
+    static constexpr std::size_t new_conversation = static_cast<std::size_t>(-1);
+    struct ready_user {
+        long long at_ns = 0;
+        int user = -1;
+        std::size_t turn = new_conversation;  // its place in the trace
+        bool operator>(const ready_user& o) const {
+            if (at_ns != o.at_ns) return at_ns > o.at_ns;
+            return user != o.user ? user > o.user : turn > o.turn;
+        }
+    };
+
+    long long next_planned() const {
+        return next_open_ < order_.send_at.size() ? shared_.start_ns + order_.send_at[next_open_]
+                                                  : 0;
+    }
+    /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
+    std::size_t place_for(const ready_user& u, long long now_ns) {
+        const long long from = shared_.measured_from.load();
+        const bool out_of_time =
+            plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
+        const bool enough = order_.most_measured > 0 &&
+                            u.at_ns >= shared_.start_ns + order_.measured_from_ns &&
+                            shared_.measured.fetch_add(1) >= order_.most_measured;
+        const std::size_t place = out_of_time || enough        ? order_.last
+                                  : u.turn != new_conversation ? u.turn
+                                                               : shared_.next.fetch_add(
+                                                                     plan_.stride);
+        if (place < order_.last) return place;
+        long long none = 0;
+        shared_.exhausted_at.compare_exchange_strong(
+            none, out_of_time ? from + ns_of(plan_.duration_s) : now_ns);
+        return order_.last;
+    }
+    /// The place of the turn behind this one, `new_conversation` where there is none.
+    std::size_t next_turn(std::size_t index) const {
+        const trace_place at = place_of(plan_, index);
+        const bool more = at.turn + 1 < turns_of(plan_, at.conversation) && index + 1 < order_.last;
+        return more ? index + 1 : new_conversation;
+    }
+    /// What came of a failed request is not fed back: the conversation goes on without it.
+    void keep_answer(std::size_t index, request_status status, const std::string& words) {
+        if (plan_.stride == 1) return;
+        const std::size_t conversation = index / plan_.stride;
+        if (!goes_on(index)) {
+            answers_.erase(conversation);
+            return;
+        }
+        std::vector<std::string>& answers = answers_[conversation];
+        answers.resize(index % plan_.stride + 1);
+        if (status == request_status::ok) answers.back() = words;
+    }
+
+    const load_order& order_;
+    const plan& plan_;
+    load_state& shared_;
+    const std::size_t index_, count_;
+    std::size_t next_open_;  // of order.send_at
+    std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
+    std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
+    std::deque<planned_request> waiting_{};
+    long long in_flight_ = 0, cap_ = 0;
+    long long promised_ = 0;  // of those that wait: others have ended for them
+    bool stopped_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

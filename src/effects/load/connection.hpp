@@ -1,0 +1,349 @@
+// one connection of the load
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "api/units.hpp"
+#include "core/base/secrets.hpp"
+#include "core/base/text.hpp"
+#include "core/answers/answer_reader.hpp"
+#include "core/answers/timeline.hpp"
+#include "core/measured/histograms.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/traffic/plan.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/net/exchange.hpp"
+#include "effects/net/poller.hpp"
+#include "effects/net/tls.hpp"
+#include "effects/load/order.hpp"
+
+#include <algorithm>  // max
+#include <cerrno>  // errno, EAGAIN
+#include <cstring>  // strerror
+#include <memory>  // unique_ptr
+#include <string>
+#include <string_view>
+#include <utility>  // move
+#include <vector>
+
+#include <sys/epoll.h>  // EPOLLOUT, EPOLLIN
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What the connections of one thread share: what they need to talk to the target, and what they
+/// count while they do.
+struct client_io {
+    client_io(const load_target& t, const plan& p)
+        : target(t), limits(p.limits), streamed(p.common.stream) {}
+
+    const load_target& target;
+    const llmbench::limits& limits;
+    const bool streamed;  // answers are; else limits.total alone holds
+    poller sockets{};
+    std::vector<char> buffer = std::vector<char>(256 * 1024);
+    std::vector<char> plain{};     // of one read, where it was TLS
+    tls_session session{};
+    std::size_t good_address = 0;  // the first of the target's to try: the last that connected
+    long long turn = 0;            // a socket that was opened in it has no events in it yet
+    long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
+
+    lag_counts stamp_lag{};
+    long long connections_opened = 0, content_events = 0, coalesced_events = 0;
+    handshakes_t handshakes_full{}, handshakes_resumed{};
+
+    /// The arrival stamp of a read.
+    void on_stamp(long long at_ns) {
+        stamp_lag.add(at_ns - woke_ns);
+        seen_ns = at_ns;
+    }
+};
+
+class connection;
+
+/// Whoever gives connections their requests, and is told once a request what became of it.
+class request_sink {
+public:
+    /// The record is whole but for what the sink itself knows of the request.
+    virtual void on_delivered(const planned_request& w, record&& r, const answer_reader& a) = 0;
+    /// It is open, and nothing is on it.
+    virtual void on_idle(connection& c) = 0;
+    /// It is closed and done with. Events of this turn may still speak of it.
+    virtual void on_retired(connection& c) = 0;
+
+protected:
+    ~request_sink() = default;
+};
+
+/// A request on its way to a connection.
+struct dispatched_request {
+    planned_request what{};
+    std::string bytes{};
+    long long dispatched_ns = 0;
+    long long late_ns = 0;      // by the client's own fault
+    bool keeps_answer = false;  // its words are wanted, for the next turn of a conversation
+};
+
+/// One connection and, while it is busy, the request on it.
+class connection {
+public:
+    connection(client_io& io, request_sink& sink)
+        : io_(io), sink_(sink), opened_in_turn_(io.turn) {}
+
+    void start(dispatched_request r) {
+        request_ = r.what;
+        bytes_ = std::move(r.bytes);
+        rec_ = record{};
+        rec_.scheduled_ns = r.what.scheduled_ns;
+        rec_.dispatched_ns = r.dispatched_ns;
+        rec_.late_ns = r.late_ns;
+        answer_.reset(*io_.target.api, io_.streamed, r.keeps_answer);
+        retried_ = false;
+        delivered_ = false;
+        asked_ = true;
+        connect_from_ns_ = r.dispatched_ns;
+        // One that was opened ahead is as good as new, unless a server may have tired of it.
+        reused_ = wire_.is_open() && (used_ || r.dispatched_ns - opened_ns_ > 1000000000);
+        if (connecting_) return;
+        if (!wire_.is_open()) return connect(0);
+        rec_.connected_ns = now_ns();
+        send();
+    }
+    /// Without a request, for one to come.
+    void open_ahead() { connect(0); }
+    void on_ready(unsigned events) {
+        // Closed earlier in this turn, and perhaps opened anew: not what was waited for.
+        if (!wire_.is_open() || opened_in_turn_ == io_.turn) return;
+        if (connecting_ && !wire_.has_tls()) return on_connected();
+        if (connecting_ && (events & EPOLLOUT)) flush();
+        if (!asked_ && !connecting_) {
+            if (is_usable()) return;
+            close();
+            return sink_.on_retired(*this);
+        }
+        if (wire_.unsent() > 0 && (events & EPOLLOUT) && !connecting_) return write_some();
+        read_now();
+    }
+    /// False where the server closed an idle connection, or sent what nobody asked for.
+    bool is_usable() { return wire_.is_quiet(io_.buffer, io_.plain); }
+    void close() {
+        wire_.close();
+        connecting_ = false;
+    }
+    /// Ends the request with this outcome, and the connection with it.
+    void abandon(request_status status, const std::string& why) {
+        answer_.timeline().fail(status, why);
+        close();
+        deliver();
+        sink_.on_retired(*this);
+    }
+    void check_limits(long long now) {
+        if (delivered_) {
+            if (now - drain_from_ns_ > 1000000000) abandon(request_status::ok, "");
+            return;
+        }
+        const llmbench::limits& l = io_.limits;
+        const auto over = [&](long long since, time_span limit) {
+            return since > 0 && now - since > ns_of(limit.seconds());
+        };
+        const auto within = [](const char* what, const char* field, time_span t) {
+            return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
+        };
+        if (rec_.sent_ns == 0 && over(connect_from_ns_, l.connect))
+            return abandon(request_status::connect, within("no connection", "connect", l.connect));
+        check_opening(now);
+        if (over(rec_.dispatched_ns, l.total))
+            return abandon(request_status::timeout, within("not complete", "total", l.total));
+        if (rec_.sent_ns == 0) return;
+        const stream_timeline& seen = answer_.timeline();
+        if (!io_.streamed) return;  // all at the end: `total` is its limit
+        if (seen.events() == 0 && over(rec_.sent_ns, l.first_event))
+            return abandon(request_status::timeout,
+                           within("no content", "first_event", l.first_event));
+        if (seen.events() > 0 && over(seen.last_content_ns(), l.between_events))
+            return abandon(request_status::timeout,
+                           within("no further content", "between_events", l.between_events));
+    }
+    void check_opening(long long now) { if (connecting_) try_elsewhere(now); }
+    bool is_delivered() const { return delivered_; }
+
+    // The pool's list with this in it, and where.
+    std::vector<std::unique_ptr<connection>>* list = nullptr;
+    std::size_t slot = 0;
+
+private:
+    // ---- on the way
+
+    /// An address that never answers leaves its share of limits.connect to the others. One that
+    /// could not be asked yet is asked again.
+    void try_elsewhere(long long now) {
+        const auto n = static_cast<double>(io_.target.addresses.size());
+        if (!wire_.is_open()) return connect(tried_);
+        if (!more_addresses()) return;
+        if (now - opened_ns_ <= ns_of(io_.limits.connect.seconds() / n)) return;
+        close();
+        connect(tried_ + 1);
+    }
+    bool more_addresses() const { return tried_ + 1 < io_.target.addresses.size(); }
+    /// `tried`: addresses of the target that this attempt has seen fail.
+    void connect(std::size_t tried) {
+        const auto& addresses = io_.target.addresses;
+        which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
+        tried_ = tried;
+        const bool on_its_way = wire_.connect(addresses[which_]);
+        connecting_ = on_its_way || errno == EAGAIN;
+        if (!connecting_) return on_connect_error(errno);
+        used_ = waits_for_room_ = false;
+        opened_ns_ = now_ns();
+        if (!on_its_way) return;  // check_limits tries again
+        opened_in_turn_ = io_.turn;
+        io_.sockets.watch(EPOLL_CTL_ADD, wire_.fd(), EPOLLOUT, this);
+    }
+    void on_connect_error(int error) {
+        close();
+        if (more_addresses()) return connect(tried_ + 1);
+        if (!asked_) return sink_.on_retired(*this);
+        abandon(request_status::connect, std::string("cannot connect: ") + std::strerror(error));
+    }
+    void on_connected() {
+        if (const int error = wire_.connect_error()) return on_connect_error(error);
+        ++io_.connections_opened;
+        io_.good_address = which_;
+        io_.sockets.watch(EPOLL_CTL_MOD, wire_.fd(), EPOLLIN, this);
+        if (!io_.target.tls) return on_open();
+        shaking_from_ns_ = now_ns();
+        on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.plain));
+    }
+    void on_handshake(const handshake& hands) {
+        if (hands.is == handshake::state::failed) return on_no_handshake(hands.why);
+        watch_for_room();
+        if (hands.is == handshake::state::going_on) return;
+        const double took = static_cast<double>(now_ns() - shaking_from_ns_) * 1e-9;
+        add_handshakes(wire_.resumed() ? io_.handshakes_resumed : io_.handshakes_full,
+                       {1, took, took});
+        on_open();
+    }
+    void on_no_handshake(const std::string& why) {
+        if (asked_) return abandon(request_status::tls, why);
+        close();
+        sink_.on_retired(*this);
+    }
+    void on_open() {
+        connecting_ = false;
+        if (!asked_) return sink_.on_idle(*this);
+        rec_.connected_ns = now_ns();
+        send();
+    }
+
+    // ---- the request
+
+    void send() {
+        wire_.send(bytes_);
+        rec_.sent_ns = now_ns();
+        write_some();
+    }
+    // What takes no more of a request may have answered it already, as with 413.
+    void write_some() { if (!flush()) read_now(); }
+    /// Gives the socket what it takes. False where it takes no more at all.
+    bool flush() {
+        if (!wire_.flush()) return false;
+        watch_for_room();
+        return true;
+    }
+    void watch_for_room() {
+        if ((wire_.unsent() > 0) == waits_for_room_) return;
+        waits_for_room_ = wire_.unsent() > 0;
+        io_.sockets.watch(EPOLL_CTL_MOD, wire_.fd(),
+                        waits_for_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN, this);
+    }
+
+    // ---- the answer
+
+    void read_now() {
+        const arrival a = wire_.read(io_.buffer);
+        if (a.what == arrival::kind::nothing_yet) return;
+        io_.on_stamp(a.at_ns);
+        if (a.what == arrival::kind::end) return on_end(a);
+        if (connecting_) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
+        const std::string_view bytes = wire_.content(a.bytes, io_.plain);
+        if (wire_.has_tls()) watch_for_room();
+        const int events_before = answer_.timeline().events();
+        answer_.feed(bytes, a.at_ns);
+        const int events = answer_.timeline().events() - events_before;
+        io_.content_events += events;
+        io_.coalesced_events += std::max(0, events - 1);
+        // An answer has begun, so this will not be sent again; it may be long.
+        if (wire_.unsent() == 0 && !bytes_.empty() && !answer_.untouched())
+            std::string().swap(bytes_);
+        if (answer_.finished()) return on_finished();
+        if (wire_.tls_ended()) return on_end_of_tls(a.at_ns);
+        if (answer_.timeline().ended()) deliver();
+    }
+    void on_end(const arrival& a) {
+        const bool orderly = a.error == 0;
+        if (connecting_)
+            return on_no_handshake(orderly ? closed_in_handshake : std::strerror(a.error));
+        on_end_of_input(a.at_ns, !orderly           ? std::strerror(a.error)
+                                 : wire_.has_tls() ? tls_was_cut
+                                                   : "");
+    }
+    void on_end_of_tls(long long now) {
+        const std::string error = wire_.tls_error();
+        if (error.empty()) return on_end_of_input(now, "");
+        abandon(request_status::tls, error);
+    }
+    void on_end_of_input(long long now, const std::string& error) {
+        // A reused connection may have been closed by the server at the very moment we sent: that
+        // is no failure, so it is tried once afresh.
+        if (answer_.untouched() && reused_ && !retried_) {
+            close();
+            retried_ = true;
+            rec_.connected_ns = rec_.sent_ns = 0;
+            connect_from_ns_ = now;
+            return connect(0);
+        }
+        answer_.end_of_input(now, error);
+        on_finished();
+    }
+    void on_finished() {
+        const bool keep =
+            answer_.keeps_connection() && wire_.unsent() == 0 && !wire_.tls_ended();
+        if (!keep) close();
+        deliver();
+        asked_ = false;
+        used_ = true;
+        if (keep) sink_.on_idle(*this);
+        else sink_.on_retired(*this);
+    }
+    void deliver() {
+        if (delivered_) return;
+        delivered_ = true;
+        drain_from_ns_ = now_ns();
+        answer_.timeline().write_to(rec_);
+        rec_.http_status = answer_.http_status();
+        rec_.error = without_secrets(str(rec_.error), io_.target.secrets);
+        rec_.finish_reason = without_secrets(str(rec_.finish_reason), io_.target.secrets);
+        if (rec_.end_ns == 0) rec_.end_ns = drain_from_ns_;
+        sink_.on_delivered(request_, std::move(rec_), answer_);
+    }
+
+    client_io& io_;
+    request_sink& sink_;
+    exchange wire_{};
+    planned_request request_{};
+    record rec_{};
+    answer_reader answer_{};
+    std::string bytes_{};
+    std::size_t which_ = 0;  // of the target's addresses
+    std::size_t tried_ = 0;  // addresses before it that failed
+    long long connect_from_ns_ = 0, drain_from_ns_ = 0;
+    long long opened_in_turn_ = 0, opened_ns_ = 0, shaking_from_ns_ = 0;
+    bool connecting_ = false, used_ = false, waits_for_room_ = false;
+    bool asked_ = false;  // there is a request on it
+    bool reused_ = false, retried_ = false, delivered_ = false;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,88 @@
+// the connections of one client thread
+#pragma once
+
+#include "effects/load/connection.hpp"
+
+#include <memory>  // unique_ptr, make_unique
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// All connections of one thread, each in one of four lists: with a request, open without one, on
+/// the way without one, and closed. The closed ones stay until drop_retired(), for a turn may hold
+/// events of theirs yet.
+class connection_pool {
+public:
+    connection_pool(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
+    connection_pool(const connection_pool&) = delete;
+    connection_pool& operator=(const connection_pool&) = delete;
+
+    /// One for a request to come.
+    void open_ahead() { made_in(opening_).open_ahead(); }
+    /// For a request now: an idle one, else one on its way, else a new one.
+    connection& take() {
+        while (!idle_.empty()) {
+            connection& c = *idle_.back();
+            if (c.is_usable()) { move(c, busy_); return c; }
+            c.close();
+            move(c, retired_);
+        }
+        if (opening_.empty()) return made_in(busy_);
+        connection& c = *opening_.back();
+        move(c, busy_);
+        return c;
+    }
+    void set_idle(connection& c) { move(c, idle_); }
+    void retire(connection& c) { move(c, retired_); }
+    void drop_retired() { retired_.clear(); }
+
+    std::size_t idle() const { return idle_.size(); }
+    std::size_t opening() const { return opening_.size(); }
+    /// `f` may retire what it is given: that one makes way for the last one, which was looked at.
+    template <class F>
+    void for_each_busy(F&& f) { from_the_back(busy_, f); }
+    template <class F>
+    void for_each_opening(F&& f) { from_the_back(opening_, f); }
+    void close_all() {
+        for (auto* list : {&busy_, &idle_, &opening_})
+            for (const auto& c : *list) c->close();
+    }
+
+private:
+    using connections = std::vector<std::unique_ptr<connection>>;
+
+    template <class F>
+    static void from_the_back(const connections& list, F&& f) {
+        for (std::size_t i = list.size(); i-- > 0;) f(*list[i]);
+    }
+    connection& made_in(connections& list) {
+        return put(std::make_unique<connection>(io_, sink_), list);
+    }
+    static void move(connection& c, connections& to) {
+        connections& from = *c.list;
+        std::unique_ptr<connection> p = std::move(from[c.slot]);
+        if (c.slot + 1 < from.size()) {
+            from[c.slot] = std::move(from.back());
+            from[c.slot]->slot = c.slot;
+        }
+        from.pop_back();
+        put(std::move(p), to);
+    }
+    static connection& put(std::unique_ptr<connection> p, connections& to) {
+        p->list = &to;
+        p->slot = to.size();
+        to.push_back(std::move(p));
+        return *to.back();
+    }
+
+    client_io& io_;
+    request_sink& sink_;
+    connections busy_{}, idle_{}, opening_{}, retired_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

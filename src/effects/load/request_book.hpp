@@ -1,0 +1,82 @@
+// what came back to one client thread
+#pragma once
+
+#include "api/result.hpp"
+#include "core/answers/timeline.hpp"
+#include "core/measured/request_log.hpp"
+#include "core/traffic/plan.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/load/order.hpp"
+
+#include <algorithm>  // max
+#include <array>
+#include <cstdint>  // uint32_t, uint64_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The records of one thread and their gaps, kept for the statistics and passed on to the disk.
+class request_book {
+public:
+    request_book(const load_order& order, load_state& shared) : order_(order), shared_(shared) {}
+
+    /// Fills in what the order knows of the request.
+    void add(const planned_request& w, record&& r, const gap_list& gaps) {
+        const std::size_t stride = order_.what->stride;
+        r.id = order_.id_prefix + std::to_string(w.index);
+        r.arm = order_.arm;
+        r.repeat = order_.repeat;
+        r.phase = phase_of(order_, shared_, w);
+        r.conversation = static_cast<long long>(w.index / stride);
+        r.turn = static_cast<int>(w.index % stride);
+        shared_.note(r);
+        if (shared_.out) {
+            unwritten_.records.push_back(r);
+            gaps.for_each_block([&](const std::vector<std::uint32_t>& b) {
+                unwritten_.gaps.insert(unwritten_.gaps.end(), b.begin(), b.end());
+            });
+        }
+        finished_.add(w.index, std::move(r), gaps);
+        shared_.gaps += gaps.size();
+        if (shared_.gaps > shared_.most_gaps) count_gaps_of_old(gaps.size());
+    }
+    /// Passes on what is to be written, unless somebody else is about it right now.
+    void try_hand_over() {
+        if (shared_.out && !unwritten_.records.empty()) shared_.out->try_put(unwritten_);
+    }
+    /// The same, however long that takes.
+    void hand_over() {
+        if (shared_.out) shared_.out->put(unwritten_);
+    }
+    request_log& finished() { return finished_; }
+
+private:
+    /// Twice as many as came in, so that what was listed before goes too, little by little.
+    void count_gaps_of_old(std::uint64_t came_in) {
+        may_count_ += 2 * came_in + 64;
+        may_count_ -= finished_.count(may_count_, now_ns() - 1000000000, window_edges());
+    }
+    /// Where the throughput window begins, ends, and may end; 0 where that is not known.
+    std::array<long long, 3> window_edges() const {
+        const long long start = shared_.start_ns, from = shared_.measured_from.load();
+        if (!order_.send_at.empty())
+            return {start + order_.measured_from_ns, start + order_.send_at.back(), 0};
+        if (from == 0) return {0, shared_.exhausted_at.load(), 0};
+        return {std::max(from, start + ns_of(order_.what->arrivals.users_ramp_s)),
+                shared_.exhausted_at.load(), from + ns_of(order_.what->duration_s)};
+    }
+
+    const load_order& order_;
+    load_state& shared_;
+    request_log finished_{};
+    delivered_requests unwritten_{};
+    std::uint64_t may_count_ = 0;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
