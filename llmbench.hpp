@@ -46,66 +46,76 @@
 //   [C21] what one repeat measured
 //   [C22] the requests of a repeat, as they end
 //   [C23] metrics of requests and of repeats
-//   [C24] the rule: looks, bounds, prior noise
-//   [C25] what verdicts are given on
-//   [C26] counts: shares, and quantiles of fresh traffic
-//   [C27] servers that cannot keep up
-//   [C28] what makes a measurement invalid
-//   [C29] values: times, speeds and rates
-//   [C30] the verdicts of a gate
-//   [C31] calibration
+//   [C24] what verdicts are given on
+//   [C25] the rule: looks, bounds, prior noise
+//   [C26] what evidence is held against
+//   [C27] counts: shares, and quantiles of fresh traffic
+//   [C28] servers that cannot keep up
+//   [C29] what makes a measurement invalid
+//   [C30] values: times, speeds and rates
+//   [C31] the verdicts of a gate
 //   [C32] from verdicts to an exit code
-//   [C33] verdicts in words
-//   [C34] files of others' making, value by value
-//   [C35] datasets
-//   [C36] traces
-//   [C37] when requests are sent
-//   [C38] arrivals
-//   [C39] lengths
-//   [C40] prompts of a given number of tokens
-//   [C41] places of a trace
-//   [C42] conversations, recorded and made up
-//   [C43] prompts that stand alone
-//   [C44] where prompts come from
-//   [C45] the plan of a gate
-//   [C46] which SLOs a scenario can have
-//   [C47] the options of requests
-//   [C48] from a workload to its part of the plan
-//   [C49] from a scenario to its plan
-//   [C50] a plan in words
-//   [C51] where a gate's server stood
-//   [C52] the hash of all that a plan sends
-//   [C53] the requests of a plan
-//   [C54] engine model
-//   [C55] what a request asks the simulated server
-//   [C56] answers of the simulated server
-//   [C57] what the simulated server says besides answers
-//   [C58] the progress line
-//   [C59] figures of reports
-//   [C60] what reports are made of
-//   [C61] words of reports
-//   [C62] result.json and records.jsonl
-//   [C63] stored results
-//   [C64] junit.xml, summary.md, annotations, metrics.txt
-//   [C65] the console
-//   [C66] the report page: style, icons and script
-//   [C67] the report page: drawings
-//   [C68] the report page: verdicts
-//   [C69] the report page: distributions
-//   [C70] the report page: gates beside each other
-//   [C71] the report page: timelines
-//   [C72] the report page: what else a gate has to say
-//   [C73] the report page: the whole
+//   [C33] calibration
+//   [C34] verdicts in words
+//   [C35] files of others' making, value by value
+//   [C36] datasets
+//   [C37] traces
+//   [C38] when requests are sent
+//   [C39] arrivals
+//   [C40] lengths
+//   [C41] prompts of a given number of tokens
+//   [C42] places of a trace
+//   [C43] conversations, recorded and made up
+//   [C44] prompts that stand alone
+//   [C45] where prompts come from
+//   [C46] the plan of a gate
+//   [C47] which SLOs a scenario can have
+//   [C48] the options of requests
+//   [C49] from a workload to its part of the plan
+//   [C50] from a scenario to its plan
+//   [C51] a plan in words
+//   [C52] where a gate's server stood
+//   [C53] the hash of all that a plan sends
+//   [C54] the requests of a plan
+//   [C55] what a plan says of the evidence that it will bring
+//   [C56] engine model
+//   [C57] what a request asks the simulated server
+//   [C58] answers of the simulated server
+//   [C59] what the simulated server says besides answers
+//   [C60] what a result holds of its gate
+//   [C61] the rows of a table: each metric over the repeats of an arm
+//   [C62] points and round steps of drawings
+//   [C63] distributions: each repeat's quantiles as a line
+//   [C64] how requests ended, and what their answers say of tokens
+//   [C65] how long made-up prompts were to be, and were
+//   [C66] timelines: repeats in windows of equal length
+//   [C67] all that reports tell of a gate's numbers, computed once
+//   [C68] the progress line
+//   [C69] what reports are made of
+//   [C70] words of reports
+//   [C71] result.json and records.jsonl
+//   [C72] stored results
+//   [C73] junit.xml, summary.md, annotations, metrics.txt
+//   [C74] what a console can show
+//   [C75] the console
+//   [C76] the report page: style, icons and script
+//   [C77] the report page: drawings
+//   [C78] the report page: verdicts
+//   [C79] the report page: distributions
+//   [C80] the report page: gates beside each other
+//   [C81] the report page: what else a gate has to say
+//   [C82] the report page: timelines
+//   [C83] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
 //   [E3] functions of arrivals
 //   [E4] functions of results
-//   [E5] the clock
-//   [E6] settings from the environment
-//   [E7] standard output
-//   [E8] files
-//   [E9] signals, and what else a program has once
+//   [E5] standard output
+//   [E6] files
+//   [E7] signals, and what else a program has once
+//   [E8] the clock
+//   [E9] what the environment asks for
 //   [E10] the machine and the commit
 //   [E11] all that a scenario names in files
 //   [E12] sockets and addresses
@@ -128,15 +138,16 @@
 //   [E29] what a server is asked before the load
 //   [E30] servers that a gate starts
 //   [E31] targets brought up
-//   [E32] all gates of a program and their files
-//   [E33] gates inside doctest
-//   [E34] the progress of a repeat
-//   [E35] one repeat
-//   [E36] the repeats of a gate
-//   [E37] one gate from its scenario to its result
-//   [E38] public functions
-//   [E39] records judged again
-//   [E40] main
+//   [E32] records.jsonl and events.bin, written while the load runs
+//   [E33] all gates of a program and their reports
+//   [E34] gates inside doctest
+//   [E35] the progress of a repeat
+//   [E36] one repeat
+//   [E37] the repeats of a gate
+//   [E38] one gate from its scenario to its result
+//   [E39] public functions
+//   [E40] records judged again
+//   [E41] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -4502,30 +4513,34 @@ inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
-/// One repeat of one arm: all that was seen, and nothing judged yet.
-struct repeat_data {
+/// One repeat of one arm as a whole: all that was seen beside its requests.
+struct repeat_facts {
     run_arm arm = run_arm::candidate;
     int index = 0;
-    std::vector<record> records{};              // in the order of their planned sends
-    gap_list gaps{};                            // of all records, unless counted
-    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
-    bool gaps_counted = false;                  // there were too many to keep each one
-    gap_counts pooled_gaps{};                   // then: of the completed measured requests
-    std::vector<std::uint32_t> longest_gaps{};  // then: of each record, microseconds
     long long window_from_ns = 0, window_to_ns = 0;
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     double cpu_share = 0;
-    std::string target_gone{};                  // why, where the server went away
+    std::string target_gone{};  // why, where the server went away
     bool interrupted = false;
-    bool cut_short = false;  // by the time budget; then it is no evidence
+    bool cut_short = false;     // by the time budget; then it is no evidence
+    bool gaps_counted = false;  // there were too many gaps to keep each one
     std::vector<double> thread_cpu_shares{};
-    lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
-    lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
+};
+
+/// The same with its requests. Nothing is judged yet.
+struct repeat_data : repeat_facts {
+    std::vector<record> records{};              // in the order of their planned sends
+    gap_list gaps{};                            // of all records, unless counted
+    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
+    gap_counts pooled_gaps{};                   // if counted: of the completed measured requests
+    std::vector<std::uint32_t> longest_gaps{};  // if counted: of each record, microseconds
+    lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
+    lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
 };
 
 inline std::size_t gap_count(const record& r) {
@@ -4720,6 +4735,18 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
     return s;
 }
 
+/// Values of a metric in the order of the planned sends; failed requests have the worst one.
+inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        if (!is_part_of(id, d.records[i])) continue;
+        const bool ok = d.records[i].status == request_status::ok;
+        const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
+        if (!std::isnan(v)) values.push_back(v);
+    }
+    return values;
+}
+
 /// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
 /// request has no value for is satisfied.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i) {
@@ -4903,7 +4930,50 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] the rule: looks, bounds, prior noise ================================================
+// ===== [C24] what verdicts are given on ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Under which load evidence was found, as far as its validity depends on it.
+struct load_conditions {
+    // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
+    // or bursts by design.
+    double arrival_cv2 = not_a_number;
+    bool short_outputs_expected = false;  // outputs of one token were asked for
+    bool spins = false;                   // the client was told to burn its core
+    std::string stopped{};                // why there are fewer repeats than planned
+};
+
+/// All that was seen of a gate's servers. Nothing in it is judged, and nothing that it is held
+/// against is part of it.
+struct evidence : load_conditions {
+    std::vector<repeat_data> candidate{};  // of fresh traffic: stages of n, n and 2n requests
+    std::vector<repeat_data>
+        baseline{};  // as many, where there is one: pair i is (candidate i, baseline i)
+    bool has_live_baseline() const { return !baseline.empty(); }
+};
+
+template <class F>
+void for_each_repeat(const evidence& e, F&& f) {
+    for (const auto* arm : {&e.candidate, &e.baseline})
+        for (const repeat_data& d : *arm) f(d);
+}
+
+inline long long measured_requests(const evidence& e, std::size_t repeats) {
+    long long n = 0;
+    for (std::size_t i = 0; i < std::min(repeats, e.candidate.size()); ++i)
+        n += std::count_if(e.candidate[i].records.begin(), e.candidate[i].records.end(),
+                           is_measured);
+    return n;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C25] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -4949,6 +5019,24 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
 /// What a rule calls one of the things that it counts.
 inline const char* repeat_word(const judging_rule& r, bool in_pairs) {
     return r.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
+}
+
+inline constexpr const char* method_counts = "Clopper-Pearson on counts";
+
+/// What judging an objective begins with: nothing is known and nothing decided.
+inline slo_verdict undecided(const slo& s) {
+    slo_verdict v;
+    v.what = s;
+    v.outcome = verdict::inconclusive;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
+    return v;
+}
+
+/// Values as the arithmetic of a verdict lists them.
+inline std::string listed(const std::vector<double>& values) {
+    std::string out;
+    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
+    return out;
 }
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
@@ -5003,7 +5091,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] what verdicts are given on ==========================================================
+// ===== [C26] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5016,68 +5104,37 @@ struct stored_baseline {
     std::map<std::string, std::vector<double>> values{};
 };
 
-/// Everything that a gate's verdicts depend on.
-struct measurement {
-    std::vector<repeat_data> candidate{};  // of fresh traffic: stages of n, n and 2n requests
-    std::vector<repeat_data>
-        baseline{};           // as many, where there is one: pair i is (candidate i, baseline i)
-    std::vector<slo> slos{};  // of the gate: lateness is held against the tightest of them
-    bool short_outputs_expected = false;  // outputs of one token were asked for
-    bool spins = false;                   // the client was told to burn its core
-    // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
-    // or bursts by design.
-    double arrival_cv2 = not_a_number;
+/// The objectives of a gate, and how sure of them it must be. The same evidence can be held against
+/// other terms.
+struct terms {
+    std::vector<slo> slos{};  // lateness is held against the tightest of them
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     stored_baseline stored{};
-    std::string stopped{};  // why there are fewer repeats than planned
-    bool has_live_baseline() const { return !baseline.empty(); }
 };
-
-template <class F>
-void for_each_repeat(const measurement& m, F&& f) {
-    for (const auto* arm : {&m.candidate, &m.baseline})
-        for (const repeat_data& d : *arm) f(d);
-}
-
-inline long long measured_requests(const measurement& m, std::size_t repeats) {
-    long long n = 0;
-    for (std::size_t i = 0; i < std::min(repeats, m.candidate.size()); ++i)
-        n += std::count_if(m.candidate[i].records.begin(), m.candidate[i].records.end(),
-                           is_measured);
-    return n;
-}
-
-inline std::string listed(const std::vector<double>& values) {
-    std::string out;
-    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
-    return out;
-}
 
 /// Under which a calibration is kept: the ratio to a baseline has a noise of its own.
 inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
 }
-inline double prior_sd_of(const measurement& m, const slo& s) {
+inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
     if (is_of_start(s.what.metric)) return prior_startup_sd;
     // The log ratio of a pair has the noise of both its runs.
     const double uncalibrated =
-        s.factor > 0 && m.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
-    const auto at = m.noise.find(noise_name(s));
-    return std::max(uncalibrated, at == m.noise.end() ? 0 : at->second);
+        s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
+    const auto at = t.noise.find(noise_name(s));
+    return std::max(uncalibrated, at == t.noise.end() ? 0 : at->second);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C27] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-inline constexpr const char* method_counts = "Clopper-Pearson on counts";
 
 /// "p_q(T) <= X" says that a share of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
@@ -5086,17 +5143,6 @@ inline bool is_worse(bool at_most, double value, double bound) {
 inline double allowed_misses(const slo& s) {
     if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
     return s.at_most ? s.bound : 1 - s.bound;
-}
-/// Values of a metric in the order of the planned sends; failed requests have the worst one.
-inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
-    std::vector<double> values;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!is_part_of(id, d.records[i])) continue;
-        const bool ok = d.records[i].status == request_status::ok;
-        const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
-        if (!std::isnan(v)) values.push_back(v);
-    }
-    return values;
 }
 inline std::vector<bool> misses_of(const slo& s, const repeat_data& d) {
     if (is_share(s.what.metric)) return misses_of(s.what, d);
@@ -5108,15 +5154,15 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d) {
 
 /// How dependent the misses are. So few lie beyond a high quantile that their own batches say
 /// little: the misses of a lower one, five times as many, are the floor.
-inline double effect_of(const measurement& m, const slo& s,
+inline double effect_of(const evidence& e, const terms& t, const slo& s,
                         const std::vector<std::vector<bool>>& misses) {
-    const bool is_fresh = m.rule.traffic == fresh;
+    const bool is_fresh = t.rule.traffic == fresh;
     const double own = design_effect(misses, 20, is_fresh);
     if (is_share(s.what.metric)) return own;
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        values.push_back(values_in_order(s.what.metric, m.candidate[i]));
+        values.push_back(values_in_order(s.what.metric, e.candidate[i]));
         pooled.insert(pooled.end(), values[i].begin(), values[i].end());
     }
     std::sort(pooled.begin(), pooled.end());
@@ -5158,11 +5204,11 @@ struct miss_counts {
 };
 
 /// The quantile, and the limits that would just pass at this level and just fail.
-inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::size_t stages,
+inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t stages,
                                     const miss_counts& c, double pass_alpha) {
     std::vector<double> pooled;
     for (std::size_t i = 0; i < stages; ++i) {
-        const std::vector<double> more = values_in_order(s.what.metric, m.candidate[i]);
+        const std::vector<double> more = values_in_order(s.what.metric, e.candidate[i]);
         pooled.insert(pooled.end(), more.begin(), more.end());
     }
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
@@ -5182,60 +5228,75 @@ inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::siz
                      : estimate_t{value, would_pass, would_fail};
 }
 
+/// The misses of all repeats so far, and how dependent they are.
+inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
+                                  const std::vector<std::vector<bool>>& misses) {
+    miss_counts c;
+    c.allowed = allowed_misses(s);
+    for (const auto& r : misses)
+        for (const bool miss : r) { c.k += miss; ++c.n; }
+    if (c.n > 0) c.effect = effect_of(e, t, s, misses);
+    return c;
+}
+
+/// What one look at the counts says, as the reader's numbers and inputs, and its outcome.
+inline verdict tell_counts(slo_verdict& v, const evidence& e, const miss_counts& c,
+                           double pass_alpha, double fail_alpha) {
+    const slo& s = v.what;
+    const double upper = c.upper(pass_alpha), lower = c.lower(fail_alpha);
+    const double shown_lower = c.lower(pass_alpha);
+    if (!is_share(s.what.metric))
+        v.estimate = quantile_estimate(e, s, static_cast<std::size_t>(v.repeats), c, pass_alpha);
+    else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
+    else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
+    const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
+    v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
+        return incomplete_beta(fewest, n - fewest + 1, p);
+    });
+    v.arithmetic = printed(
+        "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
+        "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
+        "allowed share of misses %.6g",
+        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, pass_alpha, lower,
+        fail_alpha, c.allowed);
+    v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
+                {"allowed", {c.allowed}}, {"pass_level", {pass_alpha}},
+                {"fail_level", {fail_alpha}}, {"upper_bound", {upper}},
+                {"lower_bound", {lower}}};
+    return upper <= c.allowed  ? verdict::pass
+           : lower > c.allowed ? verdict::fail
+                               : verdict::inconclusive;
+}
+
 /// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
 /// Clopper-Pearson bounds.
-inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_end = false) {
-    slo_verdict v;
-    v.what = s;
+inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
+                                bool to_the_end = false) {
+    slo_verdict v = undecided(s);
     v.limit = s.bound;
-    v.outcome = verdict::inconclusive;
-    v.estimate = {not_a_number, not_a_number, not_a_number};
-    const bool is_fresh = m.rule.traffic == fresh;
-    const double pass_alpha = 1 - normal_cdf(m.rule.pass_z);
-    const double fail_alpha = 1 - normal_cdf(m.rule.fail_z);
+    v.method = method_counts;
+    const double pass_alpha = 1 - normal_cdf(t.rule.pass_z);
+    const double fail_alpha = 1 - normal_cdf(t.rule.fail_z);
     // The looks of the gate's other verdicts.
-    const auto first = static_cast<std::size_t>(
-        is_fresh ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
+    const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
+                                                : e.has_live_baseline() ? first_pair_look
+                                                                        : first_look);
     std::vector<std::vector<bool>> misses;
     int looks = 0;
-    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
-        misses.push_back(misses_of(s, m.candidate[i]));
-        const bool at_the_end = i + 1 == m.candidate.size();
-        if (!at_the_end && (i + 1 < first || looks + 1 >= m.rule.looks)) continue;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        misses.push_back(misses_of(s, e.candidate[i]));
+        const bool at_the_end = i + 1 == e.candidate.size();
+        if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
-        miss_counts c;
-        c.allowed = allowed_misses(s);
-        for (const auto& r : misses)
-            for (const bool miss : r) { c.k += miss; ++c.n; }
+        const miss_counts c = counted_misses(e, t, s, misses);
         if (c.n == 0) continue;
-        c.effect = effect_of(m, s, misses);
-        const double upper = c.upper(pass_alpha), lower = c.lower(fail_alpha);
-        const double shown_lower = c.lower(pass_alpha);
         v.repeats = static_cast<int>(i + 1);
-        if (!is_share(s.what.metric)) v.estimate = quantile_estimate(m, s, i + 1, c, pass_alpha);
-        else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
-        else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
-        const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
-        v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
-            return incomplete_beta(fewest, n - fewest + 1, p);
-        });
-        v.arithmetic = printed(
-            "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
-            "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
-            "allowed share of misses %.6g",
-            c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, pass_alpha, lower,
-            fail_alpha, c.allowed);
-        v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
-                    {"allowed", {c.allowed}}, {"pass_level", {pass_alpha}},
-                    {"fail_level", {fail_alpha}}, {"upper_bound", {upper}},
-                    {"lower_bound", {lower}}};
+        const verdict outcome = tell_counts(v, e, c, pass_alpha, fail_alpha);
         if (i + 1 < first) break;
-        if (upper <= c.allowed) v.outcome = verdict::pass;
-        else if (lower > c.allowed) v.outcome = verdict::fail;
+        if (outcome != verdict::inconclusive) v.outcome = outcome;
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    v.method = method_counts;
-    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
     if (v.repeats == 0) {
         v.outcome = verdict::invalid;
         v.reason = "no measured request has a value of " + str(s.what.name);
@@ -5247,7 +5308,7 @@ inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] servers that cannot keep up =========================================================
+// ===== [C28] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5333,18 +5394,18 @@ inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
 }
 
 /// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const measurement& m) {
-    if (std::isnan(m.arrival_cv2)) return {};
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
+inline std::string over_saturation_reason(const evidence& e) {
+    if (std::isnan(e.arrival_cv2)) return {};
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
         std::size_t shown = 0;
         std::string example;
         for (const repeat_data& d : *arm)
-            if (const std::string why = oversaturation_of(d, m.arrival_cv2); !why.empty()) {
+            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
                 ++shown;
                 example = why;
             }
         if (2 * shown > arm->size())
-            return std::string(arm == &m.baseline ? "baseline " : "") +
+            return std::string(arm == &e.baseline ? "baseline " : "") +
                    "over-saturated: " + example;
     }
     return {};
@@ -5354,25 +5415,25 @@ inline std::string over_saturation_reason(const measurement& m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what makes a measurement invalid ====================================================
+// ===== [C29] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
-inline double tightest_time_limit(const measurement& m) {
+inline double tightest_time_limit(const evidence& e, const terms& t) {
     double tightest = infinity;
     const auto consider = [&](metric_id metric, double bound) {
         if (facts_of(metric).bounds_lateness) tightest = std::min(tightest, bound);
     };
-    for (const slo& s : m.slos) {
+    for (const slo& s : t.slos) {
         if (s.is_advisory) continue;  // it never changes the outcome of the others
         double bound = s.bound;
         if (s.factor > 0) {
             std::vector<double> values;
-            for (const repeat_data& d : m.baseline) values.push_back(evaluate(s.what, d));
-            if (const auto at = m.stored.values.find(str(s.what.name)); at != m.stored.values.end())
+            for (const repeat_data& d : e.baseline) values.push_back(evaluate(s.what, d));
+            if (const auto at = t.stored.values.find(str(s.what.name)); at != t.stored.values.end())
                 values = at->second;
             bound = s.factor * mean_of(values);
             if (!(bound > 0)) continue;
@@ -5384,9 +5445,9 @@ inline double tightest_time_limit(const measurement& m) {
     return tightest;
 }
 
-inline std::vector<double> pooled_lateness(const measurement& m) {
+inline std::vector<double> pooled_lateness(const evidence& e) {
     std::vector<double> late;
-    for_each_repeat(m, [&](const repeat_data& d) {
+    for_each_repeat(e, [&](const repeat_data& d) {
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
                 late.push_back(static_cast<double>(r.late_ns) * 1e-9);
@@ -5395,14 +5456,13 @@ inline std::vector<double> pooled_lateness(const measurement& m) {
     return late;
 }
 
-inline bool client_was_saturated(const measurement& m, double cpu_share) {
-    return cpu_share > 0.9 && !m.spins;
+inline bool client_was_saturated(const evidence& e, double cpu_share) {
+    return cpu_share > 0.9 && !e.spins;
 }
 
-/// The client's own conduct, over all repeats and arms.
-inline self_check_t self_check_of(const measurement& m) {
+/// What the client did, over all repeats and arms. `late`: pooled_lateness.
+inline self_check_t client_conduct(const evidence& e, const std::vector<double>& late) {
     self_check_t c;
-    const std::vector<double> late = pooled_lateness(m);
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
         c.lateness_p99 = nearest_rank(late, 0.99);
@@ -5412,7 +5472,7 @@ inline self_check_t self_check_of(const measurement& m) {
             static_cast<double>(late.size());
     }
     double repeats = 0, content = 0, coalesced = 0;
-    for_each_repeat(m, [&](const repeat_data& d) {
+    for_each_repeat(e, [&](const repeat_data& d) {
         ++repeats;
         c.connections_opened += d.connections_opened;
         add_handshakes(c.handshakes_full, d.handshakes_full);
@@ -5432,10 +5492,16 @@ inline self_check_t self_check_of(const measurement& m) {
         c.achieved_rate /= repeats;
     }
     if (content > 0) c.coalesced_share = coalesced / content;
+    return c;
+}
 
-    const double limit = tightest_time_limit(m);
+/// The client's own conduct, held against the tightest limit of a gate.
+inline self_check_t self_check_of(const evidence& e, const terms& t) {
+    const std::vector<double> late = pooled_lateness(e);
+    self_check_t c = client_conduct(e, late);
+    const double limit = tightest_time_limit(e, t);
     const double allowed = std::max(0.05 * limit, 0.001);
-    if (client_was_saturated(m, c.cpu_share)) {
+    if (client_was_saturated(e, c.cpu_share)) {
         c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
                            "client.threads or a core of its own",
                            c.cpu_share * 100);
@@ -5459,10 +5525,10 @@ inline self_check_t self_check_of(const measurement& m) {
 }
 
 /// Why nothing at all can be said, "" where something can.
-inline std::string gate_invalid_reason(const measurement& m) {
-    if (m.candidate.empty() && !m.stopped.empty()) return {};
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
-        const std::string who = arm == &m.baseline ? "baseline server" : "server";
+inline std::string gate_invalid_reason(const evidence& e) {
+    if (e.candidate.empty() && !e.stopped.empty()) return {};
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        const std::string who = arm == &e.baseline ? "baseline server" : "server";
         std::size_t measured = 0, succeeded = 0;
         std::string example;
         for (const repeat_data& d : *arm) {
@@ -5476,7 +5542,7 @@ inline std::string gate_invalid_reason(const measurement& m) {
                     example = std::string(to_string(r.status)) + ": " + str(r.error);
             }
         }
-        if (arm == &m.baseline && arm->empty()) continue;
+        if (arm == &e.baseline && arm->empty()) continue;
         if (succeeded == 0)
             return measured == 0 ? "no request was measured"
                                  : who + ": none of " + std::to_string(measured) +
@@ -5485,33 +5551,58 @@ inline std::string gate_invalid_reason(const measurement& m) {
     return {};
 }
 
+/// Completed requests of one arm, by whether their tokens were as many as forced and enough for a
+/// pace.
+struct token_counts {
+    std::size_t too_short = 0, with_pace = 0, without_pace = 0;
+};
+inline token_counts token_counts_of(const std::vector<repeat_data>& arm) {
+    token_counts c;
+    for (const repeat_data& d : arm) {
+        c.too_short += static_cast<std::size_t>(d.short_outputs);
+        const metric_sample sample = sample_of(metric_id::tpot, d);
+        c.with_pace += sample.values.size();
+        c.without_pace += sample.without_value;
+    }
+    return c;
+}
+
+/// What all objectives of a gate stand on, found once for a look at its evidence.
+struct grounds {
+    self_check_t self_check{};
+    std::string invalid{};    // why nothing at all can be said
+    std::string saturated{};  // why the load was more than the server can take
+    token_counts candidate{}, baseline{};
+};
+inline grounds grounds_of(const evidence& e, const terms& t) {
+    return {self_check_of(e, t), gate_invalid_reason(e), over_saturation_reason(e),
+            token_counts_of(e.candidate), token_counts_of(e.baseline)};
+}
+
 /// Why this SLO cannot be judged, "" where it can.
-inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
-    const bool compared = m.has_live_baseline() || !m.stored.file.empty();
+inline std::string slo_invalid_reason(const evidence& e, const terms& t, const grounds& g,
+                                      const slo& s) {
+    const bool compared = e.has_live_baseline() || !t.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
     if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
-    const self_check_t check = self_check_of(m);
+    const self_check_t& check = g.self_check;
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
-        client_was_saturated(m, check.cpu_share))
+        client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
-        const char* who = arm == &m.baseline ? "baseline server" : "server";
-        std::size_t too_short = 0, with = 0, without = 0;
-        for (const repeat_data& d : *arm) {
-            too_short += static_cast<std::size_t>(d.short_outputs);
-            const metric_sample sample = sample_of(metric_id::tpot, d);
-            with += sample.values.size();
-            without += sample.without_value;
-        }
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
         if (arm->empty()) continue;
-        if (too_short * 20 > with + without)
+        const bool is_baseline = arm == &e.baseline;
+        const char* who = is_baseline ? "baseline server" : "server";
+        const token_counts& n = is_baseline ? g.baseline : g.candidate;
+        const std::size_t completed = n.with_pace + n.without_pace;
+        if (n.too_short * 20 > completed)
             return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
                            "does not heed ignore_eos, or stops by itself",
-                           who, too_short, with + without);
-        if (concerns(s.what, &metric_facts::is_pace) &&
-            (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
+                           who, n.too_short, completed);
+        const bool too_few = !e.short_outputs_expected && n.without_pace * 20 > completed;
+        if (concerns(s.what, &metric_facts::is_pace) && (n.with_pace == 0 || too_few))
             return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
-                           without, with + without);
+                           n.without_pace, completed);
     }
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)
@@ -5524,7 +5615,7 @@ inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] values: times, speeds and rates =====================================================
+// ===== [C30] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5576,135 +5667,169 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         v.inputs.push_back({name, {value}});
 }
 
-/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
-/// ratio of each pair, or on the logs of the repeats against those of a stored run.
-inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_end = false) {
-    slo_verdict v;
-    v.what = s;
-    v.outcome = verdict::inconclusive;
-    v.estimate = {not_a_number, not_a_number, not_a_number};
-    const bool relative = s.factor > 0;
-    v.limit = relative ? s.factor : s.bound;
-    const bool startup = is_of_start(s.what.metric);
-    const double s0 = prior_sd_of(m, s), sign = s.at_most ? 1 : -1;
-    const bool paired = relative && m.has_live_baseline();
-    const auto first = static_cast<std::size_t>(
-        startup ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
-
-    const auto fails_from =
-        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, m.rule.most));
-
+/// What the repeats of a gate are held against where an objective speaks of a baseline.
+struct comparison {
+    bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
-    stored_side other;
-    if (relative && !paired) {
-        const auto at = m.stored.values.find(str(s.what.name));
-        std::vector<double> logs;
-        if (at != m.stored.values.end())
-            for (const double x : at->second) logs.push_back(std::log(x));
-        if (logs.empty() || !std::isfinite(mean_of(logs))) {
-            v.outcome = verdict::invalid;
-            v.reason = "the stored baseline has no value of " + str(s.what.name);
-            return v;
-        }
-        base_log = mean_of(logs);
-        other = {static_cast<double>(logs.size()), sample_variance(logs), m.stored.day_sd};
+    stored_side stored{};
+    std::string missing{};  // why there is nothing to compare with
+};
+inline comparison comparison_of(const evidence& e, const terms& t, const slo& s) {
+    comparison c;
+    c.relative = s.factor > 0;
+    c.paired = c.relative && e.has_live_baseline();
+    if (!c.relative || c.paired) return c;
+    const auto at = t.stored.values.find(str(s.what.name));
+    std::vector<double> logs;
+    if (at != t.stored.values.end())
+        for (const double x : at->second) logs.push_back(std::log(x));
+    if (logs.empty() || !std::isfinite(mean_of(logs))) {
+        c.missing = "the stored baseline has no value of " + str(s.what.name);
+        return c;
     }
+    c.base_log = mean_of(logs);
+    c.stored = {static_cast<double>(logs.size()), sample_variance(logs), t.stored.day_sd};
+    return c;
+}
+/// What one repeat or pair has to say; NaN where it has no value.
+inline double compared_value(const evidence& e, const slo& s, const comparison& c, std::size_t i) {
+    const double value = evaluate(s.what, e.candidate[i]);
+    if (!c.relative) return value;
+    if (!c.paired) return value / std::exp(c.base_log);
+    const double base = evaluate(s.what, e.baseline[i]);
+    return std::isfinite(base) && base > 0 ? value / base : not_a_number;
+}
 
-    std::vector<double> values, distances;
+/// The repeats looked at so far. A miss without a size has no logarithm; it is counted instead.
+struct looked_at {
+    std::vector<double> values{}, distances{};
     std::size_t unbounded = 0;
-    int looks = 0;
-    look last;
-    const std::size_t count =
-        paired ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
-    for (std::size_t i = 0; i < count; ++i) {
-        double value = evaluate(s.what, m.candidate[i]);
-        if (startup && std::isnan(value)) continue;
-        if (paired) {
-            const double base = evaluate(s.what, m.baseline[i]);
-            value = std::isfinite(base) && base > 0 ? value / base : not_a_number;
-        } else if (relative) {
-            value /= std::exp(base_log);
-        }
-        if (std::isnan(value)) {
-            v.outcome = verdict::invalid;
-            v.reason = printed("repeat %zu has no %s of %s", i + 1, relative ? "ratio" : "value",
-                               s.what.name.c_str());
-            return v;
-        }
+    void add(double value, const slo& s, double limit) {
         values.push_back(value);
         const bool miss = s.at_most ? std::isinf(value) : value == 0;
         unbounded += miss;
-        // A miss without a size has no logarithm; it is counted instead.
-        if (!miss)
-            distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
-        v.repeats = static_cast<int>(values.size());
-        // No more looks than the constants allow for, however many repeats there are.
-        const bool at_the_end = i + 1 == count;
-        if (!at_the_end && (values.size() < first || looks + 1 >= m.rule.looks)) continue;
-        ++looks;
-        if (unbounded > 0) {
-            if (unbounded >= 2 && 2 * unbounded >= values.size()) v.outcome = verdict::fail;
-            v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
-                               unbounded, values.size(), s.at_most ? "infinite" : "zero");
-        } else {
-            last = look_at(distances, s0, m.rule, other);
-            if (values.size() >= first) v.outcome = last.outcome;
-            v.reason = text();
-            if (v.outcome == verdict::fail && values.size() < fails_from) {
-                v.outcome = verdict::inconclusive;
-                v.reason = "two repeats are too few to fail";
-            }
-            // What two days differ by is no regression.
-            if (v.outcome == verdict::fail && other.repeats > 0 &&
-                std::fabs(std::exp(sign * last.mean) * v.limit - 1) < 2 * other.day_sd)
-                v.outcome = verdict::inconclusive;
-        }
-        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+        const double sign = s.at_most ? 1 : -1;
+        if (!miss) distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(limit)));
     }
-    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
-    if (values.empty()) {
-        v.outcome = verdict::invalid;
-        v.reason = startup ? "startup_time is only known of a process that the gate starts"
-                           : "nothing was measured";
-        return v;
+};
+
+/// Repeats so bad that their statistic has no size are a miss where they are two, and half of all.
+inline void decide_by_misses(slo_verdict& v, const looked_at& seen) {
+    const std::size_t n = seen.values.size();
+    if (seen.unbounded >= 2 && 2 * seen.unbounded >= n) v.outcome = verdict::fail;
+    v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
+                       seen.unbounded, n, v.what.at_most ? "infinite" : "zero");
+}
+
+/// One look at the values: what it decides by itself, and what it is too early for.
+inline look decide_by_values(slo_verdict& v, const looked_at& seen, const comparison& c, double s0,
+                             const judging_rule& rule, std::size_t first, std::size_t fails_from) {
+    const look l = look_at(seen.distances, s0, rule, c.stored);
+    if (seen.values.size() >= first) v.outcome = l.outcome;
+    v.reason = text();
+    if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
+        v.outcome = verdict::inconclusive;
+        v.reason = "two repeats are too few to fail";
     }
-    v.inputs = {{relative ? "ratios" : "values", list<double>(values)}, {"limit", {v.limit}}};
-    v.arithmetic = std::string(relative ? "ratios " : "values ") + listed(values);
-    if (unbounded > 0) {
+    // What two days differ by is no regression.
+    const double sign = v.what.at_most ? 1 : -1;
+    if (v.outcome == verdict::fail && c.stored.repeats > 0 &&
+        std::fabs(std::exp(sign * l.mean) * v.limit - 1) < 2 * c.stored.day_sd)
+        v.outcome = verdict::inconclusive;
+    return l;
+}
+
+/// The verdict's numbers, once the last look was taken.
+inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison& c, const look& l,
+                        const terms& t) {
+    const slo& s = v.what;
+    v.inputs = {{c.relative ? "ratios" : "values", list<double>(seen.values)},
+                {"limit", {v.limit}}};
+    v.arithmetic = std::string(c.relative ? "ratios " : "values ") + listed(seen.values);
+    if (seen.unbounded > 0) {
         const double worst = s.at_most ? infinity : 0;
         v.estimate = {worst, worst, worst};
         v.method = "counted misses";
-        return v;
+        return;
     }
-    v.method = std::string(paired ? "paired " : relative ? "against a stored run, " : "") +
-               (last.moderated ? "moderated t" : "t of noisy repeats");
-    v.arithmetic = str(v.arithmetic) + "; ln distances from the limit " + listed(distances);
-    v.inputs.push_back({"log_distances", list<double>(distances)});
-    v.inputs.push_back({"prior_sd", {last.prior_sd}});
-    v.inputs.push_back({"prior_df", {last.prior_df}});
-    if (other.repeats > 0) {
-        v.inputs.push_back({"stored_values", list<double>(m.stored.values.at(str(s.what.name)))});
-        v.inputs.push_back({"day_to_day_sd", {other.day_sd}});
+    v.method = std::string(c.paired     ? "paired "
+                           : c.relative ? "against a stored run, "
+                                        : "") +
+               (l.moderated ? "moderated t" : "t of noisy repeats");
+    v.arithmetic =
+        str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
+    v.inputs.push_back({"log_distances", list<double>(seen.distances)});
+    v.inputs.push_back({"prior_sd", {l.prior_sd}});
+    v.inputs.push_back({"prior_df", {l.prior_df}});
+    if (c.stored.repeats > 0) {
+        v.inputs.push_back({"stored_values", list<double>(t.stored.values.at(str(s.what.name)))});
+        v.inputs.push_back({"day_to_day_sd", {c.stored.day_sd}});
     }
-    tell_look(v, last, m.rule, static_cast<double>(distances.size()), other);
-    if (!last.moderated)
+    tell_look(v, l, t.rule, static_cast<double>(seen.distances.size()), c.stored);
+    if (!l.moderated)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
-                           std::sqrt(sample_variance(distances)) * 100, noisy_sd * 100);
+                           std::sqrt(sample_variance(seen.distances)) * 100, noisy_sd * 100);
+}
+
+/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
+/// ratio of each pair, or on the logs of the repeats against those of a stored run.
+inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
+                                bool to_the_end = false) {
+    slo_verdict v = undecided(s);
+    v.limit = s.factor > 0 ? s.factor : s.bound;
+    const auto invalid = [&](const std::string& why) {
+        v.outcome = verdict::invalid;
+        v.reason = why;
+        return v;
+    };
+    const comparison c = comparison_of(e, t, s);
+    if (!c.missing.empty()) return invalid(c.missing);
+    const bool startup = is_of_start(s.what.metric);
+    const double s0 = prior_sd_of(e, t, s);
+    const auto first = static_cast<std::size_t>(
+        startup ? 1 : e.has_live_baseline() ? first_pair_look : first_look);
+    const auto fails_from =
+        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, t.rule.most));
+
+    looked_at seen;
+    int looks = 0;
+    look last;
+    const std::size_t count =
+        c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const double value = compared_value(e, s, c, i);
+        if (startup && std::isnan(value)) continue;
+        if (std::isnan(value))
+            return invalid(printed("repeat %zu has no %s of %s", i + 1,
+                                   c.relative ? "ratio" : "value", s.what.name.c_str()));
+        seen.add(value, s, v.limit);
+        v.repeats = static_cast<int>(seen.values.size());
+        // No more looks than the constants allow for, however many repeats there are.
+        const bool at_the_end = i + 1 == count;
+        if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
+        ++looks;
+        if (seen.unbounded > 0) decide_by_misses(v, seen);
+        else last = decide_by_values(v, seen, c, s0, t.rule, first, fails_from);
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
+    if (seen.values.empty())
+        return invalid(startup ? "startup_time is only known of a process that the gate starts"
+                               : "nothing was measured");
+    tell_values(v, seen, c, last, t);
     return v;
 }
 
 /// Means of fresh traffic, by the means of 20 batches in arrival order.
-inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_the_end = false) {
+inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo& s,
+                                    bool to_the_end = false) {
     constexpr std::size_t batches = 20;
-    slo_verdict v;
-    v.what = s;
+    slo_verdict v = undecided(s);
     v.limit = s.bound;
-    v.outcome = verdict::inconclusive;
-    v.estimate = {not_a_number, not_a_number, not_a_number};
     v.method = "batch means t";
     std::vector<double> values;
-    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
-        for (const double x : values_in_order(s.what.metric, m.candidate[i]))
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        for (const double x : values_in_order(s.what.metric, e.candidate[i]))
             if (std::isfinite(x) && x > 0) values.push_back(x);
         if (values.size() < 2 * batches) continue;
         std::vector<double> means;
@@ -5719,11 +5844,11 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
         l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
         l.sd = std::sqrt(sample_variance(means)) / mean;  // of the logarithm, to first order
         // The batches of a stage share what differs from run to run: it is believed, not measured.
-        const double run_sd = prior_sd_of(m, s);
+        const double run_sd = prior_sd_of(e, t, s);
         stored_side runs;
         runs.day_sd = run_sd / std::sqrt(static_cast<double>(i + 1));
         l.se = std::sqrt(l.sd * l.sd / batches + runs.day_sd * runs.day_sd);
-        decide(l, m.rule);
+        decide(l, t.rule);
         v.outcome = l.outcome;
         v.repeats = static_cast<int>(i + 1);
         v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}},
@@ -5731,12 +5856,12 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
         v.arithmetic = "means of 20 batches " + listed(means) +
                        printed("; run-to-run sd %.6g over %zu stages", run_sd, i + 1);
         // The batches are what repeats are elsewhere.
-        judging_rule as_batches = m.rule;
+        judging_rule as_batches = t.rule;
         as_batches.most = static_cast<int>(batches);
         tell_look(v, l, as_batches, static_cast<double>(batches), runs);
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
     if (v.repeats == 0) {
         v.outcome = verdict::invalid;
         v.reason = "fewer than 40 requests have a value";
@@ -5748,60 +5873,56 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] the verdicts of a gate ==============================================================
+// ===== [C31] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// What the numbers alone say of one SLO.
-inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_the_end = false) {
-    const bool is_fresh = m.rule.traffic == fresh && !is_of_start(s.what.metric);
+inline slo_verdict judge_evidence(const evidence& e, const terms& t, const slo& s,
+                                  bool to_the_end = false) {
+    const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
-    slo_verdict v = counts ? judge_counts(m, s, to_the_end)
-                    : mean ? judge_fresh_mean(m, s, to_the_end)
-                           : judge_values(m, s, to_the_end);
-    v.unit = repeat_word(m.rule, s.factor > 0 && m.has_live_baseline());
+    slo_verdict v = counts ? judge_counts(e, t, s, to_the_end)
+                    : mean ? judge_fresh_mean(e, t, s, to_the_end)
+                           : judge_values(e, t, s, to_the_end);
+    v.unit = repeat_word(t.rule, s.factor > 0 && e.has_live_baseline());
+    return v;
+}
+
+/// A verdict that says why it cannot say more.
+inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::string& reason) {
+    v.outcome = outcome;
+    v.reason = reason;
+    v.advice = text();
     return v;
 }
 
 /// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
-inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false) {
-    slo_verdict v;
-    if (m.candidate.empty() && !m.stopped.empty()) {
-        v.what = s;
-        v.outcome = verdict::inconclusive;
-        v.estimate = {not_a_number, not_a_number, not_a_number};
-        v.reason = m.stopped;
-        return v;
-    }
-    v = judge_evidence(m, s);
-    std::string invalid = gate_invalid_reason(m);
-    if (invalid.empty()) invalid = slo_invalid_reason(m, s);
-    if (!invalid.empty()) {
-        v.outcome = verdict::invalid;
-        v.reason = invalid;
-        v.advice = text();
-        return v;
-    }
+inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
+                          bool guard = false) {
+    if (e.candidate.empty() && !e.stopped.empty())
+        return without_advice(undecided(s), verdict::inconclusive, e.stopped);
+    slo_verdict v = judge_evidence(e, t, s);
+    if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
+    if (const std::string why = slo_invalid_reason(e, t, g, s); !why.empty())
+        return without_advice(v, verdict::invalid, why);
     const bool of_the_server =
         s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
-    if (const std::string over = over_saturation_reason(m); !over.empty() && of_the_server) {
-        if (v.outcome != verdict::fail) v.outcome = verdict::invalid;
-        v.reason = over;
-        v.advice = text();
-        return v;
-    }
+    if (!g.saturated.empty() && of_the_server)
+        return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
+                              g.saturated);
     if (guard && v.outcome == verdict::inconclusive) {
         v.outcome = verdict::pass;
         v.reason = "not shown to be exceeded";
     }
-    if (v.outcome == verdict::inconclusive && !m.stopped.empty()) {
-        v.reason = m.stopped + (v.reason.empty() ? "" : "; " + str(v.reason));
-        v.advice = text();
-    } else if (v.outcome == verdict::inconclusive && v.reason.empty()) {
+    if (v.outcome == verdict::inconclusive && !e.stopped.empty())
+        return without_advice(v, v.outcome,
+                              e.stopped + (v.reason.empty() ? "" : "; " + str(v.reason)));
+    if (v.outcome == verdict::inconclusive && v.reason.empty()) {
         v.reason = "too close to call";
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
         if (v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
@@ -5822,89 +5943,54 @@ inline bool states_error_rate(const std::vector<slo>& slos) {
     });
 }
 
-inline std::vector<slo_verdict> judge_each(const measurement& m) {
+/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
+inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, const grounds& g) {
     std::vector<slo_verdict> out;
-    for (const slo& s : m.slos) out.push_back(judged(m, s));
-    if (!states_error_rate(m.slos)) out.push_back(judged(m, error_guard(), true));
+    for (const slo& s : t.slos) out.push_back(judged(e, t, g, s));
+    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, error_guard(), true));
     return out;
 }
 
-/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
-inline std::vector<slo_verdict> judge_all(const measurement& m) {
-    if (!m.rule.holm) return judge_each(m);
-    // Holm (1979): the level is divided by the number of SLOs that are not shown to be missed.
-    measurement stricter = m;
-    auto left = std::count_if(m.slos.begin(), m.slos.end(),
+/// The same under Holm (1979): the level is divided by the number of SLOs that are not shown to be
+/// missed.
+inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t,
+                                               const grounds& g) {
+    terms stricter = t;
+    auto left = std::count_if(t.slos.begin(), t.slos.end(),
                               [](const slo& s) { return !s.is_advisory; });
     const auto blocking = left;
     for (;;) {
-        stricter.rule.fail_level = m.rule.fail_level / static_cast<double>(std::max(1l, left));
+        stricter.rule.fail_level = t.rule.fail_level / static_cast<double>(std::max(1l, left));
         stricter.rule.fail_z = std::max(
-            m.rule.fail_z, pocock_constant(m.rule.looks, stricter.rule.fail_level));
-        std::vector<slo_verdict> out = judge_each(stricter);
+            t.rule.fail_z, pocock_constant(t.rule.looks, stricter.rule.fail_level));
+        std::vector<slo_verdict> out = judge_each(e, stricter, g);
         long failed = 0;  // the guard is none of them
-        for (std::size_t i = 0; i < m.slos.size(); ++i)
+        for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
         if (blocking - failed >= left) return out;
         left = blocking - failed;
     }
 }
 
+/// What a look at the evidence finds. Made once per look; whoever reports reads it and computes
+/// nothing.
+struct findings {
+    grounds on{};
+    std::vector<slo_verdict> verdicts{};
+};
+inline findings assess(const evidence& e, const terms& t) {
+    const grounds g = grounds_of(e, t);
+    return {g, t.rule.holm ? judge_stepwise(e, t, g) : judge_each(e, t, g)};
+}
+/// The verdict on one more SLO, as if the gate had stated it too.
+inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
+    t.slos.push_back(s);
+    return judged(e, t, grounds_of(e, t), s);
+}
+
 inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
     return std::none_of(verdicts.begin(), verdicts.end(),
                         [](const slo_verdict& v) { return v.outcome == verdict::inconclusive; });
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C31] calibration =========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// What a calibration says of one limit.
-struct calibrated {
-    slo what{};
-    double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
-    double headroom_sd = not_a_number;                  // distance to the limit in such sd
-    std::string suggestion{};
-};
-/// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
-inline std::vector<calibrated> calibration_of(const measurement& m) {
-    std::vector<calibrated> rows;
-    for (const slo& s : m.slos) {
-        calibrated c;
-        c.what = s;
-        rows.push_back(c);
-        if (is_share(s.what.metric)) continue;
-        const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
-        std::vector<double> logs;
-        const bool paired = s.factor > 0 && m.has_live_baseline();
-        double base_log = 0;
-        if (const auto at = m.stored.values.find(str(s.what.name));
-            s.factor > 0 && at != m.stored.values.end()) {
-            for (const double v : at->second) base_log += std::log(v);
-            base_log /= static_cast<double>(at->second.size());
-        }
-        for (std::size_t i = 0; i < m.candidate.size() && (!paired || i < m.baseline.size()); ++i)
-            logs.push_back(std::log(evaluate(s.what, m.candidate[i])) -
-                           (paired ? std::log(evaluate(s.what, m.baseline[i])) : base_log));
-        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
-        calibrated& row = rows.back();
-        row.estimate = std::exp(mean_of(logs));
-        row.sd = std::sqrt(sample_variance(logs));
-        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
-        const double sd = std::max(row.sd, prior_sd_of(m, s)), most = m.rule.most;
-        const double t = student_t_quantile(normal_cdf(m.rule.pass_z), prior_df + most - 1);
-        const bool against_stored = s.factor > 0 && !paired;
-        const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
-                                    (against_stored ? m.stored.day_sd * m.stored.day_sd : 0));
-        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (t + 1.645) * se));
-    }
-    return rows;
 }
 
 }  // namespace llmbench
@@ -5988,7 +6074,59 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] verdicts in words ===================================================================
+// ===== [C33] calibration =========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What a calibration says of one limit.
+struct calibrated {
+    slo what{};
+    double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
+    double headroom_sd = not_a_number;                  // distance to the limit in such sd
+    std::string suggestion{};
+};
+/// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
+inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
+    std::vector<calibrated> rows;
+    for (const slo& s : t.slos) {
+        calibrated c;
+        c.what = s;
+        rows.push_back(c);
+        if (is_share(s.what.metric)) continue;
+        const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
+        std::vector<double> logs;
+        const bool paired = s.factor > 0 && e.has_live_baseline();
+        double base_log = 0;
+        if (const auto at = t.stored.values.find(str(s.what.name));
+            s.factor > 0 && at != t.stored.values.end()) {
+            for (const double v : at->second) base_log += std::log(v);
+            base_log /= static_cast<double>(at->second.size());
+        }
+        for (std::size_t i = 0; i < e.candidate.size() && (!paired || i < e.baseline.size()); ++i)
+            logs.push_back(std::log(evaluate(s.what, e.candidate[i])) -
+                           (paired ? std::log(evaluate(s.what, e.baseline[i])) : base_log));
+        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
+        calibrated& row = rows.back();
+        row.estimate = std::exp(mean_of(logs));
+        row.sd = std::sqrt(sample_variance(logs));
+        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
+        const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
+        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
+        const bool against_stored = s.factor > 0 && !paired;
+        const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
+                                    (against_stored ? t.stored.day_sd * t.stored.day_sd : 0));
+        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (quantile + 1.645) * se));
+    }
+    return rows;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C34] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6062,7 +6200,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] files of others' making, value by value =============================================
+// ===== [C35] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6256,7 +6394,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] datasets ============================================================================
+// ===== [C36] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6566,7 +6704,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] traces ==============================================================================
+// ===== [C37] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6706,7 +6844,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] when requests are sent ==============================================================
+// ===== [C38] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6869,7 +7007,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] arrivals ============================================================================
+// ===== [C39] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6975,7 +7113,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] lengths =============================================================================
+// ===== [C40] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7036,7 +7174,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] prompts of a given number of tokens =================================================
+// ===== [C41] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7198,7 +7336,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] places of a trace ===================================================================
+// ===== [C42] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -7273,7 +7411,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] conversations, recorded and made up =================================================
+// ===== [C43] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7382,7 +7520,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] prompts that stand alone ============================================================
+// ===== [C44] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7498,7 +7636,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] where prompts come from =============================================================
+// ===== [C45] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7524,7 +7662,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] the plan of a gate ==================================================================
+// ===== [C46] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7681,7 +7819,7 @@ inline plan stage_of(const plan& p, int stage) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] which SLOs a scenario can have ======================================================
+// ===== [C47] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7825,7 +7963,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] the options of requests =============================================================
+// ===== [C48] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7895,7 +8033,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] from a workload to its part of the plan =============================================
+// ===== [C49] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8098,7 +8236,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] from a scenario to its plan =========================================================
+// ===== [C50] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8283,7 +8421,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] a plan in words =====================================================================
+// ===== [C51] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8348,7 +8486,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] where a gate's server stood =========================================================
+// ===== [C52] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8392,7 +8530,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the hash of all that a plan sends ===================================================
+// ===== [C53] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8429,7 +8567,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the requests of a plan ==============================================================
+// ===== [C54] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8496,7 +8634,26 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] engine model ========================================================================
+// ===== [C55] what a plan says of the evidence that it will bring =================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline load_conditions load_conditions_of(const plan& p) {
+    load_conditions c;
+    const bool as_planned = p.arrivals.max_in_flight == 0 && p.stride == 1;
+    c.arrival_cv2 = as_planned ? arrival_cv2_of(p.arrivals) : not_a_number;
+    c.short_outputs_expected = expects_short_outputs(p);
+    c.spins = p.client.spin;
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C56] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8686,7 +8843,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what a request asks the simulated server ============================================
+// ===== [C57] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8803,7 +8960,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] answers of the simulated server =====================================================
+// ===== [C58] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9040,7 +9197,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] what the simulated server says besides answers ======================================
+// ===== [C59] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9117,7 +9274,573 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the progress line ===================================================================
+// ===== [C60] what a result holds of its gate =====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The same for all copies of a result. It does not change, whatever is asked of it.
+struct held_gate {
+    std::size_t number = 0;  // among the gates of the program
+    gate_outcome outcome = gate_outcome::unfinished;
+    std::string refusal{};  // why nothing was measured
+    inconclusive_means undecided_is = inconclusive_means::warn;
+    plan what{};
+    evidence seen{};
+    terms held{};
+};
+
+struct result_access {
+    static result make(std::shared_ptr<const held_gate> g,
+                       const std::vector<slo_verdict>& verdicts, const self_check_t& self_check) {
+        result r;
+        r.name_ = g->what.name;
+        for (const slo_verdict& v : verdicts) r.verdicts_.push_back(v);
+        r.self_check_ = self_check;
+        r.data_ = box::make(std::move(g));
+        return r;
+    }
+    /// Null where the result is empty.
+    static std::shared_ptr<const held_gate> gate_of(const result& r) { return gate_in(r.data_); }
+    static std::shared_ptr<const held_gate> gate_in(const box& data) {
+        const auto* held = data.get<std::shared_ptr<const held_gate>>();
+        return held ? *held : nullptr;
+    }
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C61] the rows of a table: each metric over the repeats of an arm =========================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The statistic over all repeats of an arm: a share of all their requests, else the geometric mean
+/// of what each repeat shows.
+inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    if (is_share(what.metric)) {  // of all requests, as its verdict counts them
+        double misses = 0, all = 0;
+        for (const repeat_data& d : arm)
+            for (const bool miss : misses_of(what, d)) { misses += miss; ++all; }
+        const double share = all > 0 ? misses / all : not_a_number;
+        return what.metric == metric_id::goodput ? 1 - share : share;
+    }
+    std::vector<double> values;
+    for (const repeat_data& d : arm) values.push_back(evaluate(what, d));
+    return geometric_mean(values);
+}
+
+struct metric_row {
+    metric_id metric;
+    double mean, p50, p90, p99, max;
+};
+/// The rows of a gate's table of latencies.
+inline std::vector<metric_id> table_metrics(const plan& p) {
+    std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
+                                   metric_id::e2e, metric_id::ttft_from_send};
+    if (p.stride > 1)
+        for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
+            rows.push_back(id);
+    return rows;
+}
+inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
+    const std::vector<statistic_data> columns = {
+        make_statistic(statistic_kind::mean, id, 0),
+        make_statistic(statistic_kind::percentile, id, 0.5),
+        make_statistic(statistic_kind::percentile, id, 0.9),
+        make_statistic(statistic_kind::percentile, id, 0.99),
+        make_statistic(statistic_kind::max, id, 0)};
+    std::vector<std::vector<double>> of_column(columns.size());
+    for (const repeat_data& d : arm) {
+        const std::vector<double> values = evaluate(columns, d);
+        for (std::size_t c = 0; c < columns.size(); ++c) of_column[c].push_back(values[c]);
+    }
+    return {id, geometric_mean(of_column[0]), geometric_mean(of_column[1]),
+            geometric_mean(of_column[2]), geometric_mean(of_column[3]),
+            geometric_mean(of_column[4])};
+}
+inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
+    statistic_data s;
+    s.metric = id;
+    return over_repeats(s, arm);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C62] points and round steps of drawings ==================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A point of a curve, in the units of its axes.
+struct curve_point {
+    double x = 0, y = 0;
+};
+
+/// 1, 2 or 5 times a power of ten, at least `least`.
+inline double round_step(double least) {
+    const double power = std::pow(10, std::floor(std::log10(least)));
+    for (const double digit : {1.0, 2.0, 5.0})
+        if (digit * power >= least * (1 - 1e-9)) return digit * power;
+    return 10 * power;
+}
+/// Seconds that a person counts in.
+inline double elapsed_step(double least) {
+    for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
+                              600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})
+        if (step >= least) return step;
+    return round_step(least);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C63] distributions: each repeat's quantiles as a line ====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A metric over the repeats of one arm: its row of numbers, and each repeat's quantiles as a line.
+struct arm_distribution {
+    metric_row row{};
+    std::vector<std::vector<curve_point>> lines{};  // value, quantile
+    double least = infinity, most = 0;             // of the finite values above zero
+    std::size_t values = 0;                        // of the smallest repeat
+};
+inline constexpr int line_points = 96;
+/// How far into the tail a sample of n can tell, as -log10(1 - q).
+inline double nines_of(std::size_t n) {
+    return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
+}
+inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_data>& arm) {
+    arm_distribution out;
+    const statistic_data columns[] = {make_statistic(statistic_kind::mean, id, 0),
+                                      make_statistic(statistic_kind::percentile, id, 0.5),
+                                      make_statistic(statistic_kind::percentile, id, 0.9),
+                                      make_statistic(statistic_kind::percentile, id, 0.99),
+                                      make_statistic(statistic_kind::max, id, 0)};
+    std::vector<double> of_column[std::size(columns)];
+    for (const repeat_data& d : arm) {
+        const sorted_values sorted = sorted_values_of(id, d);
+        for (std::size_t c = 0; c < std::size(columns); ++c)
+            of_column[c].push_back(value_among(columns[c], sorted));
+        std::vector<curve_point> line;
+        const double deepest = nines_of(sorted.size());
+        for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
+            const double share = static_cast<double>(k) / line_points;
+            const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
+            const double v = sorted.at(nearest_rank_of(sorted.size(), q));
+            line.push_back({v, q});
+            if (!std::isfinite(v) || v <= 0) continue;
+            out.least = std::min(out.least, v);
+            out.most = std::max(out.most, v);
+        }
+        out.values = out.lines.empty() ? sorted.size() : std::min(out.values, sorted.size());
+        out.lines.push_back(std::move(line));
+    }
+    out.row = {id,
+               geometric_mean(of_column[0]),
+               geometric_mean(of_column[1]),
+               geometric_mean(of_column[2]),
+               geometric_mean(of_column[3]),
+               geometric_mean(of_column[4])};
+    return out;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C64] how requests ended, and what their answers say of tokens ============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+struct status_count {
+    request_status status;
+    std::size_t count;
+    std::string example;
+};
+/// Measured requests by outcome, most frequent failures first, ok in front.
+inline std::vector<status_count> status_counts(const std::vector<repeat_data>& arm) {
+    std::vector<status_count> counts{{request_status::ok, 0, ""}};
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            auto at = std::find_if(counts.begin(), counts.end(),
+                                   [&](const status_count& c) { return c.status == r.status; });
+            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
+            ++at->count;
+        }
+    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
+        return a.count != b.count ? a.count > b.count : a.status < b.status;
+    });
+    return counts;
+}
+/// Completed requests for which the server's usage cannot be right: an event with content brings a
+/// token at least, and may bring several.
+inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
+    std::size_t n = 0;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
+    return n;
+}
+
+/// Failures of one kind with what they said, most frequent first.
+struct failure_kind {
+    request_status status = request_status::ok;
+    int http_status = 0;
+    std::size_t count = 0;
+    std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
+};
+inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
+    std::vector<failure_kind> kinds;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status == request_status::ok) continue;
+            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
+                return k.status == r.status && k.http_status == r.http_status;
+            });
+            if (kind == kinds.end())
+                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
+            ++kind->count;
+            auto& seen = kind->examples;
+            const std::string_view said(r.error.c_str(), r.error.size());
+            const auto same = std::find_if(seen.begin(), seen.end(),
+                                           [&](const auto& e) { return e.first == said; });
+            if (same != seen.end()) ++same->second;
+            else if (seen.size() < 20) seen.emplace_back(said, 1);
+        }
+    const auto by_count = [](auto&& count) {
+        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
+    };
+    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
+    for (failure_kind& k : kinds)
+        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
+    return kinds;
+}
+
+/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+};
+inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
+    prefix_hits sum;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
+            sum.cached += r.cached_tokens;
+            sum.prompt += r.prompt_tokens;
+        }
+    return sum;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C65] how long made-up prompts were to be, and were =======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Lengths in tokens.
+struct length_figures {
+    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
+};
+inline length_figures length_figures_of(std::vector<double> lengths) {
+    std::sort(lengths.begin(), lengths.end());
+    return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
+}
+
+/// Lengths of made-up prompts, as asked and as the server counted; not known where the workload
+/// asks for no length of a whole prompt, or nothing was counted.
+struct prompt_lengths {
+    bool known = false;
+    length_figures asked{}, counted{};
+    /// On the average, to 2 %.
+    bool are_as_asked() const {
+        return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
+    }
+};
+inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
+    if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return {};
+    std::vector<double> asked, counted;
+    for (const repeat_data& d : arm) {
+        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
+            const auto place = static_cast<std::size_t>(r.conversation);
+            asked.push_back(item_of(of_repeat, place).prompt_tokens);
+            counted.push_back(r.prompt_tokens);
+        }
+    }
+    if (asked.empty()) return {};
+    return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C66] timelines: repeats in windows of equal length =======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One repeat in windows of equal length; seconds count from the start of its measured part.
+struct repeat_timeline {
+    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // per second, in flight
+    std::vector<double> ttft_p50{}, ttft_p90{};  // of the requests planned in a window
+    std::vector<double> good{};                  // share of them
+};
+struct timeline_grid {
+    double from = 0, step = 1;  // seconds
+    std::size_t windows = 0;
+    double middle(std::size_t i) const { return from + (static_cast<double>(i) + 0.5) * step; }
+};
+/// Where a repeat's time starts; its first planned send where the measured part never began.
+inline double seconds_into(const repeat_data& d, long long ns) {
+    const bool began = d.window_from_ns > 0 || d.records.empty();
+    const long long origin = began ? d.window_from_ns : d.records[0].scheduled_ns;
+    return static_cast<double>(ns - origin) * 1e-9;
+}
+
+/// Windows that cover every repeat: 5 s, finer where a run is short, coarser where it is long.
+inline timeline_grid grid_of(const evidence& e) {
+    double from = infinity, to = -infinity;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        for (const record& r : d.records) {
+            from = std::min(from, seconds_into(d, r.scheduled_ns));
+            to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
+        }
+    });
+    if (!(to > from)) return {};
+    timeline_grid grid;
+    const double length = to - from;
+    grid.step = elapsed_step(length >= 100 ? std::max(5.0, length / 150) : length / 30);
+    grid.from = std::floor(from / grid.step) * grid.step;
+    grid.windows = static_cast<std::size_t>((to - grid.from) / grid.step) + 1;
+    return grid;
+}
+
+inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& grid,
+                                   const list<predicate_step>& good) {
+    repeat_timeline t;
+    const std::size_t n = grid.windows;
+    for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
+        counts->assign(n, 0);
+    std::vector<std::vector<double>> ttft(n);
+    std::vector<double> planned(n), met(n);
+    const auto window = [&](double s) {
+        return std::min(static_cast<std::size_t>(std::max(0.0, (s - grid.from) / grid.step)),
+                        n - 1);
+    };
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        const bool ok = r.status == request_status::ok;
+        const std::size_t due = window(seconds_into(d, r.scheduled_ns));
+        t.asked[due] += 1 / grid.step;
+        if (!ok) t.failed[due] += 1 / grid.step;
+        if (is_measured(r)) {
+            ++planned[due];
+            met[due] += good.size() > 0 && satisfies(good, d, i);
+            ttft[due].push_back(ok ? request_value(metric_id::ttft, d, i) : infinity);
+        }
+        if (r.sent_ns == 0) continue;
+        const double sent = seconds_into(d, r.sent_ns);
+        const double end = std::max(sent, seconds_into(d, r.end_ns));
+        t.sent[window(sent)] += 1 / grid.step;
+        for (std::size_t w = window(sent); w <= window(end); ++w) {
+            const double begins = grid.from + static_cast<double>(w) * grid.step;
+            t.in_flight[w] +=
+                std::max(0.0, std::min(end, begins + grid.step) - std::max(sent, begins)) /
+                grid.step;
+        }
+        if (!ok || r.events == 0) continue;
+        const double weight = static_cast<double>(r.output_tokens) / r.events / grid.step;
+        double at = seconds_into(d, r.first_token_ns);
+        t.tokens[window(at)] += weight;
+        const bool listed = d.gap_offsets[i] != not_listed;
+        const double even = static_cast<double>(r.last_token_ns - r.first_token_ns) /
+                            std::max(1.0, static_cast<double>(r.events - 1)) / 1000;
+        for (std::size_t k = 0; k < gap_count(r); ++k)  // evenly spread, where only counted
+            t.tokens[window(at += (listed ? d.gaps[d.gap_offsets[i] + k] : even) * 1e-6)] += weight;
+    }
+    for (std::size_t w = 0; w < n; ++w) {
+        std::sort(ttft[w].begin(), ttft[w].end());
+        const auto quantile = [&](double q) {
+            const double v = ttft[w].empty() ? not_a_number : nearest_rank(ttft[w], q);
+            return std::isfinite(v) ? v : not_a_number;
+        };
+        t.ttft_p50.push_back(quantile(0.5));
+        t.ttft_p90.push_back(quantile(0.9));
+        t.good.push_back(planned[w] > 0 ? met[w] / planned[w] : not_a_number);
+    }
+    return t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C67] all that reports tell of a gate's numbers, computed once ============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One repeat as reports tell it.
+struct repeat_figures : repeat_facts {
+    std::size_t requests = 0, failed = 0;  // measured ones
+    double output_throughput = 0, request_throughput = 0;
+    double window_s = 0;               // how long the measured part was
+    std::vector<double> statistics{};  // gate_figures::kept of it
+};
+
+/// One arm over its repeats.
+struct arm_figures {
+    std::vector<arm_distribution> distributions{};  // of gate_figures::metrics
+    std::vector<std::pair<metric_id, double>> run_values{};
+    std::vector<status_count> statuses{};
+    std::vector<failure_kind> failures{};
+    std::size_t usage_below_events = 0;
+    prefix_hits prefix_cache{};
+    prompt_lengths prompts{};
+    std::vector<repeat_figures> repeats{};
+    std::vector<repeat_timeline> timelines{};
+    bool empty() const { return repeats.empty(); }
+    double run_value(metric_id id) const {
+        for (const auto& [metric, value] : run_values)
+            if (metric == id) return value;
+        return not_a_number;
+    }
+};
+
+/// What reports show and never compute.
+struct gate_figures {
+    std::vector<metric_id> metrics{};  // of the table of latencies, then what objectives add
+    std::size_t table_rows = 0;        // of the metrics
+    std::vector<statistic_data> kept{};
+    timeline_grid grid{};
+    bool has_goodput = false;
+    std::uint64_t counted_gaps = 0;  // in classes, because they were too many
+    arm_figures candidate{}, baseline{};
+};
+
+/// What result.json tells of each repeat, so that a later run can be compared with it.
+inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos) {
+    std::vector<statistic_data> kept;
+    const auto keep = [&](const statistic_data& s) {
+        for (const statistic_data& k : kept)
+            if (str(k.name) == str(s.name)) return;
+        kept.push_back(s);
+    };
+    for (const metric_id id : table_metrics(p)) {
+        keep(make_statistic(statistic_kind::mean, id, 0));
+        for (const double q : {0.5, 0.75, 0.9, 0.95, 0.99})
+            keep(make_statistic(statistic_kind::percentile, id, q));
+        keep(make_statistic(statistic_kind::max, id, 0));
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
+                               metric_id::prefill_throughput, metric_id::decode_throughput,
+                               metric_id::request_throughput})
+        keep(make_statistic(statistic_kind::value, id, 0));
+    for (const slo& s : slos)
+        if (!is_share(s.what.metric)) keep(s.what);
+    return kept;
+}
+
+inline repeat_figures repeat_figures_of(const repeat_data& d,
+                                        const std::vector<statistic_data>& kept) {
+    repeat_figures r{static_cast<const repeat_facts&>(d)};
+    for (const record& x : d.records) {
+        if (!is_measured(x)) continue;
+        ++r.requests;
+        r.failed += x.status != request_status::ok;
+    }
+    r.output_throughput = window_rate(metric_id::output_throughput, d);
+    r.request_throughput = window_rate(metric_id::request_throughput, d);
+    r.window_s = seconds_into(d, d.window_to_ns);
+    r.statistics = evaluate(kept, d);
+    return r;
+}
+
+inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
+                                  const std::vector<repeat_data>& arm) {
+    arm_figures a;
+    for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
+    for (const metric_id id :
+         {metric_id::output_throughput, metric_id::total_throughput,
+          metric_id::prefill_throughput, metric_id::decode_throughput,
+          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
+        a.run_values.emplace_back(id, run_value(id, arm));
+    a.statuses = status_counts(arm);
+    a.failures = failure_kinds(arm);
+    a.usage_below_events = usage_below_events(arm);
+    a.prefix_cache = prefix_hits_of(arm);
+    a.prompts = prompt_lengths_of(p, arm);
+    for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
+    return a;
+}
+
+inline void add_timelines(gate_figures& g, const evidence& e, const list<predicate_step>& good) {
+    if (g.grid.windows == 0) return;
+    for (auto* arm : {&g.candidate, &g.baseline}) {
+        arm->timelines.clear();
+        for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
+            arm->timelines.push_back(timeline_of(d, g.grid, good));
+    }
+}
+
+/// The figures with what one more objective needs.
+inline gate_figures with_objective(gate_figures g, const evidence& e, const slo& s) {
+    const metric_id id = s.what.metric;
+    const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
+    if (is_of_requests(id) && !known) {
+        g.metrics.push_back(id);
+        g.candidate.distributions.push_back(distribution_of(id, e.candidate));
+        g.baseline.distributions.push_back(distribution_of(id, e.baseline));
+    }
+    if (id == metric_id::goodput && !g.has_goodput) {
+        g.has_goodput = true;
+        add_timelines(g, e, s.what.where);
+    }
+    return g;
+}
+
+inline gate_figures figures_of(const plan& p, const evidence& e, const std::vector<slo>& slos) {
+    gate_figures g;
+    g.metrics = table_metrics(p);
+    g.table_rows = g.metrics.size();
+    g.kept = kept_statistics(p, slos);
+    g.grid = grid_of(e);
+    g.candidate = arm_figures_of(p, g, e.candidate);
+    g.baseline = arm_figures_of(p, g, e.baseline);
+    for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
+    for (const slo& s : slos) g = with_objective(std::move(g), e, s);
+    if (!g.has_goodput) add_timelines(g, e, {});
+    return g;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C68] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9179,145 +9902,21 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] figures of reports ==================================================================
+// ===== [C69] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The statistic over all repeats of an arm: a share of all their requests, else the geometric mean
-/// of what each repeat shows.
-inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
-    if (is_share(what.metric)) {  // of all requests, as its verdict counts them
-        double misses = 0, all = 0;
-        for (const repeat_data& d : arm)
-            for (const bool miss : misses_of(what, d)) { misses += miss; ++all; }
-        const double share = all > 0 ? misses / all : not_a_number;
-        return what.metric == metric_id::goodput ? 1 - share : share;
-    }
-    std::vector<double> values;
-    for (const repeat_data& d : arm) values.push_back(evaluate(what, d));
-    return geometric_mean(values);
-}
-
-struct metric_row {
-    metric_id metric;
-    double mean, p50, p90, p99, max;
-};
-/// The rows of a gate's table of latencies.
-inline std::vector<metric_id> table_metrics(const plan& p) {
-    std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
-                                   metric_id::e2e, metric_id::ttft_from_send};
-    if (p.stride > 1)
-        for (const metric_id id : {metric_id::first_turn_ttft, metric_id::later_turn_ttft})
-            rows.push_back(id);
-    return rows;
-}
-inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
-    const std::vector<statistic_data> columns = {
-        make_statistic(statistic_kind::mean, id, 0),
-        make_statistic(statistic_kind::percentile, id, 0.5),
-        make_statistic(statistic_kind::percentile, id, 0.9),
-        make_statistic(statistic_kind::percentile, id, 0.99),
-        make_statistic(statistic_kind::max, id, 0)};
-    std::vector<std::vector<double>> of_column(columns.size());
-    for (const repeat_data& d : arm) {
-        const std::vector<double> values = evaluate(columns, d);
-        for (std::size_t c = 0; c < columns.size(); ++c) of_column[c].push_back(values[c]);
-    }
-    return {id, geometric_mean(of_column[0]), geometric_mean(of_column[1]),
-            geometric_mean(of_column[2]), geometric_mean(of_column[3]),
-            geometric_mean(of_column[4])};
-}
-inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
-    statistic_data s;
-    s.metric = id;
-    return over_repeats(s, arm);
-}
-
-struct status_count {
-    request_status status;
-    std::size_t count;
-    std::string example;
-};
-/// Measured requests by outcome, most frequent failures first, ok in front.
-inline std::vector<status_count> status_counts(const std::vector<repeat_data>& arm) {
-    std::vector<status_count> counts{{request_status::ok, 0, ""}};
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r)) continue;
-            auto at = std::find_if(counts.begin(), counts.end(),
-                                   [&](const status_count& c) { return c.status == r.status; });
-            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
-            ++at->count;
-        }
-    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
-        return a.count != b.count ? a.count > b.count : a.status < b.status;
-    });
-    return counts;
-}
-/// Completed requests for which the server's usage cannot be right: an event with content brings a
-/// token at least, and may bring several.
-inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
-    std::size_t n = 0;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records)
-            n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
-    return n;
-}
-
-/// Lengths of made-up prompts in rising order, as asked and as the server counted; none where the
-/// workload asks for no length of a whole prompt.
-struct prompt_lengths {
-    std::vector<double> asked{}, counted{};
-};
-inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
-    prompt_lengths found;
-    if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return found;
-    for (const repeat_data& d : arm) {
-        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
-            const auto place = static_cast<std::size_t>(r.conversation);
-            found.asked.push_back(item_of(of_repeat, place).prompt_tokens);
-            found.counted.push_back(r.prompt_tokens);
-        }
-    }
-    for (auto* v : {&found.asked, &found.counted}) std::sort(v->begin(), v->end());
-    return found;
-}
-
-/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
-struct prefix_hits {
-    double cached = 0, prompt = 0;
-};
-inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
-    prefix_hits sum;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
-            sum.cached += r.cached_tokens;
-            sum.prompt += r.prompt_tokens;
-        }
-    return sum;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C60] what reports are made of ============================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// One gate, measured and judged, as every report shows it.
+/// One gate as every report shows it: measured, judged, and all figures computed. It has no
+/// requests, so that those of a gate can go when nobody asks for them any more.
 struct gate_report {
     plan what{};
     target_facts target{};
     target_facts baseline{};
-    measurement measured{};
+    terms held{};                           // what the evidence was held against
+    load_conditions under{};                // and under which load it was found
+    gate_figures figures{};
     std::vector<slo_verdict> verdicts{};
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
@@ -9342,34 +9941,19 @@ struct event_index {
     long long bytes = 0;
 };
 
-struct result_access {
-    static result make(const std::shared_ptr<gate_report>& g) {
-        result r;
-        r.name_ = g->what.name;
-        for (const slo_verdict& v : g->verdicts) r.verdicts_.push_back(v);
-        r.self_check_ = g->self_check;
-        r.data_ = box::make(g);
-        return r;
-    }
-    static std::shared_ptr<gate_report> report_of(const result& r) {
-        const auto* held = r.data_.get<std::shared_ptr<gate_report>>();
-        return held ? *held : nullptr;
-    }
-};
-
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] words of reports ====================================================================
+// ===== [C70] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
-inline std::string throughput_text(const gate_report& g, const std::vector<repeat_data>& arm) {
-    const auto shown = [&](metric_id id) { return value_text(id, run_value(id, arm)); };
+inline std::string throughput_text(const gate_report& g, const arm_figures& arm) {
+    const auto shown = [&](metric_id id) { return value_text(id, arm.run_value(id)); };
     if (!saturates(g.what.arrivals) || !g.what.common.stream)
         return shown(metric_id::output_throughput);
     return shown(metric_id::output_throughput) + " (prefill " +
@@ -9382,13 +9966,13 @@ inline std::string ok_text(const std::vector<status_count>& counts) {
     for (const status_count& c : counts) all += c.count;
     return printed("%zu of %zu requests ok", counts[0].count, all);
 }
-inline std::string status_text(const std::vector<repeat_data>& arm) {
-    const std::vector<status_count> counts = status_counts(arm);
+inline std::string status_text(const arm_figures& arm) {
+    const std::vector<status_count>& counts = arm.statuses;
     std::string t = ok_text(counts);
     for (std::size_t i = 1; i < counts.size(); ++i)
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
-    if (const std::size_t n = usage_below_events(arm); n > 0)
+    if (const std::size_t n = arm.usage_below_events; n > 0)
         t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
     return t;
 }
@@ -9412,9 +9996,7 @@ inline std::string self_check_text(const self_check_t& c) {
 }
 
 /// What is said where gaps were counted instead of kept, "" where all were kept.
-inline std::string counted_gaps_text(const measurement& m) {
-    std::uint64_t n = 0;
-    for_each_repeat(m, [&](const repeat_data& d) { n += d.pooled_gaps.size(); });
+inline std::string counted_gaps_text(std::uint64_t n) {
     if (n == 0) return {};
     return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
                    "%.1f %%; means, longest gaps and throughputs are exact",
@@ -9440,33 +10022,28 @@ inline std::string unverified_servers(const gate_report& g) {
 
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
-    if (l.asked.empty()) return {};
-    const auto told = [](const std::vector<double>& v) {
-        return printed("%.4g (p50 %.0f, p90 %.0f)", mean_of(v), nearest_rank(v, 0.5),
-                       nearest_rank(v, 0.9));
+    if (!l.known) return {};
+    const auto told = [](const length_figures& f) {
+        return printed("%.4g (p50 %.0f, p90 %.0f)", f.mean, f.p50, f.p90);
     };
     return "asked for " + told(l.asked) + " on the average, the server counted " + told(l.counted);
 }
-inline bool are_as_asked(const prompt_lengths& l) {
-    return l.asked.empty() || std::fabs(mean_of(l.counted) / mean_of(l.asked) - 1) <= 0.02;
-}
-
-inline std::string prefix_cache_text(const measurement& m) {
-    const prefix_hits mine = prefix_hits_of(m.candidate), other = prefix_hits_of(m.baseline);
+inline std::string prefix_cache_text(const gate_figures& f) {
+    const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
     const auto share = [](const prefix_hits& h) {
         return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
     return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
-           (m.baseline.empty() ? "" : ", with the baseline " + share(other));
+           (f.baseline.empty() ? "" : ", with the baseline " + share(other));
 }
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
-    if (const auto lengths = prompt_lengths_of(g.what, g.measured.candidate);
-        !are_as_asked(lengths))
+    const prompt_lengths& lengths = g.figures.candidate.prompts;
+    if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
-    for (std::string t : {prefix_cache_text(g.measured), counted_gaps_text(g.measured)})
+    for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     return notes;
 }
@@ -9495,7 +10072,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] result.json and records.jsonl =======================================================
+// ===== [C71] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9507,7 +10084,7 @@ inline std::string calibration_json(const std::vector<gate_report>& gates) {
     j.open('{').field("schema", "llmbench/calibration/1").key("gates").open('[');
     for (const gate_report& g : gates) {
         if (g.calibration.empty()) continue;
-        j.open('{').field("name", g.what.name).field("repeats", g.measured.candidate.size());
+        j.open('{').field("name", g.what.name).field("repeats", g.figures.candidate.repeats.size());
         j.key("slos").open('[');
         for (const calibrated& c : g.calibration) {
             j.open('{').field("slo", c.what.text().c_str());
@@ -9570,56 +10147,62 @@ inline void write_verdict(json_writer& j, const slo_verdict& v) {
     j.field("file", v.what.at.file).field("line", v.what.at.line).close();
 }
 
-/// What result.json tells of each repeat, so that a later run can be compared with it.
-inline std::vector<statistic_data> kept_statistics(const gate_report& g) {
-    std::vector<statistic_data> kept;
-    const auto keep = [&](const statistic_data& s) {
-        for (const statistic_data& k : kept)
-            if (str(k.name) == str(s.name)) return;
-        kept.push_back(s);
-    };
-    for (const metric_id id : table_metrics(g.what)) {
-        keep(make_statistic(statistic_kind::mean, id, 0));
-        for (const double q : {0.5, 0.75, 0.9, 0.95, 0.99})
-            keep(make_statistic(statistic_kind::percentile, id, q));
-        keep(make_statistic(statistic_kind::max, id, 0));
-    }
-    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
-                               metric_id::prefill_throughput, metric_id::decode_throughput,
-                               metric_id::request_throughput})
-        keep(make_statistic(statistic_kind::value, id, 0));
-    for (const slo& s : g.measured.slos)
-        if (!is_share(s.what.metric)) keep(s.what);
-    return kept;
-}
-
 /// How long made-up prompts were to be, how long the server says they were, and how that was aimed.
 inline void write_prompt_lengths(json_writer& j, const prompt_lengths& lengths,
                                  const token_fit& fit) {
-    if (lengths.asked.empty()) return;
+    if (!lengths.known) return;
     j.key("prompt_lengths").open('{').field("calibration", to_string(fit.lengths));
     j.field("token_ids", fit.as_ids);
-    for (const auto& [name, v] :
+    for (const auto& [name, f] :
          {std::pair{"asked", &lengths.asked}, std::pair{"counted", &lengths.counted}})
         j.key(name)
             .open('{')
-            .field("mean", mean_of(*v))
-            .field("p50", nearest_rank(*v, 0.5))
-            .field("p90", nearest_rank(*v, 0.9))
+            .field("mean", f->mean)
+            .field("p50", f->p50)
+            .field("p90", f->p90)
             .close();
     j.close();
 }
 
-inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
-                      const std::vector<statistic_data>& kept) {
+inline void write_repeat(json_writer& j, const repeat_figures& d,
+                         const std::vector<statistic_data>& kept) {
+    j.open('{')
+        .field("index", d.index)
+        .field("window_from_ns", d.window_from_ns)
+        .field("window_to_ns", d.window_to_ns);
+    j.field("asked_rate", d.asked_rate)
+        .field("achieved_rate", d.achieved_rate)
+        .field("connections_opened", d.connections_opened);
+    write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
+    j.field("loop_lag_p99", d.loop_lag_p99)
+        .field("loop_lag_max", d.loop_lag_max)
+        .field("stamp_lag_p99", d.stamp_lag_p99)
+        .field("stamp_lag_max", d.stamp_lag_max);
+    j.key("thread_cpu_shares").open('[');
+    for (const double share : d.thread_cpu_shares) j.value(share);
+    j.close();
+    j.field("content_events", d.content_events)
+        .field("coalesced_events", d.coalesced_events)
+        .field("cpu_share", d.cpu_share);
+    j.field("startup_s", d.startup_s)
+        .field("target_gone", d.target_gone)
+        .field("interrupted", d.interrupted)
+        .field("short_outputs", d.short_outputs)
+        .field("gaps_counted", d.gaps_counted)
+        .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
+    j.key("statistics").open('{');
+    for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);
+    j.close().close();
+}
+
+inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
     const bool is_baseline = which == run_arm::baseline;
-    const auto& arm = is_baseline ? g.measured.baseline : g.measured.candidate;
+    const arm_figures& arm = is_baseline ? g.figures.baseline : g.figures.candidate;
     j.key(is_baseline ? "baseline" : "candidate").open('{');
-    write_prompt_lengths(j, prompt_lengths_of(g.what, arm),
-                         (is_baseline ? g.baseline : g.target).tokens);
-    for (const metric_id id : table_metrics(g.what)) {
-        const metric_row r = metric_row_of(id, arm);
-        j.key(metric_name(id))
+    write_prompt_lengths(j, arm.prompts, (is_baseline ? g.baseline : g.target).tokens);
+    for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
+        const metric_row& r = arm.distributions[i].row;
+        j.key(metric_name(r.metric))
             .open('{')
             .field("mean", r.mean)
             .field("p50", r.p50)
@@ -9628,84 +10211,99 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
             .field("max", r.max)
             .close();
     }
-    for (const metric_id id :
-         {metric_id::output_throughput, metric_id::total_throughput,
-          metric_id::prefill_throughput, metric_id::decode_throughput,
-          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
-        j.field(metric_name(id), run_value(id, arm));
-    if (const prefix_hits hits = prefix_hits_of(arm); hits.prompt > 0)
+    for (const auto& [metric, value] : arm.run_values) j.field(metric_name(metric), value);
+    if (arm.prefix_cache.prompt > 0)
         j.key("prefix_cache")
             .open('{')
-            .field("cached_tokens", hits.cached)
-            .field("prompt_tokens", hits.prompt)
+            .field("cached_tokens", arm.prefix_cache.cached)
+            .field("prompt_tokens", arm.prefix_cache.prompt)
             .close();
     j.key("statuses").open('{');
-    for (const status_count& c : status_counts(arm)) j.field(to_string(c.status), c.count);
-    j.close().field("usage_below_events", usage_below_events(arm));
+    for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
+    j.close().field("usage_below_events", arm.usage_below_events);
     j.key("repeats").open('[');
-    for (const repeat_data& d : arm) {
-        j.open('{')
-            .field("index", d.index)
-            .field("window_from_ns", d.window_from_ns)
-            .field("window_to_ns", d.window_to_ns);
-        j.field("asked_rate", d.asked_rate)
-            .field("achieved_rate", d.achieved_rate)
-            .field("connections_opened", d.connections_opened);
-        write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
-        j.field("loop_lag_p99", d.loop_lag_p99)
-            .field("loop_lag_max", d.loop_lag_max)
-            .field("stamp_lag_p99", d.stamp_lag_p99)
-            .field("stamp_lag_max", d.stamp_lag_max);
-        j.key("thread_cpu_shares").open('[');
-        for (const double share : d.thread_cpu_shares) j.value(share);
-        j.close();
-        j.field("content_events", d.content_events)
-            .field("coalesced_events", d.coalesced_events)
-            .field("cpu_share", d.cpu_share);
-        j.field("startup_s", d.startup_s)
-            .field("target_gone", d.target_gone)
-            .field("interrupted", d.interrupted)
-            .field("short_outputs", d.short_outputs)
-            .field("gaps_counted", d.gaps_counted)
-            .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
-        j.key("statistics").open('{');
-        const std::vector<double> values = evaluate(kept, d);
-        for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), values[i]);
-        j.close().close();
-    }
+    for (const repeat_figures& d : arm.repeats) write_repeat(j, d, g.figures.kept);
     j.close().close();
 }
 
 /// All that the verdicts depend on and the records do not tell.
 inline void write_judging(json_writer& j, const gate_report& g) {
-    const measurement& m = g.measured;
+    const judging_rule& rule = g.held.rule;
+    const stored_baseline& stored = g.held.stored;
     j.key("judging")
         .open('{')
-        .field("traffic", m.rule.traffic == fresh ? "fresh" : "replayed")
-        .field("looks", m.rule.looks)
-        .field("most", m.rule.most)
-        .field("false_pass", m.rule.pass_level)
-        .field("false_fail", m.rule.fail_level)
-        .field("pass_z", m.rule.pass_z)
-        .field("fail_z", m.rule.fail_z)
-        .field("holm", m.rule.holm)
+        .field("traffic", rule.traffic == fresh ? "fresh" : "replayed")
+        .field("looks", rule.looks)
+        .field("most", rule.most)
+        .field("false_pass", rule.pass_level)
+        .field("false_fail", rule.fail_level)
+        .field("pass_z", rule.pass_z)
+        .field("fail_z", rule.fail_z)
+        .field("holm", rule.holm)
         .field("paired", g.what.has_baseline)
-        .field("arrival_cv2", m.arrival_cv2)
-        .field("short_outputs_expected", m.short_outputs_expected)
-        .field("spin", m.spins)
+        .field("arrival_cv2", g.under.arrival_cv2)
+        .field("short_outputs_expected", g.under.short_outputs_expected)
+        .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
-        .field("stopped", m.stopped);
+        .field("stopped", g.under.stopped);
     j.key("calibrated_sd").open('{');
-    for (const auto& [name, sd] : m.noise) j.field(name, sd);
+    for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
-    j.key("stored_baseline").open('{').field("file", m.stored.file);
-    j.field("day_to_day_sd", m.stored.day_sd).key("statistics").open('{');
-    for (const auto& [name, values] : m.stored.values) {
+    j.key("stored_baseline").open('{').field("file", stored.file);
+    j.field("day_to_day_sd", stored.day_sd).key("statistics").open('{');
+    for (const auto& [name, values] : stored.values) {
         j.key(name).open('[');
         for (const double v : values) j.value(v);
         j.close();
     }
     j.close().close().close();
+}
+
+/// The load as it was asked for.
+inline void write_scenario(json_writer& j, const plan& p) {
+    j.key("scenario")
+        .open('{')
+        .field("arrivals", arrival_text(p.arrivals))
+        .field("arrival_kind", arrival_name(p.arrivals.kind))
+        .field("offered_rate", p.arrivals.rate);
+    j.field("users",
+            p.arrivals.kind == arrival_kind::closed_loop ? p.arrivals.users : 0)
+        .field("max_in_flight", p.arrivals.max_in_flight);
+    j.field("workload", p.workload_text)
+        .field("warmup_requests", p.warmup_requests)
+        .field("warmup_s", p.warmup_s);
+    j.field("extent", extent_text(p)).field("options", options_text(p))
+        .field("stream", p.common.stream);
+    j.field("requests", p.requests)
+        .field("duration_s", p.duration_s)
+        .field("repeats_planned", repeats_text(p));
+    j.field("seed", static_cast<long long>(p.seed))
+        .field("seed_text", std::to_string(p.seed))
+        .field("trace_hash", trace_hash(p))
+        .field("nonce", printed("%016llx", static_cast<unsigned long long>(p.nonce)))
+        .close();
+}
+
+inline void write_self_check(json_writer& j, const self_check_t& c) {
+    j.key("self_check")
+        .open('{')
+        .field("ok", c.ok)
+        .field("reason", c.reason.c_str())
+        .field("lateness_p50", c.lateness_p50);
+    j.field("lateness_p99", c.lateness_p99)
+        .field("lateness_max", c.lateness_max)
+        .field("late_share", c.late_share);
+    j.field("asked_rate", c.asked_rate)
+        .field("achieved_rate", c.achieved_rate)
+        .field("coalesced_share", c.coalesced_share);
+    j.field("loop_lag_p99", c.loop_lag_p99)
+        .field("loop_lag_max", c.loop_lag_max)
+        .field("stamp_lag_p99", c.stamp_lag_p99)
+        .field("stamp_lag_max", c.stamp_lag_max);
+    j.field("cpu_share", c.cpu_share)
+        .field("connections_opened", c.connections_opened);
+    write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
+    j.close();
 }
 
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
@@ -9734,54 +10332,15 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         if (!g.refusal.empty()) { j.close(); continue; }
         write_target(j, "target", g.target);
         if (g.what.has_baseline) write_target(j, "baseline_target", g.baseline);
-        j.key("scenario")
-            .open('{')
-            .field("arrivals", arrival_text(g.what.arrivals))
-            .field("arrival_kind", arrival_name(g.what.arrivals.kind))
-            .field("offered_rate", g.what.arrivals.rate);
-        j.field("users",
-                g.what.arrivals.kind == arrival_kind::closed_loop ? g.what.arrivals.users : 0)
-            .field("max_in_flight", g.what.arrivals.max_in_flight);
-        j.field("workload", g.what.workload_text)
-            .field("warmup_requests", g.what.warmup_requests)
-            .field("warmup_s", g.what.warmup_s);
-        j.field("extent", extent_text(g.what)).field("options", options_text(g.what))
-            .field("stream", g.what.common.stream);
-        j.field("requests", g.what.requests)
-            .field("duration_s", g.what.duration_s)
-            .field("repeats_planned", repeats_text(g.what));
-        j.field("seed", static_cast<long long>(g.what.seed))
-            .field("seed_text", std::to_string(g.what.seed))
-            .field("trace_hash", trace_hash(g.what))
-            .field("nonce", printed("%016llx", static_cast<unsigned long long>(g.what.nonce)))
-            .close();
+        write_scenario(j, g.what);
         j.key("slos").open('[');
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
         j.close();
         write_judging(j, g);
-        const std::vector<statistic_data> kept = kept_statistics(g);
-        write_arm(j, g, run_arm::candidate, kept);
-        if (g.what.has_baseline) write_arm(j, g, run_arm::baseline, kept);
-        const self_check_t& c = g.self_check;
-        j.key("self_check")
-            .open('{')
-            .field("ok", c.ok)
-            .field("reason", c.reason.c_str())
-            .field("lateness_p50", c.lateness_p50);
-        j.field("lateness_p99", c.lateness_p99)
-            .field("lateness_max", c.lateness_max)
-            .field("late_share", c.late_share);
-        j.field("asked_rate", c.asked_rate)
-            .field("achieved_rate", c.achieved_rate)
-            .field("coalesced_share", c.coalesced_share);
-        j.field("loop_lag_p99", c.loop_lag_p99)
-            .field("loop_lag_max", c.loop_lag_max)
-            .field("stamp_lag_p99", c.stamp_lag_p99)
-            .field("stamp_lag_max", c.stamp_lag_max);
-        j.field("cpu_share", c.cpu_share)
-            .field("connections_opened", c.connections_opened);
-        write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
-        j.close().close();
+        write_arm(j, g, run_arm::candidate);
+        if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);
+        write_self_check(j, g.self_check);
+        j.close();
     }
     j.close();
     // One long line: the offsets are for programs.
@@ -9828,7 +10387,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] stored results ======================================================================
+// ===== [C72] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -9840,7 +10399,8 @@ struct stored_gate {
     std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
     std::string trace_hash{}, definitions{};
     slo_context context{};  // its own objectives are not read again
-    measurement measured{};
+    evidence seen{};
+    terms held{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
 };
 
@@ -9872,35 +10432,34 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
 }
 
 inline void read_judging(const picojson::value& v, stored_gate& g) {
-    measurement& m = g.measured;
-    m.rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
-    m.rule.looks = count_member(v, "looks");
-    m.rule.most = count_member(v, "most");
-    m.rule.pass_level = number_member(v, "false_pass");
-    m.rule.fail_level = number_member(v, "false_fail");
-    m.rule.pass_z = number_member(v, "pass_z");
-    m.rule.fail_z = number_member(v, "fail_z");
-    m.rule.holm = true_member(v, "holm");
-    m.arrival_cv2 = number_member(v, "arrival_cv2");
-    m.short_outputs_expected = true_member(v, "short_outputs_expected");
-    m.spins = true_member(v, "spin");
-    m.stopped = string_member(v, "stopped");
+    judging_rule& rule = g.held.rule;
+    rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
+    rule.looks = count_member(v, "looks");
+    rule.most = count_member(v, "most");
+    rule.pass_level = number_member(v, "false_pass");
+    rule.fail_level = number_member(v, "false_fail");
+    rule.pass_z = number_member(v, "pass_z");
+    rule.fail_z = number_member(v, "fail_z");
+    rule.holm = true_member(v, "holm");
+    g.seen.arrival_cv2 = number_member(v, "arrival_cv2");
+    g.seen.short_outputs_expected = true_member(v, "short_outputs_expected");
+    g.seen.spins = true_member(v, "spin");
+    g.seen.stopped = string_member(v, "stopped");
     if (const picojson::value* noise = member(v, "calibrated_sd");
         noise && noise->is<picojson::object>())
         for (const auto& [name, sd] : noise->get<picojson::object>())
-            if (sd.is<double>()) m.noise[name] = sd.get<double>();
+            if (sd.is<double>()) g.held.noise[name] = sd.get<double>();
     if (const picojson::value* stored = member(v, "stored_baseline")) {
-        m.stored.file = string_member(*stored, "file");
-        m.stored.day_sd = number_member(*stored, "day_to_day_sd");
-        m.stored.values = lists_of(member(*stored, "statistics"));
+        g.held.stored.file = string_member(*stored, "file");
+        g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
+        g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
-    const judging_rule& r = m.rule;
-    require(r.looks > 0 && r.most > 0 && r.pass_z > 0 && r.fail_z > 0 && r.pass_level > 0 &&
-                r.fail_level > 0,
+    require(rule.looks > 0 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
+                rule.pass_level > 0 && rule.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
-    g.context.rule = m.rule;
-    g.context.most_repeats = m.rule.most;
-    g.context.has_baseline = true_member(v, "paired") || !m.stored.file.empty();
+    g.context.rule = rule;
+    g.context.most_repeats = rule.most;
+    g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();
     g.context.requests = std::max(0, count_member(v, "expected_requests"));
     g.context.first_turns = g.context.requests;
 }
@@ -9961,7 +10520,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const picojson::value* a = member(*found, to_string(arm));
         if (!a) continue;
-        auto& repeats = arm == run_arm::candidate ? g.measured.candidate : g.measured.baseline;
+        auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
         for (const picojson::value& r : array_member(*a, "repeats")) {
             repeats.push_back(read_repeat(r, arm));
             require(repeats_before < from.size() && repeats_before < to.size(),
@@ -10127,7 +10686,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C73] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10246,9 +10805,9 @@ inline std::string summary_of(const gate_report& g) {
                " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_escaped(str(v.reason)) + " |\n";
     }
-    if (!g.measured.candidate.empty())
-        out += "\n" + throughput_text(g, g.measured.candidate) + ", " +
-               markdown_escaped(status_text(g.measured.candidate)) +
+    if (!g.figures.candidate.empty())
+        out += "\n" + throughput_text(g, g.figures.candidate) + ", " +
+               markdown_escaped(status_text(g.figures.candidate)) +
                (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     return out + "\n";
@@ -10352,19 +10911,19 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
     };
     std::string estimates, limits, metrics;
     for (const gate_report& g : gates) {
-        if (g.measured.candidate.empty()) continue;
+        if (g.figures.candidate.empty()) continue;
         const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
         for (const slo_verdict& v : g.verdicts) {
             const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
-        for (const metric_id id : table_metrics(g.what)) {
-            const metric_row r = metric_row_of(id, g.measured.candidate);
+        for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
+            const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(id) +
+                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(r.metric) +
                            "\",statistic=\"" + name + "\"} " + number(value) + "\n";
         }
     }
@@ -10378,34 +10937,11 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the console =========================================================================
+// ===== [C74] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// The table of a calibration run.
-inline std::string calibration_text(const gate_report& g) {
-    std::size_t width = 0;
-    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
-    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
-    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
-                              g.measured.candidate.size(), unit, static_cast<int>(width), "",
-                              "estimate", "noise sd", "headroom / sd",
-                              "a limit that would seldom be inconclusive");
-    for (const calibrated& c : g.calibration) {
-        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
-        if (std::isnan(c.sd)) {
-            out += "judged on counts, or without a finite value in every repeat\n";
-            continue;
-        }
-        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
-                                                    : value_text(c.what.what.metric, c.estimate);
-        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
-                       c.suggestion.c_str());
-    }
-    return out;
-}
 
 /// How the console may be written to.
 struct console_style {
@@ -10424,6 +10960,39 @@ inline console_style style_of(const console_facts& c) {
     const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
     return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
             same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C75] the console =========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The table of a calibration run.
+inline std::string calibration_text(const gate_report& g) {
+    std::size_t width = 0;
+    for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
+    const char* unit = g.what.has_baseline ? "pairs" : "repeats";
+    std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
+                              g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
+                              "estimate", "noise sd", "headroom / sd",
+                              "a limit that would seldom be inconclusive");
+    for (const calibrated& c : g.calibration) {
+        out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
+        if (std::isnan(c.sd)) {
+            out += "judged on counts, or without a finite value in every repeat\n";
+            continue;
+        }
+        const std::string value = c.what.factor > 0 ? printed("%.3f x", c.estimate)
+                                                    : value_text(c.what.what.metric, c.estimate);
+        out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
+                       c.suggestion.c_str());
+    }
+    return out;
 }
 
 /// A verdict's words in its colour, behind its mark where those can be shown.
@@ -10459,18 +11028,18 @@ inline std::string console_text(const gate_report& g, const console_style& style
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
-    for (const metric_id id : table_metrics(g.what)) {
-        const metric_row r = metric_row_of(id, g.measured.candidate);
+    for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
+        const metric_row& r = g.figures.candidate.distributions[i].row;
         out +=
-            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
+            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(r.metric),
                     time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
                     time_text(r.p99).c_str(), time_text(r.max).c_str());
     }
     out += printed("  output %s, %s\n",
-                   throughput_text(g, g.measured.candidate).c_str(),
-                   status_text(g.measured.candidate).c_str());
-    if (!g.measured.baseline.empty())
-        out += "  baseline: " + status_text(g.measured.baseline) + "\n";
+                   throughput_text(g, g.figures.candidate).c_str(),
+                   status_text(g.figures.candidate).c_str());
+    if (!g.figures.baseline.empty())
+        out += "  baseline: " + status_text(g.figures.baseline) + "\n";
     for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
 }
@@ -10501,7 +11070,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the report page: style, icons and script ============================================
+// ===== [C76] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -10704,7 +11273,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the report page: drawings ===========================================================
+// ===== [C77] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10741,13 +11310,6 @@ struct plot_scale {
     }
 };
 
-/// 1, 2 or 5 times a power of ten, at least `least`.
-inline double round_step(double least) {
-    const double power = std::pow(10, std::floor(std::log10(least)));
-    for (const double digit : {1.0, 2.0, 5.0})
-        if (digit * power >= least * (1 - 1e-9)) return digit * power;
-    return 10 * power;
-}
 /// Up to `most` + 1 round values within the scale.
 inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     std::vector<double> ticks;
@@ -10796,18 +11358,6 @@ inline std::string tick_text(plot_unit u, double v) {
            : a >= 300 ? printed("%.4g min", v / 60)
                       : printed("%.4g s", v);
 }
-/// Seconds that a person counts in.
-inline double elapsed_step(double least) {
-    for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
-                              600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})
-        if (step >= least) return step;
-    return round_step(least);
-}
-
-struct plot_point {
-    double x = 0, y = 0;
-};
-
 /// A drawing with two axes.
 class plot {
 public:
@@ -10836,7 +11386,7 @@ public:
         }
     }
     /// NaN breaks the line.
-    void line(const char* style, const std::string& name, const std::vector<plot_point>& points) {
+    void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
         std::string path;
         std::size_t n = 0;
         const auto end = [&] {
@@ -10852,7 +11402,7 @@ public:
             n = 0;
         };
         std::string last;
-        for (const plot_point& p : points) {
+        for (const curve_point& p : points) {
             if (std::isnan(p.x) || std::isnan(p.y)) {
                 end();
                 last.clear();
@@ -10865,11 +11415,11 @@ public:
         }
         end();
     }
-    void dot(const char* style, const plot_point& p) {
+    void dot(const char* style, const curve_point& p) {
         drawn_ += std::string("<circle class=\"") + style + "\" r=\"3.5\" cx=\"" +
                   pixels(at_x(p.x)) + "\" cy=\"" + pixels(at_y(p.y)) + "\"/>";
     }
-    void label(const plot_point& p, const std::string& words) {
+    void label(const curve_point& p, const std::string& words) {
         const bool near_end = at_x(p.x) > right - 60;
         put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
                  "mark", words);
@@ -10923,7 +11473,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] the report page: verdicts ===========================================================
+// ===== [C78] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11075,78 +11625,11 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] the report page: distributions ======================================================
+// ===== [C79] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// A metric over the repeats of one arm: its row of numbers, and each repeat's quantiles as a line.
-struct arm_distribution {
-    metric_row row{};
-    std::vector<std::vector<plot_point>> lines{};  // value, quantile
-    double least = infinity, most = 0;             // of the finite values above zero
-    std::size_t values = 0;                        // of the smallest repeat
-};
-inline constexpr int line_points = 96;
-/// How far into the tail a sample of n can tell, as -log10(1 - q).
-inline double nines_of(std::size_t n) {
-    return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
-}
-inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_data>& arm) {
-    arm_distribution out;
-    const statistic_data columns[] = {make_statistic(statistic_kind::mean, id, 0),
-                                      make_statistic(statistic_kind::percentile, id, 0.5),
-                                      make_statistic(statistic_kind::percentile, id, 0.9),
-                                      make_statistic(statistic_kind::percentile, id, 0.99),
-                                      make_statistic(statistic_kind::max, id, 0)};
-    std::vector<double> of_column[std::size(columns)];
-    for (const repeat_data& d : arm) {
-        const sorted_values sorted = sorted_values_of(id, d);
-        for (std::size_t c = 0; c < std::size(columns); ++c)
-            of_column[c].push_back(value_among(columns[c], sorted));
-        std::vector<plot_point> line;
-        const double deepest = nines_of(sorted.size());
-        for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
-            const double share = static_cast<double>(k) / line_points;
-            const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
-            const double v = sorted.at(nearest_rank_of(sorted.size(), q));
-            line.push_back({v, q});
-            if (!std::isfinite(v) || v <= 0) continue;
-            out.least = std::min(out.least, v);
-            out.most = std::max(out.most, v);
-        }
-        out.values = out.lines.empty() ? sorted.size() : std::min(out.values, sorted.size());
-        out.lines.push_back(std::move(line));
-    }
-    out.row = {id,
-               geometric_mean(of_column[0]),
-               geometric_mean(of_column[1]),
-               geometric_mean(of_column[2]),
-               geometric_mean(of_column[3]),
-               geometric_mean(of_column[4])};
-    return out;
-}
-
-/// The metrics of a gate, in the order of its table, with both arms.
-struct gate_distributions {
-    std::vector<metric_id> metrics{};
-    std::vector<arm_distribution> candidate{}, baseline{};
-};
-inline gate_distributions distributions_of(const gate_report& g) {
-    gate_distributions out;
-    out.metrics = table_metrics(g.what);
-    for (const slo_verdict& v : g.verdicts) {
-        const metric_id id = v.what.what.metric;
-        const bool known = std::count(out.metrics.begin(), out.metrics.end(), id) > 0;
-        if (is_of_requests(id) && !known) out.metrics.push_back(id);
-    }
-    for (const metric_id id : out.metrics) {
-        out.candidate.push_back(distribution_of(id, g.measured.candidate));
-        out.baseline.push_back(distribution_of(id, g.measured.baseline));
-    }
-    return out;
-}
 
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
@@ -11157,7 +11640,7 @@ inline std::string arms_key(bool has_baseline) {
 inline std::string distribution_figure(const gate_report& g, metric_id id,
                                        const arm_distribution& mine,
                                        const arm_distribution& other) {
-    const bool both = !g.measured.baseline.empty();
+    const bool both = !g.figures.baseline.empty();
     double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
     if (!(high > 0)) return {};
     low = std::max(low, high * 1e-5);
@@ -11179,9 +11662,9 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
               : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
     plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
     for (const auto* arm : {&other, &mine})
-        for (const std::vector<plot_point>& line : arm->lines) {
-            std::vector<plot_point> shown;
-            for (const plot_point& q : line)
+        for (const std::vector<curve_point>& line : arm->lines) {
+            std::vector<curve_point> shown;
+            for (const curve_point& q : line)
                 if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
             p.line(arm == &mine ? "c" : "b", both ? (arm == &mine ? "candidate" : "baseline") : "",
                    shown);
@@ -11212,8 +11695,9 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     return p.figure(metric_name(id), alt, true);
 }
 
-inline std::string latency_table(const gate_report& g, const gate_distributions& all) {
-    const bool both = !g.measured.baseline.empty();
+inline std::string latency_table(const gate_report& g) {
+    const gate_figures& all = g.figures;
+    const bool both = !all.baseline.empty();
     std::string rows;
     const auto row = [&](const std::string& head, const metric_row& r, auto&& text) {
         rows += "<tr>" + head;
@@ -11227,7 +11711,8 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
         for (const char* c = metric_name(id); *c; ++c)
             name += *c == '_' ? std::string("_<wbr>") : std::string(1, *c);
         name += "</th>";
-        const metric_row &a = all.candidate[i].row, &b = all.baseline[i].row;
+        const metric_row& a = all.candidate.distributions[i].row;
+        const metric_row& b = all.baseline.distributions[i].row;
         if (!both) {
             row(name, a, value);
             continue;
@@ -11248,7 +11733,7 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the report page: gates beside each other ============================================
+// ===== [C80] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11267,7 +11752,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         const bool users = a.kind == arrival_kind::closed_loop;
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.measured.candidate.empty() || !(users || steady)) continue;
+        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
         load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
@@ -11300,7 +11785,7 @@ inline std::string load_figure(
            {plot_scale::shape::linear, 0, most * 1.08}, unit);
     std::string alt = caption + " against the load";
     for (const auto& [name, values] : all) {
-        std::vector<plot_point> points;
+        std::vector<curve_point> points;
         for (std::size_t i = 0; i < values.size(); ++i) {
             const double v = std::isfinite(values[i]) ? values[i] : not_a_number;
             points.push_back({s.gates[i].first, v});
@@ -11315,19 +11800,18 @@ inline std::string load_figure(
     return p.figure(caption + "<span>against " + (s.is_rate ? "requests/s" : "users") + "</span>",
                     alt, false);
 }
-inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const std::vector<gate_distributions>& distributions) {
+inline std::string load_curves_html(const std::vector<gate_report>& gates) {
     std::string h;
     for (const load_series& s : load_series_of(gates)) {
         std::vector<double> ttft_p50, ttft_p90, tpot_mean, output;
         std::string rows;
         for (const auto& [load, i] : s.gates) {
-            const metric_row& ttft = distributions[i].candidate[0].row;
-            const metric_row& tpot = distributions[i].candidate[1].row;
+            const arm_figures& arm = gates[i].figures.candidate;
+            const metric_row &ttft = arm.distributions[0].row, &tpot = arm.distributions[1].row;
             ttft_p50.push_back(ttft.p50);
             ttft_p90.push_back(ttft.p90);
             tpot_mean.push_back(tpot.mean);
-            output.push_back(run_value(metric_id::output_throughput, gates[i].measured.candidate));
+            output.push_back(arm.run_value(metric_id::output_throughput));
             rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
                             load) +
                     badge(look_of(gates[i].outcome), to_string(gates[i].outcome)) +
@@ -11357,259 +11841,16 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] the report page: timelines ==========================================================
+// ===== [C81] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One repeat in windows of equal length; seconds count from the start of its measured part.
-struct repeat_timeline {
-    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // per second, in flight
-    std::vector<double> ttft_p50{}, ttft_p90{};  // of the requests planned in a window
-    std::vector<double> good{};                  // share of them
-};
-struct timeline_grid {
-    double from = 0, step = 1;  // seconds
-    std::size_t windows = 0;
-    double middle(std::size_t i) const { return from + (static_cast<double>(i) + 0.5) * step; }
-};
-/// Where a repeat's time starts; its first planned send where the measured part never began.
-inline double seconds_into(const repeat_data& d, long long ns) {
-    const bool began = d.window_from_ns > 0 || d.records.empty();
-    const long long origin = began ? d.window_from_ns : d.records[0].scheduled_ns;
-    return static_cast<double>(ns - origin) * 1e-9;
-}
-
-/// Windows that cover every repeat: 5 s, finer where a run is short, coarser where it is long.
-inline timeline_grid grid_of(const measurement& m) {
-    double from = infinity, to = -infinity;
-    for_each_repeat(m, [&](const repeat_data& d) {
-        for (const record& r : d.records) {
-            from = std::min(from, seconds_into(d, r.scheduled_ns));
-            to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
-        }
-    });
-    if (!(to > from)) return {};
-    timeline_grid grid;
-    const double length = to - from;
-    grid.step = elapsed_step(length >= 100 ? std::max(5.0, length / 150) : length / 30);
-    grid.from = std::floor(from / grid.step) * grid.step;
-    grid.windows = static_cast<std::size_t>((to - grid.from) / grid.step) + 1;
-    return grid;
-}
-
-inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& grid,
-                                   const list<predicate_step>& good) {
-    repeat_timeline t;
-    const std::size_t n = grid.windows;
-    for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
-        counts->assign(n, 0);
-    std::vector<std::vector<double>> ttft(n);
-    std::vector<double> planned(n), met(n);
-    const auto window = [&](double s) {
-        return std::min(static_cast<std::size_t>(std::max(0.0, (s - grid.from) / grid.step)),
-                        n - 1);
-    };
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        const bool ok = r.status == request_status::ok;
-        const std::size_t due = window(seconds_into(d, r.scheduled_ns));
-        t.asked[due] += 1 / grid.step;
-        if (!ok) t.failed[due] += 1 / grid.step;
-        if (is_measured(r)) {
-            ++planned[due];
-            met[due] += good.size() > 0 && satisfies(good, d, i);
-            ttft[due].push_back(ok ? request_value(metric_id::ttft, d, i) : infinity);
-        }
-        if (r.sent_ns == 0) continue;
-        const double sent = seconds_into(d, r.sent_ns);
-        const double end = std::max(sent, seconds_into(d, r.end_ns));
-        t.sent[window(sent)] += 1 / grid.step;
-        for (std::size_t w = window(sent); w <= window(end); ++w) {
-            const double begins = grid.from + static_cast<double>(w) * grid.step;
-            t.in_flight[w] +=
-                std::max(0.0, std::min(end, begins + grid.step) - std::max(sent, begins)) /
-                grid.step;
-        }
-        if (!ok || r.events == 0) continue;
-        const double weight = static_cast<double>(r.output_tokens) / r.events / grid.step;
-        double at = seconds_into(d, r.first_token_ns);
-        t.tokens[window(at)] += weight;
-        const bool listed = d.gap_offsets[i] != not_listed;
-        const double even = static_cast<double>(r.last_token_ns - r.first_token_ns) /
-                            std::max(1.0, static_cast<double>(r.events - 1)) / 1000;
-        for (std::size_t k = 0; k < gap_count(r); ++k)  // evenly spread, where only counted
-            t.tokens[window(at += (listed ? d.gaps[d.gap_offsets[i] + k] : even) * 1e-6)] += weight;
-    }
-    for (std::size_t w = 0; w < n; ++w) {
-        std::sort(ttft[w].begin(), ttft[w].end());
-        const auto quantile = [&](double q) {
-            const double v = ttft[w].empty() ? not_a_number : nearest_rank(ttft[w], q);
-            return std::isfinite(v) ? v : not_a_number;
-        };
-        t.ttft_p50.push_back(quantile(0.5));
-        t.ttft_p90.push_back(quantile(0.9));
-        t.good.push_back(planned[w] > 0 ? met[w] / planned[w] : not_a_number);
-    }
-    return t;
-}
-
-/// All repeats of a gate over time, one drawing for each thing that changes.
-class timeline_figures {
-public:
-    explicit timeline_figures(const gate_report& g)
-        : g_(g), grid_(grid_of(g.measured)), good_(good_of(g)) {
-        if (grid_.windows == 0) return;
-        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline})
-            for (const repeat_data& d : *arm)
-                (arm == &g.measured.candidate ? mine_ : other_)
-                    .push_back(timeline_of(d, grid_, good_));
-    }
-    std::string html() const {
-        if (mine_.empty()) return {};
-        using t = repeat_timeline;
-        std::string h = printed(
-            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
-            "of %s; 0 is where the measured part begins, after the warm-up.%s</p>"
-            "\n<div class=\"plots\">\n",
-            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str());
-        const bool paced = g_.what.is_open_loop();
-        h += figure(
-            paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
-            "requests sent per second", plot_unit::per_second, {{&t::sent, "c", "sent"}},
-            paced ? &t::asked : nullptr);
-        if (has_failures())
-            h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
-                        {{&t::failed, "f", "failed"}});
-        h += figure("In flight", "requests in flight", plot_unit::none, {{&t::in_flight, "c", ""}});
-        if (other_.empty())
-            h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
-                        {{&t::ttft_p90, "c2", "p90"}, {&t::ttft_p50, "c", "p50"}});
-        else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
-                         {{&t::ttft_p50, "c", ""}});
-        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
-                    {{&t::tokens, "c", ""}});
-        if (good_.size() > 0)
-            h += figure("Goodput<span>by planned time</span>", "goodput",
-                        plot_unit::share, {{&t::good, "c", ""}});
-        return h + "</div>\n";
-    }
-
-private:
-    using values = std::vector<double> repeat_timeline::*;
-    struct series {
-        values what;
-        const char* style;
-        const char* name;
-    };
-
-    static list<predicate_step> good_of(const gate_report& g) {
-        for (const slo_verdict& v : g.verdicts)
-            if (v.what.what.metric == metric_id::goodput) return v.what.what.where;
-        return {};
-    }
-    bool has_failures() const {
-        for (const auto* arm : {&mine_, &other_})
-            for (const repeat_timeline& t : *arm)
-                for (const double rate : t.failed)
-                    if (rate > 0) return true;
-        return false;
-    }
-    std::vector<plot_point> points_of(const std::vector<double>& v) const {
-        std::vector<plot_point> points;
-        for (std::size_t i = 0; i < v.size(); ++i) points.push_back({grid_.middle(i), v[i]});
-        return points;
-    }
-    std::string figure(const std::string& caption, const std::string& what, plot_unit unit,
-                       const std::vector<series>& all, values behind = nullptr) const {
-        double most = 0;
-        const auto widen = [&](values which) {
-            for (const auto* arm : {&mine_, &other_})
-                for (const repeat_timeline& t : *arm)
-                    for (const double v : t.*which)
-                        if (std::isfinite(v)) most = std::max(most, v);
-        };
-        for (const series& s : all) widen(s.what);
-        if (behind) widen(behind);
-        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
-        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
-        const double high = unit == plot_unit::share ? 1 : most > 0 ? most * 1.05 : 1;
-        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
-               {plot_scale::shape::linear, 0, high}, unit);
-        const bool both = !other_.empty();
-        if (behind) p.line("a", "planned", points_of(mine_[0].*behind));
-        for (const series& s : all) {
-            for (const repeat_timeline& t : other_)
-                p.line(*s.style == 'c' ? "b" : s.style, std::string("baseline ") + s.name,
-                       points_of(t.*s.what));
-            for (const repeat_timeline& t : mine_)
-                p.line(s.style, both ? std::string("candidate ") + s.name : s.name,
-                       points_of(t.*s.what));
-        }
-        return p.figure(caption,
-                        what + " over " + time_text(end - std::min(0.0, grid_.from)) + ", " +
-                            plural(mine_.size(), "repeat") +
-                            (both ? " of the candidate and of the baseline" : "") + ", at most " +
-                            (unit == plot_unit::seconds ? time_text(most)
-                             : unit == plot_unit::share ? printed("%.4g %%", most * 100)
-                                                        : printed("%.4g", most)),
-                        false);
-    }
-
-    const gate_report& g_;
-    timeline_grid grid_;
-    list<predicate_step> good_;
-    std::vector<repeat_timeline> mine_{}, other_{};
-};
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C72] the report page: what else a gate has to say ========================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Failures of one kind with what they said, most frequent first.
-struct failure_kind {
-    request_status status = request_status::ok;
-    int http_status = 0;
-    std::size_t count = 0;
-    std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
-};
-inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
-    std::vector<failure_kind> kinds;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.status == request_status::ok) continue;
-            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
-                return k.status == r.status && k.http_status == r.http_status;
-            });
-            if (kind == kinds.end())
-                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
-            ++kind->count;
-            auto& seen = kind->examples;
-            const std::string_view said(r.error.c_str(), r.error.size());
-            const auto same = std::find_if(seen.begin(), seen.end(),
-                                           [&](const auto& e) { return e.first == said; });
-            if (same != seen.end()) ++same->second;
-            else if (seen.size() < 20) seen.emplace_back(said, 1);
-        }
-    const auto by_count = [](auto&& count) {
-        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
-    };
-    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
-    for (failure_kind& k : kinds)
-        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
-    return kinds;
-}
-inline std::string failures_html(const std::vector<repeat_data>& arm, const char* who) {
+inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
-    for (const status_count& c : status_counts(arm)) all += c.count;
-    const std::vector<failure_kind> kinds = failure_kinds(arm);
+    for (const status_count& c : arm.statuses) all += c.count;
+    const std::vector<failure_kind>& kinds = arm.failures;
     if (kinds.empty()) return {};
     std::string rows;
     for (const failure_kind& k : kinds) {
@@ -11660,30 +11901,25 @@ inline std::string self_check_html(const self_check_t& c) {
 
 /// The load as asked and as sent, and what came of it, in each repeat.
 inline std::string repeats_html(const gate_report& g) {
-    const bool both = !g.measured.baseline.empty();
+    const arm_figures &mine = g.figures.candidate, &other = g.figures.baseline;
+    const bool both = !other.empty();
     std::string rows;
-    const std::size_t n = std::max(g.measured.candidate.size(), g.measured.baseline.size());
+    const std::size_t n = std::max(mine.repeats.size(), other.repeats.size());
     for (std::size_t i = 0; i < n; ++i)
-        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline}) {
-            if (i >= arm->size()) continue;
-            const repeat_data& d = (*arm)[i];
-            std::size_t ok = 0, all = 0;
-            for (const record& r : d.records)
-                if (is_measured(r)) {
-                    ++all;
-                    ok += r.status == request_status::ok;
-                }
-            const bool is_other = arm == &g.measured.baseline;
+        for (const arm_figures* arm : {&mine, &other}) {
+            if (i >= arm->repeats.size()) continue;
+            const repeat_figures& d = arm->repeats[i];
             rows += printed("<tr><th scope=\"row\">%zu</th>", i + 1) +
-                    (!both      ? ""
-                     : is_other ? "<td class=\"arm b\">baseline</td>"
-                                : "<td class=\"arm c\">candidate</td>") +
-                    number_cell(std::to_string(all)) + number_cell(std::to_string(all - ok));
+                    (!both           ? ""
+                     : arm == &other ? "<td class=\"arm b\">baseline</td>"
+                                     : "<td class=\"arm c\">candidate</td>") +
+                    number_cell(std::to_string(d.requests)) +
+                    number_cell(std::to_string(d.failed));
             const auto rate = [](double r) { return r > 0 ? printed("%.4g", r) : std::string(); };
             rows += number_cell(rate(d.asked_rate)) + number_cell(rate(d.achieved_rate));
-            for (const metric_id id : {metric_id::output_throughput, metric_id::request_throughput})
-                rows += number_cell(value_text(id, window_rate(id, d)));
-            rows += number_cell(time_text(seconds_into(d, d.window_to_ns)));
+            rows += number_cell(value_text(metric_id::output_throughput, d.output_throughput)) +
+                    number_cell(value_text(metric_id::request_throughput, d.request_throughput));
+            rows += number_cell(time_text(d.window_s));
             rows += std::string("<td>") + (d.interrupted ? "interrupted " : "") +
                     xml_escaped(d.target_gone) + "</td></tr>\n";
         }
@@ -11710,7 +11946,7 @@ inline std::string scenario_html(const gate_report& g) {
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
     h += row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p));
-    h += row_of("prompt tokens", prompt_lengths_text(prompt_lengths_of(p, g.measured.candidate)));
+    h += row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts));
     h += row_of("options", options_text(p));
     const auto limit = [](time_span t) { return time_text(t.seconds()); };
     h += row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
@@ -11720,7 +11956,7 @@ inline std::string scenario_html(const gate_report& g) {
     h += row_of("error levels",
                 printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
                         p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
-    h += row_of("stopped", g.measured.stopped);
+    h += row_of("stopped", g.under.stopped);
     h += row_of("definitions", definitions_version);
     h += row_of("stands at", p.file + ":" + std::to_string(p.line));
     return folded("The scenario in full", "", false, h + "</dl>\n");
@@ -11770,14 +12006,148 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the report page: the whole ==========================================================
+// ===== [C82] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline std::string gate_html(const gate_report& g, const gate_distributions& distributions,
-                             std::size_t number, const environment_facts& env) {
+/// All repeats of a gate over time, one drawing for each thing that changes.
+class timeline_figures {
+public:
+    explicit timeline_figures(const gate_report& g)
+        : g_(g),
+          grid_(g.figures.grid),
+          mine_(g.figures.candidate.timelines),
+          other_(g.figures.baseline.timelines) {}
+    std::string html() const {
+        if (mine_.empty()) return {};
+        using t = repeat_timeline;
+        std::string h = printed(
+            "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
+            "of %s; 0 is where the measured part begins, after the warm-up.%s</p>"
+            "\n<div class=\"plots\">\n",
+            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str());
+        const bool paced = g_.what.is_open_loop();
+        h += figure(
+            paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
+            "requests sent per second", plot_unit::per_second, {{&t::sent, "c", "sent"}},
+            paced ? &t::asked : nullptr);
+        if (has_failures())
+            h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
+                        {{&t::failed, "f", "failed"}});
+        h += figure("In flight", "requests in flight", plot_unit::none, {{&t::in_flight, "c", ""}});
+        if (other_.empty())
+            h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
+                        {{&t::ttft_p90, "c2", "p90"}, {&t::ttft_p50, "c", "p50"}});
+        else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
+                         {{&t::ttft_p50, "c", ""}});
+        h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
+                    {{&t::tokens, "c", ""}});
+        if (g_.figures.has_goodput)
+            h += figure("Goodput<span>by planned time</span>", "goodput",
+                        plot_unit::share, {{&t::good, "c", ""}});
+        return h + "</div>\n";
+    }
+
+private:
+    using values = std::vector<double> repeat_timeline::*;
+    struct series {
+        values what;
+        const char* style;
+        const char* name;
+    };
+
+    bool has_failures() const {
+        for (const auto* arm : {&mine_, &other_})
+            for (const repeat_timeline& t : *arm)
+                for (const double rate : t.failed)
+                    if (rate > 0) return true;
+        return false;
+    }
+    std::vector<curve_point> points_of(const std::vector<double>& v) const {
+        std::vector<curve_point> points;
+        for (std::size_t i = 0; i < v.size(); ++i) points.push_back({grid_.middle(i), v[i]});
+        return points;
+    }
+    std::string figure(const std::string& caption, const std::string& what, plot_unit unit,
+                       const std::vector<series>& all, values behind = nullptr) const {
+        double most = 0;
+        const auto widen = [&](values which) {
+            for (const auto* arm : {&mine_, &other_})
+                for (const repeat_timeline& t : *arm)
+                    for (const double v : t.*which)
+                        if (std::isfinite(v)) most = std::max(most, v);
+        };
+        for (const series& s : all) widen(s.what);
+        if (behind) widen(behind);
+        if (!(most > 0) && unit == plot_unit::seconds) return {};  // nothing was answered
+        const double end = grid_.from + static_cast<double>(grid_.windows) * grid_.step;
+        const double high = unit == plot_unit::share ? 1 : most > 0 ? most * 1.05 : 1;
+        plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
+               {plot_scale::shape::linear, 0, high}, unit);
+        const bool both = !other_.empty();
+        if (behind) p.line("a", "planned", points_of(mine_[0].*behind));
+        for (const series& s : all) {
+            for (const repeat_timeline& t : other_)
+                p.line(*s.style == 'c' ? "b" : s.style, std::string("baseline ") + s.name,
+                       points_of(t.*s.what));
+            for (const repeat_timeline& t : mine_)
+                p.line(s.style, both ? std::string("candidate ") + s.name : s.name,
+                       points_of(t.*s.what));
+        }
+        return p.figure(caption,
+                        what + " over " + time_text(end - std::min(0.0, grid_.from)) + ", " +
+                            plural(mine_.size(), "repeat") +
+                            (both ? " of the candidate and of the baseline" : "") + ", at most " +
+                            (unit == plot_unit::seconds ? time_text(most)
+                             : unit == plot_unit::share ? printed("%.4g %%", most * 100)
+                                                        : printed("%.4g", most)),
+                        false);
+    }
+
+    const gate_report& g_;
+    const timeline_grid& grid_;
+    const std::vector<repeat_timeline>&mine_, &other_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C83] the report page: the whole ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tables and drawings of what was measured.
+inline std::string numbers_html(const gate_report& g) {
+    const gate_figures& f = g.figures;
+    std::string h = "<h3>Latency</h3>\n" + latency_table(g);
+    for (const arm_figures* arm : {&f.candidate, &f.baseline})
+        if (!arm->empty())
+            h += std::string("<p>") + (arm == &f.baseline ? "Baseline: output " : "Output ") +
+                 throughput_text(g, *arm) + ", " + ok_text(arm->statuses) + ".</p>\n";
+    for (const std::string& note : notes_on(g))
+        h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+    h += failures_html(f.candidate, "") + failures_html(f.baseline, " of the baseline");
+    std::string curves;
+    for (std::size_t i = 0; i < f.metrics.size(); ++i)
+        if (f.metrics[i] != metric_id::ttft_from_send)
+            curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
+                                          f.baseline.distributions[i]);
+    if (!curves.empty())
+        h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
+             "p90 it is at the time that 90 % of the requests took at most; a failed one never "
+             "ends. The dashed line is the limit." +
+             arms_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
+             "</div>\n";
+    return h + timeline_figures(g).html();
+}
+
+inline std::string gate_html(const gate_report& g, std::size_t number,
+                             const environment_facts& env) {
     const std::size_t undecided = count_of(g, verdict::inconclusive);
     std::string h =
         printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
@@ -11787,7 +12157,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
         h += " " + badge("inconclusive", printed("%zu inconclusive", undecided));
     h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
          "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
-    const bool measured = !g.measured.candidate.empty();
+    const bool measured = !g.figures.candidate.empty();
     if (g.refusal.empty())
         h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
              (g.baseline.kind == target_kind::none
@@ -11805,33 +12175,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
                                               : "<h3>Run it again</h3>\n<pre><code>" +
                                                     xml_escaped(command) + "</code></pre>\n";
     if (!g.refusal.empty()) return h + again + "</section>\n";
-    if (measured) {
-        h += "<h3>Latency</h3>\n" + latency_table(g, distributions);
-        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline})
-            if (!arm->empty())
-                h += std::string("<p>") +
-                     (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
-                     throughput_text(g, *arm) + ", " + ok_text(status_counts(*arm)) + ".</p>\n";
-        for (const std::string& note : notes_on(g))
-            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-        h += failures_html(g.measured.candidate, "") +
-             failures_html(g.measured.baseline, " of the baseline");
-        std::string figures;
-        for (std::size_t i = 0; i < distributions.metrics.size(); ++i)
-            if (distributions.metrics[i] != metric_id::ttft_from_send)
-                figures +=
-                    distribution_figure(g, distributions.metrics[i], distributions.candidate[i],
-                                        distributions.baseline[i]);
-        if (!figures.empty())
-            h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
-                "p90 it is at the time that 90 % of the requests took at most; a failed one never "
-                "ends. The dashed line is the limit." +
-                 arms_key(!g.measured.baseline.empty()) + "</p>\n<div class=\"plots\">\n" +
-                 figures + "</div>\n";
-        h += timeline_figures(g).html();
-    } else {
-        h += "<p>Nothing was measured.</p>\n";
-    }
+    h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     if (measured) h += self_check_html(g.self_check) + repeats_html(g);
     h += scenario_html(g);
@@ -11914,12 +12258,8 @@ inline std::string report_html(const std::vector<gate_report>& gates,
                      (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
-    std::vector<gate_distributions> distributions;
-    for (const gate_report& g : gates)
-        distributions.push_back(g.refusal.empty() ? distributions_of(g) : gate_distributions{});
-    h += load_curves_html(gates, distributions);
-    for (std::size_t i = 0; i < gates.size(); ++i)
-        h += gate_html(gates[i], distributions[i], i + 1, env);
+    h += load_curves_html(gates);
+    for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }
 
@@ -11966,7 +12306,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/un.h>  // Unix-domain sockets
 #include <sys/utsname.h>  // the name of the system
 #include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // isatty, STDOUT_FILENO, _exit, close, pipe2, fork, write
+#include <unistd.h>  // STDOUT_FILENO, _exit, isatty, close, pipe2, fork, write
 
 // ===== [E1] functions of text ====================================================================
 
@@ -12134,21 +12474,20 @@ inline namespace v0 {
 namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
-    const auto* held = data.get<std::shared_ptr<gate_report>>();
-    const estimate_t none{not_a_number, not_a_number, not_a_number};
-    if (!held || (*held)->measured.candidate.empty()) return none;
+    const auto g = result_access::gate_in(data);
+    if (!g || g->seen.candidate.empty()) return {not_a_number, not_a_number, not_a_number};
     slo s;
     s.what = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const estimate_t e = judge_evidence((*held)->measured, s, true).estimate;
-    const bool on_counts = (*held)->measured.rule.traffic == fresh &&
+    const estimate_t e = judge_evidence(g->seen, g->held, s, true).estimate;
+    const bool on_counts = g->held.rule.traffic == fresh &&
                            what.kind == statistic_kind::percentile && std::isfinite(e.value);
     if (!on_counts) return e;
     s.bound = e.value;
-    return judge_evidence((*held)->measured, s, true).estimate;
+    return judge_evidence(g->seen, g->held, s, true).estimate;
 }
 }  // namespace detail
 
@@ -12194,28 +12533,22 @@ types::text slo_verdict::explain() const {
 }
 
 slo_verdict judge(const result& r, const slo& s) {
-    const auto g = detail::result_access::report_of(r);
+    const auto g = detail::result_access::gate_of(r);
     if (!g || !g->refusal.empty()) {
-        slo_verdict v;
-        v.what = s;
+        slo_verdict v = detail::undecided(s);
         const bool skip = g && g->outcome == detail::gate_outcome::skipped;
         v.outcome = skip ? verdict::skipped : verdict::invalid;
         v.reason = g ? g->refusal : "the result is empty";
-        v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
         return v;
     }
     detail::check_slo(s, detail::slo_context_of(g->what));
-    detail::measurement& m = g->measured;  // no copy of it: it may be large
-    m.slos.push_back(s);
-    slo_verdict v = detail::judged(m, s);
-    m.slos.pop_back();
-    return v;
+    return detail::judged_also(g->seen, g->held, s);
 }
 
 const types::list<record>& result::requests() const& {
-    const auto g = detail::result_access::report_of(*this);
+    const auto g = detail::result_access::gate_of(*this);
     if (!g || requests_.size() > 0) return requests_;
-    for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
+    for (const auto* arm : {&g->seen.candidate, &g->seen.baseline})
         for (const detail::repeat_data& d : *arm)
             for (const record& x : d.records) requests_.push_back(x);
     return requests_;
@@ -12224,130 +12557,12 @@ const types::list<record>& result::requests() const& {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E5] the clock ============================================================================
+// ===== [E5] standard output ======================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// CLOCK_MONOTONIC, nanoseconds.
-inline long long now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
-    return std::chrono::steady_clock::time_point(
-        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-            std::chrono::nanoseconds(ns)));
-}
-inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E6] settings from the environment ========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-inline std::string environment(const char* name) {
-    const char* v = std::getenv(name);
-    return v ? v : "";
-}
-inline bool environment_says_yes(const char* name) {
-    const std::string v = environment(name);
-    const bool no = v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
-    const bool yes = v == "1" || v == "true" || v == "yes" || v == "on";
-    require(yes || no, std::string(name) + " is \"" + printable(v, 40) + "\": it must be 1 or 0");
-    return yes;
-}
-inline std::string report_directory() {
-    const std::string d = environment("LLMBENCH_REPORT_DIR");
-    return d.empty() ? "llmbench-report" : d;
-}
-/// LLMBENCH_SEED, else 1.
-inline std::uint64_t default_seed() {
-    const std::string s = environment("LLMBENCH_SEED");
-    if (s.empty()) return 1;
-    std::uint64_t seed = 0;
-    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), seed);
-    require(error == std::errc{} && end == s.data() + s.size() && seed > 0,
-            "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
-    return seed;
-}
-
-inline inconclusive_means inconclusive_policy() {
-    const std::string s = environment("LLMBENCH_INCONCLUSIVE");
-    if (s == "fail") return inconclusive_means::fail;
-    if (s == "skip") return inconclusive_means::skip;
-    require(s.empty() || s == "warn",
-            "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
-    return inconclusive_means::warn;
-}
-
-/// A whole number from `least` to `most`, 0 where the variable is not set.
-inline int environment_number(const char* name, int least, int most) {
-    const std::string s = environment(name);
-    if (s.empty()) return 0;
-    int n = 0;
-    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-    require(error == std::errc{} && end == s.data() + s.size() && n >= least && n <= most,
-            printed("%s is \"%s\": it must be a whole number from %d to %d", name,
-                    printable(s, 40).c_str(), least, most));
-    return n;
-}
-/// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 where there is none.
-inline double time_budget_s() {
-    const std::string s = environment("LLMBENCH_TIME_BUDGET");
-    if (s.empty()) return 0;
-    double v = 0;
-    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-    const std::string unit(end, s.data() + s.size());
-    const double scale = unit.empty() || unit == "s" ? 1 : unit == "min" ? 60 : 0;
-    require(error == std::errc{} && v > 0 && scale > 0 && v * scale <= 1e7,
-            "LLMBENCH_TIME_BUDGET is \"" + printable(s, 40) +
-                "\": it must be a time above zero, such as 300, 300s or 5min");
-    return v * scale;
-}
-inline const long long program_began_ns = now_ns();
-/// When the time budget is spent, 0 where there is none.
-inline long long deadline_ns() {
-    const double budget = time_budget_s();
-    return budget > 0 ? program_began_ns + ns_of(budget) : 0;
-}
-
-enum class progress_mode : unsigned char { off, plain, line };
-/// LLMBENCH_PROGRESS, by itself a line on a terminal and plain lines in a log.
-inline progress_mode progress_wanted() {
-    const std::string s = environment("LLMBENCH_PROGRESS");
-    if (s == "off") return progress_mode::off;
-    if (s == "line") return progress_mode::line;
-    if (s == "plain") return progress_mode::plain;
-    require(s.empty() || s == "auto", "LLMBENCH_PROGRESS is \"" + printable(s, 40) +
-                                          "\": it must be auto, line, plain or off");
-    const bool rewritable = ::isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
-    return rewritable ? progress_mode::line : progress_mode::plain;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E7] standard output ======================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// What standard output can show, by the usual variables (no-color.org, bixense.com/clicolors).
-inline console_style style_of_console() {
-    return style_of({::isatty(STDOUT_FILENO) == 1, environment("NO_COLOR"),
-                     environment("CLICOLOR_FORCE"), environment("TERM"), environment("LC_ALL"),
-                     environment("LC_CTYPE"), environment("LANG")});
-}
 /// Columns of the terminal, 80 where they are not known.
 inline std::size_t console_width() {
     winsize size{};
@@ -12361,7 +12576,7 @@ inline void say(const std::string& s) { std::cout << s << std::flush; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E8] files ================================================================================
+// ===== [E6] files ================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12437,7 +12652,7 @@ inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E9] signals, and what else a program has once ============================================
+// ===== [E7] signals, and what else a program has once ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12489,6 +12704,165 @@ public:
 private:
     struct sigaction old_int_{}, old_term_{};
 };
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E8] the clock ============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// CLOCK_MONOTONIC, nanoseconds.
+inline long long now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
+    return std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::nanoseconds(ns)));
+}
+inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+inline const long long program_began_ns = now_ns();
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E9] what the environment asks for ========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The text of a variable, "" where it is not set.
+using variable_lookup = std::function<std::string(const char* name)>;
+
+inline std::string environment(const char* name) {
+    const char* v = std::getenv(name);
+    return v ? v : "";
+}
+
+enum class progress_mode : unsigned char { automatic, off, plain, line };
+
+/// What the LLMBENCH_ variables ask of a gate, beside its server. Read when the gate begins.
+struct settings {
+    std::uint64_t seed = 1;
+    inconclusive_means inconclusive = inconclusive_means::warn;
+    bool skip_without_server = false;
+    double time_budget_s = 0;  // of the whole program, 0: none
+    int calibrate = 0;         // repeats, 0: judge
+    std::string calibration{};
+    bool write_baseline = false;
+    progress_mode progress = progress_mode::automatic;
+};
+
+inline bool says_yes(const char* name, const std::string& v) {
+    const bool no = v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
+    const bool yes = v == "1" || v == "true" || v == "yes" || v == "on";
+    require(yes || no, std::string(name) + " is \"" + printable(v, 40) + "\": it must be 1 or 0");
+    return yes;
+}
+/// LLMBENCH_SEED, 1 where it is not set.
+inline std::uint64_t seed_of(const std::string& s) {
+    if (s.empty()) return 1;
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), seed);
+    require(error == std::errc{} && end == s.data() + s.size() && seed > 0,
+            "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
+    return seed;
+}
+/// LLMBENCH_CALIBRATE, 0 where it is not set.
+inline int calibration_repeats_of(const std::string& s) {
+    if (s.empty()) return 0;
+    int n = 0;
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
+    require(error == std::errc{} && end == s.data() + s.size() && n >= 3 && n <= 100,
+            "LLMBENCH_CALIBRATE is \"" + printable(s, 40) +
+                "\": it must be a whole number from 3 to 100");
+    return n;
+}
+/// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 where it is not set.
+inline double time_budget_of(const std::string& s) {
+    if (s.empty()) return 0;
+    double v = 0;
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+    const std::string unit(end, s.data() + s.size());
+    const double scale = unit.empty() || unit == "s" ? 1 : unit == "min" ? 60 : 0;
+    require(error == std::errc{} && v > 0 && scale > 0 && v * scale <= 1e7,
+            "LLMBENCH_TIME_BUDGET is \"" + printable(s, 40) +
+                "\": it must be a time above zero, such as 300, 300s or 5min");
+    return v * scale;
+}
+inline inconclusive_means inconclusive_of(const std::string& s) {
+    if (s == "fail") return inconclusive_means::fail;
+    if (s == "skip") return inconclusive_means::skip;
+    require(s.empty() || s == "warn",
+            "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
+    return inconclusive_means::warn;
+}
+inline progress_mode progress_of(const std::string& s) {
+    if (s == "off") return progress_mode::off;
+    if (s == "line") return progress_mode::line;
+    if (s == "plain") return progress_mode::plain;
+    require(s.empty() || s == "auto", "LLMBENCH_PROGRESS is \"" + printable(s, 40) +
+                                          "\": it must be auto, line, plain or off");
+    return progress_mode::automatic;
+}
+
+/// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
+inline settings settings_of(const variable_lookup& look_up) {
+    settings s;
+    s.seed = seed_of(look_up("LLMBENCH_SEED"));
+    s.inconclusive = inconclusive_of(look_up("LLMBENCH_INCONCLUSIVE"));
+    s.skip_without_server =
+        says_yes("LLMBENCH_SKIP_WITHOUT_SERVER", look_up("LLMBENCH_SKIP_WITHOUT_SERVER"));
+    s.time_budget_s = time_budget_of(look_up("LLMBENCH_TIME_BUDGET"));
+    s.calibrate = calibration_repeats_of(look_up("LLMBENCH_CALIBRATE"));
+    s.calibration = look_up("LLMBENCH_CALIBRATION");
+    s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
+    s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
+    return s;
+}
+
+/// Where a program runs and what is to become of its reports; read once, when it begins.
+struct surroundings {
+    std::string report_directory = "llmbench-report";
+    console_facts console{};
+    bool on_github = false;
+    std::string github_workspace{};
+    std::string step_summary{};  // the file that GitHub shows, "" for none
+    console_style style() const { return style_of(console); }
+    /// A line that is written over on a terminal, plain lines in a log.
+    progress_mode shown(progress_mode wanted) const {
+        if (wanted != progress_mode::automatic) return wanted;
+        return console.terminal && console.term != "dumb" ? progress_mode::line
+                                                          : progress_mode::plain;
+    }
+};
+inline surroundings surroundings_of(const variable_lookup& look_up, bool is_terminal) {
+    surroundings s;
+    if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) s.report_directory = d;
+    s.console = {is_terminal, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
+                 look_up("LC_ALL"), look_up("LC_CTYPE"), look_up("LANG")};
+    s.on_github = look_up("GITHUB_ACTIONS") == "true";
+    s.github_workspace = look_up("GITHUB_WORKSPACE");
+    s.step_summary = look_up("GITHUB_STEP_SUMMARY");
+    return s;
+}
+inline const surroundings& surroundings_of_program() {
+    // Reports may be written when static objects are gone.
+    static const surroundings* const s =
+        new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+    return *s;
+}
+/// Where reports go, and the logs of servers that a gate starts.
+inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -15364,74 +15738,43 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] all gates of a program and their files ==============================================
+// ===== [E32] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// All gates of this program, and the files they leave.
-class session {
-public:
-    static session& of_this_program() {
-        static session* const s = [] {
-            std::atexit([] {
-                of_this_program().finish();
-                // Too late to tell main(): a gate was cut off, or a file cannot be written.
-                if (of_this_program().is_cut_off()) {
-                    std::cout.flush();
-                    std::_Exit(exit_code_of(of_this_program().outcome()));
-                }
-            });
-            return new session;  // outlives every static object
-        }();
-        return *s;
-    }
-    std::shared_ptr<gate_report> open_gate() {
-        gates_.push_back(std::make_shared<gate_report>());
-        changed_ = true;
-        return gates_.back();
-    }
-    int number_of_gates() const { return static_cast<int>(gates_.size()); }
-    /// Over all gates and their files: a green run whose files are not whole is not green.
-    gate_outcome outcome() const {
-        gate_outcome all = incomplete_ ? gate_outcome::invalid : gate_outcome::passed;
-        for (const auto& g : gates_) all = worse_of(all, g->outcome);
-        return all;
-    }
-    bool is_cut_off() const {
-        return incomplete_ || std::any_of(gates_.begin(), gates_.end(), [](const auto& g) {
-                   return g->outcome == gate_outcome::unfinished;
-               });
-    }
-    void note_change() { changed_ = true; }
-    /// How many more gaps may be kept one by one.
-    std::uint64_t room_for_gaps() const {
-        std::uint64_t kept = 0;
-        for (const auto& g : gates_)
-            for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
-                for (const repeat_data& d : *arm) kept += d.gaps.size();
-        return most_gaps_kept - std::min(most_gaps_kept, kept);
-    }
+/// Says on the console which file is not whole, and why.
+inline void tell_not_whole(const std::string& directory, const std::string& why) {
+    std::cerr << "llmbench: not written whole in " << directory << ", so no result of this program "
+              << "is a pass: " << why << std::endl;
+}
 
-    /// Both files are open, or it throws std::invalid_argument: what cannot be reported is not
-    /// begun.
-    void open_files() {
-        if (records_.is_open() && events_.is_open()) return;
-        const std::filesystem::path dir = report_directory();
+/// Both files, appended to by one gate after the other.
+class record_files {
+public:
+    explicit record_files(std::string directory) : directory_(std::move(directory)) {}
+
+    /// Both are open, or it throws std::invalid_argument: what cannot be reported is not begun.
+    void open() {
+        if (are_open()) return;
+        const std::filesystem::path dir = directory_;
         std::error_code problem;
         std::filesystem::create_directories(dir, problem);
-        const auto open = [&](std::ofstream& file, const char* name) {
+        const auto open_one = [&](std::ofstream& file, const char* name) {
             if (problem) return;
             errno = 0;
             file.open(dir / name, std::ios::binary | std::ios::trunc);
             if (!file) problem.assign(errno, std::generic_category());
         };
-        open(records_, "records.jsonl");
-        open(events_, "events.bin");
-        require(!problem, "LLMBENCH_REPORT_DIR is " + dir.string() + ": it cannot be written (" +
+        open_one(records_, "records.jsonl");
+        open_one(events_, "events.bin");
+        require(!problem, "LLMBENCH_REPORT_DIR is " + directory_ + ": it cannot be written (" +
                               problem.message() + ")");
     }
+    bool are_open() const { return records_.is_open() && events_.is_open(); }
+    bool are_whole() const { return whole_; }
+
     /// Records follow their gaps, and whole lines go out at once: however this program ends, each
     /// line has its gaps, which lie in events.bin one after another in the order of the lines.
     void write(const delivered_requests& d, const std::string& gate) {
@@ -15447,105 +15790,33 @@ public:
         append(events_, "events.bin", bytes);
         append(records_, "records.jsonl", lines);
     }
-    void write_reports() {
-        if (!changed_ || gates_.empty() || !can_report()) return;
-        changed_ = false;
-        try {
-            const std::filesystem::path dir = report_directory();
-            const lent_gates lent(gates_);
-            const std::vector<gate_report>& gates = lent.all;
-            index_.hash = hash_.text();
-            write_file(dir / "result.json", result_json(gates, environment_, index_,
-                                                        exit_code_of(outcome())));
-            write_file(dir / "junit.xml", junit_xml(gates));
-            write_file(dir / "summary.md", summary_md(gates));
-            write_file(dir / "metrics.txt", open_metrics(gates));
-            write_file(dir / "report.html", report_html(gates, environment_));
-            for (const gate_report& g : gates) {
-                if (g.calibration.empty()) continue;
-                write_file(dir / "calibration.json", calibration_json(gates));
-                break;
-            }
-        } catch (const std::exception& e) {
-            note_incomplete(std::string("the reports: ") + e.what());
-        }
+    /// What result.json tells of events.bin.
+    const event_index& index() {
+        index_.hash = hash_.text();
+        return index_;
     }
-    /// At the end of the program: the reports, and what GitHub Actions is to show.
-    void finish() {
-        for (const auto& g : gates_)
-            if (g->outcome == gate_outcome::unfinished) {
-                g->refusal = "the program ended before this gate did";
-                changed_ = true;
-            }
-        write_reports();
-        if (std::exchange(finished_, true) || gates_.empty()) return;
-        const lent_gates lent(gates_);
-        const std::vector<gate_report>& gates = lent.all;
-        std::cout << closing_text(gates, style_of_console()) << std::flush;
-        if (environment("GITHUB_ACTIONS") == "true")
-            std::cout << github_annotations(gates, environment("GITHUB_WORKSPACE")) << std::flush;
-        if (const std::string file = environment("GITHUB_STEP_SUMMARY"); !file.empty()) {
-            std::error_code none;
-            const auto taken = std::filesystem::file_size(file, none);
-            // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
-            if (none || taken + summary_limit <= 1048576)
-                std::ofstream(file, std::ios::app) << summary_md(gates);
-        }
-    }
-    /// One gate's result as a file of its own, to be a baseline.
-    void write_baseline(const gate_report& g, const std::string& file) {
-        const std::filesystem::path path = file;
-        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-        std::vector<gate_report> one;
-        one.push_back(g);
-        write_file(path, result_json(one, environment_, {}, exit_code_of(g.outcome)));
-    }
-    bool can_report() const { return records_.is_open() && events_.is_open(); }
-    bool tells_exit_code = false;  // main() is ours
-    bool only_asked = false;       // doctest was asked a question and ran nothing
 
 private:
-    using gate_list = std::vector<std::shared_ptr<gate_report>>;
-    /// All gates as the reports want them: moved and not copied, there may be gigabytes.
-    struct lent_gates {
-        explicit lent_gates(const gate_list& from) : owners(from) {
-            for (const auto& g : owners) all.push_back(std::move(*g));
-        }
-        ~lent_gates() {
-            for (std::size_t i = 0; i < all.size(); ++i) *owners[i] = std::move(all[i]);
-        }
-        lent_gates(const lent_gates&) = delete;
-        lent_gates& operator=(const lent_gates&) = delete;
-        const gate_list& owners;
-        std::vector<gate_report> all{};
-    };
-    session() : environment_(environment_now()) {}
     void append(std::ofstream& file, const char* name, const std::string& bytes) {
         if (!file) return;  // it was told of when it broke
         errno = 0;
         file << bytes << std::flush;
-        if (!file) note_incomplete(printed("%s: %s", name, std::strerror(errno)));
+        if (file) return;
+        whole_ = false;
+        tell_not_whole(directory_, printed("%s: %s", name, std::strerror(errno)));
     }
-    void note_incomplete(const std::string& why) {
-        incomplete_ = true;
-        std::cerr << "llmbench: not written whole in " << report_directory() << ", so no result of "
-                  << "this program is a pass: " << why << std::endl;
-    }
-    gate_list gates_{};
-    environment_facts environment_;
+    std::string directory_;
     event_index index_{};
     fnv1a hash_{};
     std::ofstream records_{}, events_{};
-    bool changed_ = false, finished_ = false;
-    std::atomic<bool> incomplete_{false};  // files are written by a thread of their own, too
+    bool whole_ = true;
 };
 
 /// Writes what a load delivers, five times a second. A thread like the others: one that gave way to
 /// them would fall behind on a busy machine, and what waits for it takes memory.
 class record_writer {
 public:
-    record_writer(session& s, std::string gate) : session_(s), gate_(std::move(gate)) {
-        s.open_files();
+    record_writer(record_files& files, std::string gate) : files_(files), gate_(std::move(gate)) {
         thread_ = std::thread([this] {
             std::unique_lock lock(mutex_);
             while (!over_.wait_for(lock, std::chrono::milliseconds(200), [&] { return done_; }))
@@ -15568,11 +15839,11 @@ public:
 private:
     void write() {
         box_.take(batch_);
-        session_.write(batch_, gate_);
+        files_.write(batch_, gate_);
         batch_.records.clear();
         batch_.gaps.clear();
     }
-    session& session_;
+    record_files& files_;
     std::string gate_;
     outbox box_{};
     delivered_requests batch_{};
@@ -15586,7 +15857,141 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] gates inside doctest ================================================================
+// ===== [E33] all gates of a program and their reports ============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+class session {
+public:
+    static session& of_this_program() {
+        static session* const s = [] {
+            std::atexit([] {
+                of_this_program().finish();
+                // Too late to tell main(): a gate was cut off, or a file cannot be written.
+                if (of_this_program().is_cut_off()) {
+                    std::cout.flush();
+                    std::_Exit(exit_code_of(of_this_program().outcome()));
+                }
+            });
+            return new session;  // outlives every static object
+        }();
+        return *s;
+    }
+
+    /// A gate that has begun; its number.
+    std::size_t open_gate(gate_report&& as_far_as_known) {
+        gates_.push_back(std::move(as_far_as_known));
+        changed_ = true;
+        return gates_.size() - 1;
+    }
+    /// It has ended.
+    void close_gate(std::size_t number, gate_report&& g) {
+        gates_[number] = std::move(g);
+        changed_ = true;
+        // Each file holds all gates: to write them again after each one of many takes hours.
+        if (gates_.size() < next_writing_) return;
+        next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
+        write_reports();
+    }
+    /// An assertion on its result, with what that adds to the outcome.
+    void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
+                     const evidence& seen) {
+        gate_report& g = gates_[number];
+        g.verdicts.push_back(v);
+        g.figures = with_objective(std::move(g.figures), seen, v.what);
+        worsen(number, adds);
+    }
+    void worsen(std::size_t number, gate_outcome adds) {
+        gates_[number].outcome = worse_of(gates_[number].outcome, adds);
+        changed_ = true;
+    }
+
+    std::size_t number_of_gates() const { return gates_.size(); }
+    /// Over all gates and their files: a green run whose files are not whole is not green.
+    gate_outcome outcome() const {
+        gate_outcome all = is_whole() ? gate_outcome::passed : gate_outcome::invalid;
+        for (const gate_report& g : gates_) all = worse_of(all, g.outcome);
+        return all;
+    }
+
+    record_files& records() { return records_; }
+    void note_gaps(std::uint64_t kept) { gaps_kept_ += kept; }
+    /// How many more gaps may be kept one by one.
+    std::uint64_t room_for_gaps() const {
+        return most_gaps_kept - std::min(most_gaps_kept, gaps_kept_);
+    }
+
+    /// The files of the program, with all gates so far.
+    void write_reports() {
+        if (!changed_ || gates_.empty() || !records_.are_open()) return;
+        changed_ = false;
+        try {
+            const std::filesystem::path dir = report_directory();
+            write_file(dir / "result.json", result_json(gates_, environment_, records_.index(),
+                                                        exit_code_of(outcome())));
+            write_file(dir / "junit.xml", junit_xml(gates_));
+            write_file(dir / "summary.md", summary_md(gates_));
+            write_file(dir / "metrics.txt", open_metrics(gates_));
+            write_file(dir / "report.html", report_html(gates_, environment_));
+            const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
+            if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
+                write_file(dir / "calibration.json", calibration_json(gates_));
+        } catch (const std::exception& e) {
+            reports_whole_ = false;
+            tell_not_whole(report_directory(), std::string("the reports: ") + e.what());
+        }
+    }
+    /// At the end of the program: the reports, and what GitHub Actions is to show.
+    void finish() {
+        for (gate_report& g : gates_)
+            if (g.outcome == gate_outcome::unfinished) {
+                g.outcome = gate_outcome::invalid;
+                g.refusal = "the program ended before this gate did";
+                changed_ = cut_off_ = true;
+            }
+        write_reports();
+        if (std::exchange(finished_, true) || gates_.empty()) return;
+        const surroundings& around = surroundings_of_program();
+        std::cout << closing_text(gates_, around.style()) << std::flush;
+        if (around.on_github)
+            std::cout << github_annotations(gates_, around.github_workspace) << std::flush;
+        if (around.step_summary.empty()) return;
+        std::error_code none;
+        const auto taken = std::filesystem::file_size(around.step_summary, none);
+        // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
+        if (none || taken + summary_limit <= 1048576)
+            std::ofstream(around.step_summary, std::ios::app) << summary_md(gates_);
+    }
+    /// One gate's result as a file of its own, to be a baseline.
+    void write_baseline(const gate_report& g, const std::string& file) const {
+        const std::filesystem::path path = file;
+        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
+        write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
+    }
+
+    bool tells_exit_code = false;  // main() is ours
+    bool only_asked = false;       // doctest was asked a question and ran nothing
+
+private:
+    session() : environment_(environment_now()), records_(report_directory()) {}
+    bool is_whole() const { return reports_whole_ && records_.are_whole(); }
+    bool is_cut_off() const { return cut_off_ || !is_whole(); }
+
+    std::vector<gate_report> gates_{};
+    environment_facts environment_;
+    record_files records_;
+    std::uint64_t gaps_kept_ = 0;
+    std::size_t next_writing_ = 1;  // with so many gates
+    bool changed_ = false, finished_ = false, cut_off_ = false, reports_whole_ = true;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E34] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15609,9 +16014,10 @@ inline void assertion(doctest::assertType::Enum severity, const char* file, int 
 }
 /// A verdict under a severity, by the table of outcomes.
 inline void assert_verdict(doctest::assertType::Enum severity, const char* file, int line,
-                           const std::string& expression, const slo_verdict& v) {
+                           const std::string& expression, const slo_verdict& v,
+                           inconclusive_means undecided_is) {
     const bool undecided_fails =
-        v.outcome == verdict::inconclusive && inconclusive_policy() == inconclusive_means::fail;
+        v.outcome == verdict::inconclusive && undecided_is == inconclusive_means::fail;
     // Missing data is never green: our own main says so by its exit code, others hear it here.
     const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
                          !session::of_this_program().tells_exit_code;
@@ -15652,7 +16058,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] the progress of a repeat ============================================================
+// ===== [E35] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15783,7 +16189,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] one repeat ==========================================================================
+// ===== [E36] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15931,57 +16337,55 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] the repeats of a gate ===============================================================
+// ===== [E37] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// What the gate will do, said before it does it.
-inline std::string announcement(const gate_report& g) {
-    const double seconds = expected_seconds(g.what);
-    std::string t =
-        "\n" + g.what.name + "\n  " + plan_text(g.what) + "\n  " + target_text(g.target);
-    if (g.baseline.kind != target_kind::none) t += "; baseline " + target_text(g.baseline);
-    t += "; " + repeats_text(g.what);
-    const api_traits* api = api_named(g.target.api);
-    if (g.what.forces_length && api && !api->forces_lengths)
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = expected_seconds(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    if (baseline.kind != target_kind::none) t += "; baseline " + target_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.forces_length && api && !api->forces_lengths)
         t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
                      api->name);
     if (seconds > 0) {
-        const auto [least, most] = expected_span(g.what, seconds);
+        const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most);
     }
-    if (makes_up_prompts(g.what)) t += "\n  " + fit_text(g.target.tokens);
-    if (makes_up_prompts(g.what) && g.what.has_baseline)
-        t += "; baseline: " + fit_text(g.baseline.tokens);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
+    if (makes_up_prompts(p) && p.has_baseline) t += "; baseline: " + fit_text(baseline.tokens);
     return t + "\n";
 }
 
 /// What the environment asks of a gate beside its verdicts.
 struct run_mode {
-    int calibrate = 0;            // repeats, 0: judge
+    int calibrate = 0;  // repeats, 0: judge
     bool write_baseline = false;
-    long long deadline = 0;
+    double time_budget_s = 0;
+    long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
-    progress_mode progress = progress_mode::off;
     bool judges() const { return calibrate == 0 && !write_baseline; }
 };
-inline run_mode mode_of(const plan& p) {
+inline run_mode mode_of(const plan& p, const settings& asked) {
     run_mode mode;
-    mode.calibrate = environment_number("LLMBENCH_CALIBRATE", 3, 100);
-    mode.write_baseline = environment_says_yes("LLMBENCH_WRITE_BASELINE") && p.has_stored_baseline;
+    mode.calibrate = asked.calibrate;
+    mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
     require(mode.calibrate == 0 || !mode.write_baseline,
             "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the other");
     require(mode.calibrate == 0 || p.rule.traffic == replayed,
             "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
             "of the same traffic");
-    environment_says_yes("LLMBENCH_SKIP_WITHOUT_SERVER");
-    mode.progress = progress_wanted();
-    mode.deadline = deadline_ns();
-    if (const std::string file = environment("LLMBENCH_CALIBRATION"); !file.empty())
-        mode.noise = read_calibration(file_content(file, "LLMBENCH_CALIBRATION"), file, p.name);
-    inconclusive_policy();  // a bad value is refused before the load, not after it
+    mode.time_budget_s = asked.time_budget_s;
+    if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
+    if (!asked.calibration.empty())
+        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
+                                      asked.calibration, p.name);
     return mode;
 }
 
@@ -16003,15 +16407,22 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     return flipped != (pair % 2 == 1);
 }
 
+/// What came of a gate's repeats.
+struct measured_gate {
+    target_facts target{}, baseline{};
+    evidence seen{};
+    terms held{};
+    findings found{};
+};
+
 /// The servers of a gate, and its repeats on them.
 class gate_run {
 public:
-    gate_run(gate_report& g, const scenario& s, const run_mode& mode)
-        : g_(g),
-          p_(g.what),
+    gate_run(const plan& p, const scenario& s, const run_mode& mode, progress_mode progress)
+        : p_(p),
           mode_(mode),
           candidate_(s.target, run_arm::candidate),
-          meter_(g.what, mode.progress, style_of_console()) {
+          meter_(p, progress, surroundings_of_program().style()) {
         if (p_.has_baseline)
             baseline_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
         if (mode.write_baseline) check_writable(str(p_.stored.file));
@@ -16022,72 +16433,88 @@ public:
                                        "\"), which LLMBENCH_WRITE_BASELINE=1 would write"),
                 file, p_.name);
         }
+        static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
+        all_.held.slos = p.slos;
+        all_.held.rule = p.rule;
+        all_.held.noise = mode.noise;
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
         if (is_out_of_time(0)) { tell_stop(0); return false; }
         const auto left_s = [&] {
-            return mode_.deadline > 0 ? static_cast<double>(mode_.deadline - now_ns()) * 1e-9
-                                      : infinity;
+            return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
+                                         : infinity;
         };
         candidate_.bring_up(left_s());
         candidate_.learn_tokens(p_, left_s());
-        g_.target = candidate_.facts();
+        all_.target = candidate_.facts();
         if (baseline_) baseline_->bring_up(left_s());
         if (baseline_) baseline_->learn_tokens(p_, left_s());
-        if (baseline_) g_.baseline = baseline_->facts();
+        if (baseline_) all_.baseline = baseline_->facts();
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
-        g_.baseline.kind = target_kind::stored;
-        g_.baseline.url = str(p_.stored.file);
+        all_.baseline.kind = target_kind::stored;
+        all_.baseline.url = str(p_.stored.file);
         if (mode_.write_baseline) return true;
-        check_comparable(old_, str(p_.stored.file), p_, g_.target);
-        g_.measured.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics};
+        check_comparable(old_, str(p_.stored.file), p_, all_.target);
+        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics};
         return true;
-    }
-    void check_images(const api_traits& api) const {
-        require(api.takes_images || !asks_about_images(p_),
-                std::string("workload has images, and ") + api.name +
-                    " takes none: use openai_chat");
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said.
     void measure() {
-        meter_.say(announcement(g_));
+        meter_.say(announcement(p_, all_.target, all_.baseline));
         for (int repeat = 0; repeat < p_.most_repeats; ++repeat) {
             const long long began = now_ns();
             if (is_out_of_time(repeat)) return tell_stop(repeat);
             const bool whole = measure_once(repeat);
             if (!whole) return tell_stop(repeat);
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
-            if (!gate_invalid_reason(g_.measured).empty()) return;
             const bool judges = mode_.judges() && !p_.slos.empty();
-            if (!judges || repeat + 1 < p_.first_repeats) continue;
+            if (!judges || repeat + 1 < p_.first_repeats) {
+                if (!gate_invalid_reason(all_.seen).empty()) return;
+                continue;
+            }
+            all_.found = assess(all_.seen, all_.held);
+            is_assessed_ = true;
+            if (!all_.found.on.invalid.empty()) return;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
-            if (repeat + 1 < first_fail && !over_saturation_reason(g_.measured).empty()) continue;
-            const std::vector<slo_verdict> so_far = judge_all(g_.measured);
-            if (all_decided(so_far)) return;
-            meter_.decided(so_far);
+            if (repeat + 1 < first_fail && !all_.found.on.saturated.empty()) continue;
+            if (all_decided(all_.found.verdicts)) return;
+            meter_.decided(all_.found.verdicts);
         }
+    }
+    /// All that there is to know, once.
+    measured_gate finished() {
+        if (!is_assessed_) all_.found = assess(all_.seen, all_.held);
+        if (p_.slos.empty()) all_.found.verdicts.clear();
+        return std::move(all_);
     }
 
 private:
+    void check_images(const api_traits& api) const {
+        require(api.takes_images || !asks_about_images(p_),
+                std::string("workload has images, and ") + api.name +
+                    " takes none: use openai_chat");
+    }
     /// Whether the next repeat would not be over in time.
     bool is_out_of_time(int repeat) const {
         const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
         const double arms = baseline_ ? 2 : 1;
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
-        return mode_.deadline > 0 && now_ns() + needed * (doubled ? 2 : 1) > mode_.deadline;
+        return mode_.deadline_ns > 0 && now_ns() + needed * (doubled ? 2 : 1) > mode_.deadline_ns;
     }
     void tell_stop(int repeats) {
-        g_.measured.stopped =
-            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", time_budget_s(),
+        is_assessed_ = false;  // what is undecided has another reason now
+        all_.seen.stopped =
+            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
                     repeats, p_.most_repeats, repeat_word(p_.rule, p_.has_baseline));
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
     bool measure_once(int repeat) {
+        is_assessed_ = false;
         const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, repeat);
         bool whole = true;
         if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, repeat);
@@ -16095,7 +16522,7 @@ private:
         if (whole && baseline_ && !baseline_first)
             whole = repeat_on(*baseline_, run_arm::baseline, repeat);
         if (!whole)
-            for (auto* arm : {&g_.measured.candidate, &g_.measured.baseline})
+            for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
                 if (!arm->empty() && arm->back().index == repeat) arm->pop_back();
         return whole;
     }
@@ -16108,19 +16535,22 @@ private:
                 std::this_thread::sleep_for(
                     std::chrono::milliseconds(200));  // queues drain, caches settle
         }
-        auto& into = arm == run_arm::baseline ? g_.measured.baseline : g_.measured.candidate;
+        auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         meter_.stage(stage_text(p_, repeat, arm));
         const bool is_fresh = p_.rule.traffic == fresh;
-        record_writer writer(all, p_.name);
-        into.push_back(run_repeat(is_fresh ? stage_of(p_, repeat) : p_, target, arm, repeat,
-                                  all.number_of_gates(),
-                                  {mode_.deadline, all.room_for_gaps(), &writer.box(), &meter_}));
+        record_writer writer(all.records(), p_.name);
+        into.push_back(run_repeat(
+            is_fresh ? stage_of(p_, repeat) : p_, target, arm, repeat,
+            static_cast<int>(all.number_of_gates()),
+            {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
+        all.note_gaps(into.back().gaps.size());
         return !into.back().cut_short;
     }
 
-    gate_report& g_;
     const plan& p_;
     const run_mode& mode_;
+    measured_gate all_{};
+    bool is_assessed_ = false;  // the findings are those of the repeats so far
     live_target candidate_;
     std::unique_ptr<live_target> baseline_{};
     stored_gate old_{};
@@ -16132,22 +16562,11 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] one gate from its scenario to its result ============================================
+// ===== [E38] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// What is left where nothing was to be judged.
-inline void mark_skipped(gate_report& g, bool relative_only, const std::string& why) {
-    for (slo_verdict& v : g.verdicts) {
-        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
-        if (!concerned) continue;
-        v.outcome = verdict::skipped;
-        v.reason = why;
-        v.advice = text();
-    }
-}
 
 /// Another one for every execution of a gate, in this program and in all others.
 inline std::uint64_t fresh_nonce() {
@@ -16157,133 +16576,188 @@ inline std::uint64_t fresh_nonce() {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++executions));
 }
 
-/// Measures and judges one gate.
-inline void measure(gate_report& g, const scenario& s) {
-    plan p = planned(s, default_seed(), read_workload_files(s, default_seed()));
+/// The scenario's plan, with the name and the place of its gate.
+inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed) {
+    plan p = planned(s, seed, read_workload_files(s, seed));
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
-    p.name = g.what.name;
-    p.test_case = g.what.test_case;
-    p.file = g.what.file;
-    p.line = g.what.line;
-    const run_mode mode = mode_of(p);
-    if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-    if (!mode.judges()) p.first_repeats = p.most_repeats;
-    g.what = p;
-    measurement& m = g.measured;
-    m.slos = p.slos;
-    m.rule = p.rule;
-    m.noise = mode.noise;
-    m.spins = p.client.spin;
-    m.arrival_cv2 = p.arrivals.max_in_flight > 0 || p.stride > 1 ? not_a_number
-                                                                 : arrival_cv2_of(p.arrivals);
-    m.short_outputs_expected = expects_short_outputs(p);
-    if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
-    gate_run run(g, s, mode);
-    if (run.bring_up()) run.measure();
-    g.self_check = self_check_of(m);
-    if (!p.slos.empty()) g.verdicts = judge_all(m);
-    if (mode.calibrate > 0) {
-        g.calibration = calibration_of(m);
-        mark_skipped(g, false, "a calibration run judges nothing");
-    } else if (mode.write_baseline) {
-        const std::string file = str(p.stored.file), faults[] = {
-            gate_invalid_reason(m), str(g.self_check.reason), m.stopped, over_saturation_reason(m)};
-        const auto fault = std::find_if(std::begin(faults), std::end(faults),
-                                        [](const std::string& why) { return !why.empty(); });
-        if (fault == std::end(faults)) {
-            mark_skipped(g, true, "written to " + file + " as a baseline, not compared");
-            session::of_this_program().write_baseline(g, file);
-        } else {
-            for (slo_verdict& v : g.verdicts)
-                if (v.what.factor > 0) v.reason = file + " was not written: " + *fault;
-        }
+    p.name = who.what.name;
+    p.test_case = who.what.test_case;
+    p.file = who.what.file;
+    p.line = who.what.line;
+    return p;
+}
+
+/// What is left where nothing was to be judged.
+inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
+                         const std::string& why) {
+    for (slo_verdict& v : verdicts) {
+        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        if (concerned) v = without_advice(v, verdict::skipped, why);
     }
-    g.undecided_fails = inconclusive_policy() == inconclusive_means::fail;
-    g.outcome = outcome_of(g.verdicts, inconclusive_policy());
+}
+
+/// Why what was measured is no baseline, "" where it is one.
+inline std::string fault_of(const measured_gate& m) {
+    for (const std::string& why : {m.found.on.invalid, str(m.found.on.self_check.reason),
+                                   m.seen.stopped, m.found.on.saturated})
+        if (!why.empty()) return why;
+    return {};
+}
+
+/// A gate as reports tell it, with all of its figures.
+inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
+    gate_report g;
+    g.what = p;
+    g.target = m.target;
+    g.baseline = m.baseline;
+    g.held = m.held;
+    g.under = m.seen;
+    g.self_check = m.found.on.self_check;
+    g.verdicts = m.found.verdicts;
+    if (asked.calibrate > 0) {
+        g.calibration = calibration_of(m.seen, m.held);
+        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
+    }
+    g.figures = figures_of(p, m.seen, p.slos);
+    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     // Missing data is never green.
-    if (m.candidate.empty() && g.outcome == gate_outcome::passed) g.outcome = gate_outcome::skipped;
+    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
+        g.outcome = gate_outcome::skipped;
+    return g;
+}
+
+/// Writes a gate's result where its stored baseline is to be, and says so in its verdicts.
+inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
+    const std::string file = str(g.what.stored.file), fault = fault_of(m);
+    if (!fault.empty()) {
+        for (slo_verdict& v : g.verdicts)
+            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
+        return;
+    }
+    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    session::of_this_program().write_baseline(g, file);
+}
+
+/// Every SLO of a gate that never ran, or was ended by what nobody expected.
+inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
+                              const std::string& why) {
+    g.refusal = why;
+    g.outcome = outcome;
+    for (const slo& x : s.slos)
+        g.verdicts.push_back(without_advice(undecided(x), verdict_like(outcome), why));
+    return g;
 }
 
 /// In the reports. A run() in a test case fails nothing, whatever its own SLOs say, and reports of
 /// a green build must not be red.
-inline void only_note(gate_report& g) {
+inline gate_report only_noted(gate_report g) {
     for (slo_verdict& v : g.verdicts) v.what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = gate_outcome::passed;
+    return g;
 }
 
-/// Marks every SLO of a gate that never ran.
-inline void mark_unmeasured(gate_report& g, const scenario& s, gate_outcome outcome,
-                            const std::string& why) {
-    g.refusal = why;
-    g.outcome = outcome;
-    g.verdicts.clear();
-    for (const slo& x : s.slos) {
-        slo_verdict v;
-        v.what = x;
-        v.outcome = verdict_like(outcome);
-        v.estimate = {not_a_number, not_a_number, not_a_number};
-        v.reason = why;
-        g.verdicts.push_back(v);
+/// One gate, from its scenario to its result and to the reports.
+class gate_execution {
+public:
+    gate_execution(const scenario& s, const char* file, int line, const char* verb)
+        : scenario_(s), only_notes_(verb == std::string_view("run") && inside_test_case()) {
+        who_.what.test_case = test_case_name();
+        who_.what.name = s.name.empty() ? who_.what.test_case : str(s.name);
+        if (who_.what.name.empty()) who_.what.name = printed("%s at %s:%d", verb, file, line);
+        who_.what.file = file;
+        who_.what.line = line;
+        number_ = all_.open_gate(gate_report(who_));
     }
-}
+    /// Throws where nothing could be measured; ended_by() then says what is left.
+    result measured() {
+        all_.records().open();
+        asked_ = settings_of(environment);
+        plan p = plan_of(scenario_, who_, asked_.seed);
+        const run_mode mode = mode_of(p, asked_);
+        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
+        if (!mode.judges()) p.first_repeats = p.most_repeats;
+        if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
+        measured_gate m = [&] {
+            gate_run run(p, scenario_, mode, surroundings_of_program().shown(asked_.progress));
+            if (run.bring_up()) run.measure();
+            return run.finished();
+        }();
+        gate_report g = report_of(p, m, asked_);
+        if (mode.write_baseline) write_as_baseline(g, m, asked_);
+        const result r = result_of(g, std::move(m));
+        close(only_notes_ ? only_noted(std::move(g)) : std::move(g));
+        return r;
+    }
+    /// Without evidence.
+    result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, scenario_, outcome, why);
+        const result r = result_of(g, {});
+        close(std::move(g));
+        return r;
+    }
+    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+
+private:
+    result result_of(const gate_report& g, measured_gate&& m) const {
+        auto held = std::make_shared<held_gate>();
+        held->number = number_;
+        held->outcome = g.outcome;
+        held->refusal = g.refusal;
+        held->undecided_is = asked_.inconclusive;
+        held->what = g.what;
+        held->seen = std::move(m.seen);
+        held->held = std::move(m.held);
+        return result_access::make(std::move(held), g.verdicts, g.self_check);
+    }
+    void close(gate_report&& g) {
+        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        say(console_text(g, surroundings_of_program().style()));
+        if (all_.records().are_open()) say(reports_text(report_directory()));
+        all_.close_gate(number_, std::move(g));
+    }
+
+    const interrupt_guard signals_{};  // until the reports are written
+    session& all_ = session::of_this_program();
+    const scenario& scenario_;
+    const bool only_notes_;
+    gate_report who_{};
+    std::size_t number_ = 0;
+    settings asked_{};
+    const long long began_ns_ = now_ns();
+};
 
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
-    session& all = session::of_this_program();
-    const std::shared_ptr<gate_report> g = all.open_gate();
-    g->what.test_case = test_case_name();
-    g->what.name = s.name.empty() ? g->what.test_case : str(s.name);
-    if (g->what.name.empty()) g->what.name = printed("%s at %s:%d", verb, file, line);
-    g->what.file = file;
-    g->what.line = line;
-    const long long began = now_ns();
-    const auto finish = [&] {
-        g->took_s = static_cast<double>(now_ns() - began) * 1e-9;
-        say(console_text(*g, style_of_console()));
-        if (all.can_report()) say(reports_text(report_directory()));
-        all.note_change();
-        all.write_reports();
+    gate_execution gate(s, file, line, verb);
+    // Inside a test case nothing is thrown: the assertion fails there, with the same words.
+    const auto refused = [&](gate_outcome outcome, const std::exception& e) {
+        const result r = gate.ended_by(outcome, e.what());
+        if (outcome == gate_outcome::skipped) return r;
+        if (!inside_test_case()) throw;
+        refuse_in_test(file, line, verb, e.what());
+        return r;
     };
-    const interrupt_guard signals;  // until the reports are written
     try {
-        all.open_files();
-        measure(*g, s);
-        const result measured = result_access::make(g);
-        if (verb == std::string_view("run") && inside_test_case()) only_note(*g);
-        finish();
-        return measured;
+        return gate.measured();
     } catch (const std::invalid_argument& e) {
-        mark_unmeasured(*g, s, gate_outcome::refused, e.what());
-        finish();
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, e.what());
+        return refused(gate_outcome::refused, e);
     } catch (const no_server& e) {
-        const bool skip =
-            environment_says_yes("LLMBENCH_SKIP_WITHOUT_SERVER") && !interrupted.load();
-        mark_unmeasured(*g, s, skip ? gate_outcome::skipped : gate_outcome::invalid, e.what());
-        finish();
-        if (skip) return result_access::make(g);
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, e.what());
+        return refused(gate.may_be_skipped() ? gate_outcome::skipped : gate_outcome::invalid, e);
     } catch (const std::exception& e) {
-        // Nobody expected it: of this machine, or a mistake of ours.
-        mark_unmeasured(*g, s, gate_outcome::invalid, e.what());
-        finish();
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, e.what());
+        return refused(gate_outcome::invalid, e);  // of this machine, or a mistake of ours
     } catch (...) {
-        mark_unmeasured(*g, s, gate_outcome::invalid, "it was ended by an exception");
-        finish();
+        gate.ended_by(gate_outcome::invalid, "it was ended by an exception");
         throw;  // a thread that is cancelled comes by here, too
     }
-    return result_access::make(g);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] public functions ====================================================================
+// ===== [E39] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16292,29 +16766,26 @@ namespace detail {
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
                 const char* expression, const result& r, const slo& s) {
-    const std::shared_ptr<gate_report> g = result_access::report_of(r);
+    const auto g = result_access::gate_of(r);
     const auto real = s.is_advisory ? doctest::assertType::DT_WARN : severity;
     if (!g || !g->refusal.empty()) {
         if (g && g->outcome == gate_outcome::skipped) return;
         return assertion(real, file, line, expression, true,
                          "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
     }
-    slo judged_slo = s;
-    judged_slo.is_advisory = real == doctest::assertType::DT_WARN;
+    session& all = session::of_this_program();
+    const bool is_advisory = real == doctest::assertType::DT_WARN;
+    slo_verdict v;
     try {
-        check_slo(s, slo_context_of(g->what));
+        v = judge(r, s);
     } catch (const std::invalid_argument& e) {
-        if (!judged_slo.is_advisory) g->outcome = worse_of(g->outcome, gate_outcome::refused);
-        session::of_this_program().note_change();
+        if (!is_advisory) all.worsen(g->number, gate_outcome::refused);
         return assertion(real, file, line, expression, true, e.what());
     }
-    slo_verdict v = judge(r, s);
-    v.what = judged_slo;
-    g->verdicts.push_back(v);
-    g->outcome = worse_of(g->outcome, outcome_of({v}, inconclusive_policy()));
-    session::of_this_program().note_change();
+    v.what.is_advisory = is_advisory;
+    all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen);
     say("  " + verdict_line(v) + "\n");
-    assert_verdict(real, file, line, expression, v);
+    assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
 #endif
 }  // namespace detail
@@ -16349,12 +16820,12 @@ result run(const scenario& s, const char* file, int line) {
 result gate(const scenario& s, const char* file, int line) {
     const result r = detail::measured_result(s, file, line, "gate");
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
-    const auto g = detail::result_access::report_of(r);
+    const auto g = detail::result_access::gate_of(r);
     if (detail::inside_test_case() && g->refusal.empty())
-        for (const slo_verdict& v : g->verdicts)
+        for (const slo_verdict& v : r.verdicts())
             detail::assert_verdict(
                 v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
-                file, line, detail::str(v.what.text()), v);
+                file, line, detail::str(v.what.text()), v, g->undecided_is);
 #endif
     return r;
 }
@@ -16362,7 +16833,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E39] records judged again ================================================================
+// ===== [E40] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16391,7 +16862,7 @@ inline void read_records(stored_gate& g, const std::string& file,
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (gate != g.name) continue;
-        auto& arm = r.arm == run_arm::baseline ? g.measured.baseline : g.measured.candidate;
+        auto& arm = r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate;
         const auto at = std::find_if(arm.begin(), arm.end(),
                                      [&](const repeat_data& d) { return d.index == r.repeat; });
         if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
@@ -16412,7 +16883,7 @@ inline void read_records(stored_gate& g, const std::string& file,
         log.add(index_of(r, number), std::move(r), gaps);
         if (at->gaps_counted) log.count_all(at->window_from_ns, at->window_to_ns);
     }
-    for (auto* arm : {&g.measured.candidate, &g.measured.baseline})
+    for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
@@ -16468,23 +16939,22 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     }
     if (!problem.empty()) events.setstate(std::ios::failbit);
     read_records(g, records.string(), offsets, events);
-    g.measured.slos.clear();
-    for (const slo& s : slos) g.measured.slos.push_back(s);
-    g.context.slos = g.measured.slos;
+    for (const slo& s : slos) g.held.slos.push_back(s);
+    g.context.slos = g.held.slos;
     for (const slo& s : slos) {
         check_slo(s, g.context);
         require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }
     list<slo_verdict> out;
-    for (const slo_verdict& v : judge_all(g.measured)) out.push_back(v);
+    for (const slo_verdict& v : assess(g.seen, g.held).verdicts) out.push_back(v);
     return out;
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E40] main ================================================================================
+// ===== [E41] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -42,6 +42,7 @@ FLOORS = {
     "core/files": "C",
     "core/traffic": "C",
     "core/simulated": "C",
+    "core/figures": "C",
     "core/reports": "C",
     "core/reports/page": "C",
     "core/bodies": "E",

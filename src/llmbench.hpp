@@ -74,6 +74,7 @@
 #include "core/traffic/planning.hpp"
 #include "core/simulated/answers.hpp"
 #include "core/simulated/replies.hpp"
+#include "core/figures/held_gate.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/stored.hpp"

@@ -11,8 +11,8 @@ using namespace texts;
 namespace {
 
 /// The gate whose objectives stand in lines of their own, wherever they stand here.
-gate_report placed_gate(const std::string& name, const slo_list& slos) {
-    gate_report g = measured_gate(name, slos);
+test_gate placed_gate(const std::string& name, const slo_list& slos) {
+    test_gate g = measured_gate(name, slos);
     int line = 20;
     for (slo& s : g.what.slos)
         if (s.at.line > 0) s.at = {"gates.cpp", line++};
@@ -22,8 +22,8 @@ gate_report placed_gate(const std::string& name, const slo_list& slos) {
 }
 
 /// Every verdict there is, odd names, a miss that is only noted, a refusal, a gate that was skipped.
-std::vector<gate_report> many_gates() {
-    std::vector<gate_report> gates;
+test_gates many_gates() {
+    test_gates gates;
     gates.push_back(placed_gate("chat stays interactive", {mean(ttft) <= 100_ms}));
     gates.push_back(placed_gate("100 %, <fast> & \"cheap\": |all|",
                                 {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms, mean(e2e) <= 190_ms,
@@ -42,7 +42,7 @@ std::vector<gate_report> many_gates() {
             d.records[i].prompt_tokens = 100;
             d.records[i].cached_tokens = d.records[i].turn * 50;
         }
-    for (gate_report& g : gates) judge(g);
+    for (test_gate& g : gates) judge(g);
     gates.push_back(refused_gate());
     gates.back().what.name = "unsound";
     gates.push_back(refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped));
@@ -70,9 +70,9 @@ progress_facts middle_of_a_gate() {
 }  // namespace
 
 TEST_CASE("what reports look like") {
-    const std::vector<gate_report> gates = many_gates();
+    const test_gates gates = many_gates();
     std::string plain, styled_text;
-    for (const gate_report& g : gates) {
+    for (const test_gate& g : gates) {
         plain += console_text(g);
         styled_text += console_text(g, {true, true});
     }
@@ -109,7 +109,7 @@ void undescribed(const picojson::value& v, const picojson::value& schema, const 
 
 TEST_CASE("every field of a result is described in ci/result.schema.json") {
     const picojson::value schema = parsed(content_of(golden::root() + "ci/result.schema.json"));
-    std::vector<gate_report> gates = many_gates();
+    test_gates gates = many_gates();
     gates[0].what.has_baseline = true;
     gates[0].measured.baseline = gates[0].measured.candidate;
     std::string found;
@@ -239,7 +239,7 @@ TEST_CASE("characters beyond ASCII are for locales that have them, LC_ALL before
 // ---- limits of those who show them ---------------------------------------------------------------
 
 TEST_CASE("a summary stays below what a comment holds, the worst gates first and whole") {
-    std::vector<gate_report> gates(400, many_gates()[0]);
+    test_gates gates(400, many_gates()[0]);
     gates.push_back(many_gates()[1]);
     const std::string md = summary_md(gates);
     CHECK(md.size() <= summary_limit);
@@ -253,7 +253,7 @@ TEST_CASE("a summary stays below what a comment holds, the worst gates first and
 
 TEST_CASE("of many gates those that did not pass are named at the end") {
     CHECK(closing_text({many_gates()[0]}).empty());
-    const std::vector<gate_report> bad(25, many_gates()[4]);
+    const test_gates bad(25, many_gates()[4]);
     const std::string text = closing_text(bad);
     CHECK(text.find("\n25 gates: 25 refused\n") == 0);
     CHECK(std::count(text.begin(), text.end(), '\n') == 2 + 20 + 1);

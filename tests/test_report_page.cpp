@@ -32,17 +32,17 @@ scenario chat(double rate = 8, long long requests = 300) {
         .slos = {mean(tpot) <= 20_ms, p90(ttft) <= 400_ms,
                  goodput(ttft <= 300_ms && tpot <= 16_ms) >= 95_pct, advisory(p90(e2e) <= 500_ms)}};
 }
-gate_report passing_gate() {
+test_gate passing_gate() {
     return synthetic_gates::gate_of("chat stays interactive", chat(), {}, 2);
 }
-gate_report failing_gate() {
+test_gate failing_gate() {
     return synthetic_gates::gate_of("chat on a slower engine", chat(), {.gap_s = 0.031}, 3);
 }
-gate_report shedding_gate(const std::string& error = "HTTP 503: overloaded") {
+test_gate shedding_gate(const std::string& error = "HTTP 503: overloaded") {
     return synthetic_gates::gate_of("a server that sheds load", chat(),
                                     {.failed = 0.05, .error = error}, 3);
 }
-gate_report paired_gate() {
+test_gate paired_gate() {
     scenario s = chat();
     s.baseline = endpoint{.url = "http://127.0.0.1:8001"};
     s.slos = {mean(tpot) <= 1.10 * baseline, p50(ttft) <= 1.10 * baseline};
@@ -50,7 +50,7 @@ gate_report paired_gate() {
     return synthetic_gates::gate_of("this branch is not slower than main", s,
                                     {.ttft_s = 0.061, .gap_s = 0.0145}, 4, &main);
 }
-gate_report load_gate(double rate) {
+test_gate load_gate(double rate) {
     scenario s = chat(rate, 100);
     s.slos = {p90(ttft) <= 400_ms};
     s.workload = llmbench::synthetic{.prompt_tokens = fixed(100), .output_tokens = fixed(30)};
@@ -58,36 +58,36 @@ gate_report load_gate(double rate) {
                                     {.ttft_s = 0.05 + 0.0005 * rate * rate}, 2);
 }
 /// The passing gate with other records.
-gate_report gate_with(std::vector<repeat_data> repeats, const std::string& name) {
-    gate_report g = passing_gate();
+test_gate gate_with(std::vector<repeat_data> repeats, const std::string& name) {
+    test_gate g = passing_gate();
     g.what.name = name;
     g.measured.candidate = std::move(repeats);
     judge(g);
     g.outcome = gate_outcome::invalid;
     return g;
 }
-gate_report all_failed_gate() {
+test_gate all_failed_gate() {
     return gate_with({repeat_of({failed(0), failed(100)}), repeat_of({failed(0), failed(100)})},
                      "nothing was answered");
 }
-gate_report one_request_gate() { return gate_with({repeat_of({answered(0, 80)})}, "one request"); }
-gate_report unmeasured_gate() { return gate_with({}, "nothing was measured"); }
-gate_report interrupted_gate() {
-    gate_report g = gate_with({steady_repeat(80, 5)}, "interrupted");
+test_gate one_request_gate() { return gate_with({repeat_of({answered(0, 80)})}, "one request"); }
+test_gate unmeasured_gate() { return gate_with({}, "nothing was measured"); }
+test_gate interrupted_gate() {
+    test_gate g = gate_with({steady_repeat(80, 5)}, "interrupted");
     g.measured.candidate[0].interrupted = true;
     g.verdicts = judge_all(g.measured);
     return g;
 }
 
 /// One of each kind.
-std::vector<gate_report> gallery() {
+test_gates gallery() {
     return {passing_gate(),     failing_gate(),    shedding_gate(),    paired_gate(),
             refused_gate(),     all_failed_gate(), one_request_gate(), unmeasured_gate(),
             interrupted_gate(), load_gate(4),      load_gate(8),       load_gate(16)};
 }
 /// Gates whose every text tries to become markup.
-std::vector<gate_report> hostile_gates() {
-    gate_report g = shedding_gate(hostile);
+test_gates hostile_gates() {
+    test_gate g = shedding_gate(hostile);
     g.what.name = g.what.test_case = g.what.file = g.what.workload_text = hostile;
     g.target = {target_kind::endpoint, hostile, hostile, hostile};
     g.baseline = {target_kind::endpoint, hostile, hostile, hostile};
@@ -99,7 +99,7 @@ std::vector<gate_report> hostile_gates() {
         v.reason = v.advice = v.method = v.arithmetic = hostile;
         v.what.what.name = hostile;
     }
-    gate_report heavier = g;
+    test_gate heavier = g;
     heavier.what.arrivals.rate = 99;
     return {g, heavier, refused_gate(hostile)};
 }
@@ -108,7 +108,7 @@ environment_facts hostile_environment() {
     e.cpu = e.os = e.started_at = e.program = hostile;
     return e;
 }
-std::string page(const std::vector<gate_report>& gates) {
+std::string page(const test_gates& gates) {
     return report_html(gates, quiet_machine());
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("a metric's line goes through its percentiles and keeps its extremes")
     const repeat_data d = timelines::repeat_of(requests);
     const arm_distribution all = distribution_of(metric_id::ttft, {d});
     REQUIRE(all.lines.size() == 1);
-    const std::vector<plot_point>& line = all.lines[0];
+    const std::vector<curve_point>& line = all.lines[0];
     CHECK(line.size() == line_points + 1);
     CHECK(line.front().x == about(0.001));
     CHECK(line.back().x == about(0.999));  // as far as a thousand requests can tell
@@ -299,7 +299,7 @@ TEST_CASE("windows are five seconds, finer in a short run and coarser in a long 
 // ---- the page ----------------------------------------------------------------------------------
 
 TEST_CASE("the numbers on the page are those of result.json") {
-    const std::vector<gate_report> gates = gallery();
+    const test_gates gates = gallery();
     const std::string h = page(gates);
     const picojson::value json = parsed(result_json(gates, quiet_machine(), {}, 1));
     const auto real = [](const picojson::value& v) {
@@ -350,7 +350,7 @@ TEST_CASE("the numbers on the page are those of result.json") {
 }
 
 TEST_CASE("a page of every outcome is well-formed and its drawings hold numbers only") {
-    for (const gate_report& g : gallery()) {
+    for (const test_gate& g : gallery()) {
         CAPTURE(g.what.name);
         CHECK(page_flaw(page({g})) == "");
     }
@@ -379,7 +379,7 @@ TEST_CASE("the page says first why it is red, worst gate first") {
 TEST_CASE("each outcome has its sentence") {
     using enum gate_outcome;
     const auto title = [](std::vector<gate_outcome> outcomes) {
-        std::vector<gate_report> gates;
+        test_gates gates;
         for (const gate_outcome o : outcomes) gates.push_back(refused_gate("no rate", o));
         return overall(gates).second;
     };
@@ -397,7 +397,7 @@ TEST_CASE("each outcome has its sentence") {
     CHECK(gate_sentence(passing_gate()) == "All 4 objectives are met.");
     CHECK(holds(gate_sentence(all_failed_gate()), "none of 4 requests succeeded"));
     CHECK(holds(gate_sentence(interrupted_gate()), "interrupted"));
-    gate_report measured = passing_gate();
+    test_gate measured = passing_gate();
     measured.verdicts.clear();
     CHECK(gate_sentence(measured) == "Measured only: no objective was set.");
     measured = passing_gate();
@@ -449,7 +449,7 @@ TEST_CASE("errors stand with their kinds and their words") {
 }
 
 TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
-    const gate_report g = paired_gate();
+    const test_gate g = paired_gate();
     const std::string h = page({g});
     CHECK(holds(h, "<td class=\"arm c\">candidate</td>"));
     CHECK(holds(h, "<td class=\"arm b\">baseline</td>"));
@@ -463,7 +463,7 @@ TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
 }
 
 TEST_CASE("gates that differ in their load alone are a curve") {
-    const auto loads = [](const std::vector<gate_report>& gates) {
+    const auto loads = [](const test_gates& gates) {
         std::vector<double> found;
         for (const load_series& s : load_series_of(gates))
             for (const auto& [load, i] : s.gates) found.push_back(load);
@@ -480,7 +480,7 @@ TEST_CASE("gates that differ in their load alone are a curve") {
 }
 
 TEST_CASE("the command to run a gate again survives a shell and doctest's filter") {
-    gate_report g = passing_gate();
+    test_gate g = passing_gate();
     const environment_facts env = quiet_machine();
     CHECK(rerun_command(g, env) ==
           "LLMBENCH_URL=http://127.0.0.1:8000 LLMBENCH_MODEL=tiny LLMBENCH_SEED=1 ./gates "
@@ -523,7 +523,7 @@ TEST_CASE("four hours of records make a page that opens at once") {
     const std::string h = page({synthetic_gates::gate_of("four hours", s, {.failed = 0.002}, 2)});
     CHECK(h.size() < 300'000);
     CHECK(page_flaw(h) == "");
-    std::vector<gate_report> many;
+    test_gates many;
     for (int i = 0; i < 12; ++i) many.push_back(paired_gate());
     CHECK(page(many).size() < 2 * 1024 * 1024);
 }
@@ -538,7 +538,7 @@ TEST_CASE("cost of the page of four hours at twenty requests per second" * docte
     scenario s = chat(20, 288000);
     s.workload = llmbench::synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(64)};
     s.slos = {};
-    std::vector<gate_report> gates;
+    test_gates gates;
     gates.push_back(synthetic_gates::gate_of("four hours", s, {.failed = 0.002}, 1));
     const long before = peak_mib();
     const auto begin = std::chrono::steady_clock::now();
@@ -553,7 +553,7 @@ TEST_CASE("cost of the page of four hours at twenty requests per second" * docte
 TEST_CASE("pages are written for the browser") {
     const char* directory = std::getenv("LLMBENCH_GALLERY");
     if (!directory) return;
-    const auto write = [&](const char* name, const std::vector<gate_report>& gates,
+    const auto write = [&](const char* name, const test_gates& gates,
                            const environment_facts& env) {
         const std::filesystem::path to = std::filesystem::path(directory) / name;
         std::filesystem::create_directories(to);

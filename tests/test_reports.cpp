@@ -15,13 +15,13 @@ const std::string hostile = "<b>&\"'|`*_[x](http://evil)]]> \\ \n\x01\xFF</b>";
 
 /// Its objectives are met, missed, undecided and missed but only noted; the guard on errors comes
 /// last.
-gate_report sample_gate(const std::string& name = "chat stays interactive") {
-    gate_report g = measured_gate(name, {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms,
+test_gate sample_gate(const std::string& name = "chat stays interactive") {
+    test_gate g = measured_gate(name, {mean(ttft) <= 100_ms, mean(tpot) <= 9_ms,
                                          mean(e2e) <= 190_ms, advisory(p50(e2e) <= 50_ms)});
     judge(g);
     return g;
 }
-std::string serialized(const std::vector<gate_report>& gates) {
+std::string serialized(const test_gates& gates) {
     return result_json(gates, quiet_machine(), {{0, 10, 30}, "00ff"}, 1);
 }
 double number(const picojson::value& v, const char* field) { return v.get(field).get<double>(); }
@@ -215,7 +215,7 @@ TEST_CASE("result.json of a refused gate says why and nothing else") {
 }
 
 TEST_CASE("result.json of a gate with a baseline holds both arms") {
-    gate_report g = sample_gate();
+    test_gate g = sample_gate();
     g.what.has_baseline = true;
     g.baseline = {target_kind::endpoint, "http://127.0.0.1:8001", "tiny", "openai_chat"};
     g.measured.baseline = {steady_repeat(200), steady_repeat(200)};
@@ -226,7 +226,7 @@ TEST_CASE("result.json of a gate with a baseline holds both arms") {
 }
 
 TEST_CASE("result.json survives hostile names and measurements without a value") {
-    gate_report g = sample_gate(hostile);
+    test_gate g = sample_gate(hostile);
     for (repeat_data& d : g.measured.candidate) d = repeat_of({failed(0), failed(1)});
     g.verdicts = judge_all(g.measured);
     const picojson::value v = parsed(serialized({g, refused_gate(hostile)}));
@@ -340,12 +340,12 @@ TEST_CASE("junit.xml has one test case for each objective and counts them") {
 }
 
 TEST_CASE("junit.xml tells a miss, an invalid measurement and a skipped gate apart") {
-    gate_report g = sample_gate();
+    test_gate g = sample_gate();
     const verdict outcomes[] = {verdict::fail, verdict::invalid, verdict::pass, verdict::invalid,
                                 verdict::pass};
     for (std::size_t i = 0; i < 5; ++i)
         g.verdicts[i].outcome = outcomes[i];  // the fourth is only noted
-    const gate_report skipped = refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped);
+    const test_gate skipped = refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped);
     const std::string xml = junit_xml({g, skipped});
     CHECK(xml_flaw(xml) == "");
     CHECK(xml.find("tests=\"6\" failures=\"1\" errors=\"1\"") != std::string::npos);
@@ -357,7 +357,7 @@ TEST_CASE("junit.xml tells a miss, an invalid measurement and a skipped gate apa
 }
 
 TEST_CASE("where inconclusive fails the build, every report has it red") {
-    gate_report g = sample_gate();
+    test_gate g = sample_gate();
     g.undecided_fails = true;
     g.verdicts[3].outcome = verdict::inconclusive;  // advisory: never red
     const std::string xml = junit_xml({g});
@@ -372,7 +372,7 @@ TEST_CASE("where inconclusive fails the build, every report has it red") {
 }
 
 TEST_CASE("junit.xml is well-formed whatever the gates are called") {
-    gate_report g = sample_gate(hostile);
+    test_gate g = sample_gate(hostile);
     g.verdicts[0].reason = hostile;
     g.verdicts[0].outcome = verdict::fail;
     const std::string xml = junit_xml({g, refused_gate(hostile)});
@@ -385,7 +385,7 @@ TEST_CASE("junit.xml is well-formed whatever the gates are called") {
 // ---- Markdown -----------------------------------------------------------------------------------
 
 TEST_CASE("the summary is a table a gate") {
-    gate_report g = sample_gate();
+    test_gate g = sample_gate();
     g.verdicts.erase(g.verdicts.begin() + 1, g.verdicts.end());
     CHECK(summary_md({g, refused_gate()}) ==
           "### chat stays interactive: failed\n\n"
@@ -401,7 +401,7 @@ TEST_CASE("a summary with inconclusive objectives says first what green does not
     const std::string warning =
         "**Some objectives are inconclusive: green does not mean shown.**\n\n";
     CHECK(summary_md({sample_gate()}).find(warning) == 0);
-    gate_report g = sample_gate();
+    test_gate g = sample_gate();
     g.verdicts[2].what.is_advisory = true;
     CHECK(summary_md({g}).find(warning) == std::string::npos);
     g = sample_gate();
@@ -410,7 +410,7 @@ TEST_CASE("a summary with inconclusive objectives says first what green does not
 }
 
 TEST_CASE("no text of a gate or a server becomes markup of the summary") {
-    gate_report g = sample_gate(hostile);
+    test_gate g = sample_gate(hostile);
     g.verdicts[0].reason = hostile;
     const std::string md = summary_md({g, refused_gate(hostile)});
     const std::string safe =
@@ -517,7 +517,7 @@ TEST_CASE("the client's account in one line") {
 }
 
 TEST_CASE("the plan of a gate in one line") {
-    const gate_report g = sample_gate();
+    const test_gate g = sample_gate();
     CHECK(plan_text(g.what) ==
           "closed_loop(4 users), 20 requests after 20 to warm up, synthetic, prompt 10 tokens, "
           "output 11 tokens, seed 7");
@@ -530,7 +530,7 @@ TEST_CASE("the plan of a gate in one line") {
 // ---- GitHub and OpenMetrics --------------------------------------------------------------------
 
 TEST_CASE("annotations stand at the lines of the objectives, worst first") {
-    gate_report g = sample_gate("a, b: 100 %\nsure");
+    test_gate g = sample_gate("a, b: 100 %\nsure");
     g.measured.slos[1].at = {"/home/x/gates.cpp", 7};
     g.verdicts = judge_all(g.measured);
     const std::string out = github_annotations({g}, "/home/x");
@@ -545,7 +545,7 @@ TEST_CASE("annotations stand at the lines of the objectives, worst first") {
 }
 
 TEST_CASE("annotations beyond nine are counted") {
-    const std::vector<gate_report> gates(5, sample_gate());  // three notes each
+    const test_gates gates(5, sample_gate());  // three notes each
     const std::string out = github_annotations(gates, "");
     CHECK(std::count(out.begin(), out.end(), '\n') == 10);
     CHECK(out.find("::warning title=llmbench::6 more, see the step summary\n") != std::string::npos);
@@ -585,7 +585,7 @@ TEST_CASE("prompts that the server counts otherwise are told beside what was ask
                 factor * item_of(p, static_cast<std::size_t>(i)).prompt_tokens);
             d.records.push_back(r);
         }
-        gate_report g;
+        test_gate g;
         g.what = p;
         g.measured.candidate = {d};
         CHECK(prompt_lengths_text(prompt_lengths_of(p, {d})).find("asked for 1") == 0);

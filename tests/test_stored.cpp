@@ -26,9 +26,9 @@ scenario chat() {
 }
 
 /// A gate of repeats with these values of ttft, its records numbered as a run numbers them.
-gate_report measured_gate(const scenario& s, const std::string& name,
+test_gate measured_gate(const scenario& s, const std::string& name,
                           const std::vector<double>& ms) {
-    gate_report g;
+    test_gate g;
     g.what = planned(s, 1);
     g.what.name = name;
     g.target = tiny_model();
@@ -46,18 +46,26 @@ gate_report measured_gate(const scenario& s, const std::string& name,
     judge(g);
     return g;
 }
-gate_report chat_gate(const std::string& name = "chat") {
+test_gate chat_gate(const std::string& name = "chat") {
     return measured_gate(chat(), name, {80, 82});
 }
-std::string file_of(const std::vector<gate_report>& gates) { return result_json(gates, {}, {}, 0); }
-stored_gate read_back(const gate_report& g) { return read_stored_gate(file_of({g}), "r.json", ""); }
+std::string file_of(const test_gates& gates) { return result_json(gates, {}, {}, 0); }
+struct read_gate : stored_gate {
+    measurement measured{};
+};
+read_gate read_back(const test_gate& g) {
+    read_gate r{read_stored_gate(file_of({g}), "r.json", "")};
+    static_cast<evidence&>(r.measured) = r.seen;
+    static_cast<terms&>(r.measured) = r.held;
+    return r;
+}
 
 }  // namespace
 
 // ---- result.json --------------------------------------------------------------------------------
 
 TEST_CASE("a stored gate has what its verdicts depended on") {
-    gate_report g = chat_gate();
+    test_gate g = chat_gate();
     measurement& m = g.measured;
     m.rule.traffic = fresh;
     m.rule.looks = 8;
@@ -94,9 +102,9 @@ TEST_CASE("a stored gate has what its verdicts depended on") {
 }
 
 TEST_CASE("what was not so, or not known, is read as that") {
-    gate_report g = chat_gate();
+    test_gate g = chat_gate();
     g.measured.arrival_cv2 = not_a_number;
-    const stored_gate s = read_back(g);
+    const read_gate s = read_back(g);
     CHECK(s.measured.rule.traffic == replayed);
     CHECK_FALSE(s.measured.rule.holm);
     CHECK_FALSE(s.measured.spins);
@@ -110,7 +118,7 @@ TEST_CASE("what was not so, or not known, is read as that") {
 }
 
 TEST_CASE("a stored gate has each repeat as it was, but for the records") {
-    gate_report g = chat_gate();
+    test_gate g = chat_gate();
     repeat_data& d = g.measured.candidate[1];
     d.asked_rate = 8;
     d.achieved_rate = 7.9999999999999;
@@ -128,7 +136,7 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     d.target_gone = "its process \"exited\"\nwith code 1";
     d.window_from_ns = over_double;
     d.window_to_ns = over_double + 2;
-    const stored_gate s = read_back(g);
+    const read_gate s = read_back(g);
     REQUIRE(s.measured.candidate.size() == 2);
     CHECK(s.measured.candidate[0].index == 0);
     CHECK(s.measured.candidate[0].window_from_ns == at_ms(0));
@@ -154,9 +162,9 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
 }
 
 TEST_CASE("a stored gate has one value a repeat of every statistic that may be compared") {
-    const gate_report g = chat_gate();
-    const stored_gate s = read_back(g);
-    for (const statistic_data& what : kept_statistics(g)) {
+    const test_gate g = chat_gate();
+    const read_gate s = read_back(g);
+    for (const statistic_data& what : kept_statistics(g.what, g.measured.slos)) {
         const std::string name = str(what.name);
         CAPTURE(name);
         REQUIRE(s.statistics.contains(name));
@@ -170,17 +178,17 @@ TEST_CASE("a stored gate has one value a repeat of every statistic that may be c
 }
 
 TEST_CASE("a gate is found among others by its name, and each window belongs to its repeat") {
-    gate_report first = chat_gate("first"), second = chat_gate("second");
+    test_gate first = chat_gate("first"), second = chat_gate("second");
     first.what.has_baseline = true;
     first.measured.baseline = first.measured.candidate;
     int n = 0;
-    for (gate_report* g : {&first, &second})
+    for (test_gate* g : {&first, &second})
         for (auto* arm : {&g->measured.candidate, &g->measured.baseline})
             for (repeat_data& d : *arm) {
                 d.window_from_ns = over_double + 10 * n;
                 d.window_to_ns = over_double + 10 * n++ + 5;
             }
-    gate_report refused;
+    test_gate refused;
     refused.what.name = "refused";
     refused.refusal = "the rate must be above 0";
     const std::string json = file_of({first, refused, second});
@@ -188,14 +196,14 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
                       b = read_stored_gate(json, "r.json", "second");
     CHECK(a.name == "first");
     CHECK(a.context.has_baseline);
-    REQUIRE(a.measured.baseline.size() == 2);
-    CHECK(a.measured.baseline[1].arm == run_arm::baseline);
-    CHECK(a.measured.candidate[1].window_from_ns == over_double + 10);
-    CHECK(a.measured.baseline[0].window_from_ns == over_double + 20);
-    CHECK(a.measured.baseline[1].window_to_ns == over_double + 35);
+    REQUIRE(a.seen.baseline.size() == 2);
+    CHECK(a.seen.baseline[1].arm == run_arm::baseline);
+    CHECK(a.seen.candidate[1].window_from_ns == over_double + 10);
+    CHECK(a.seen.baseline[0].window_from_ns == over_double + 20);
+    CHECK(a.seen.baseline[1].window_to_ns == over_double + 35);
     CHECK_FALSE(b.context.has_baseline);
-    CHECK(b.measured.candidate[0].window_from_ns == over_double + 40);
-    CHECK(b.measured.candidate[1].window_to_ns == over_double + 55);
+    CHECK(b.seen.candidate[0].window_from_ns == over_double + 40);
+    CHECK(b.seen.candidate[1].window_to_ns == over_double + 55);
     CHECK(a.statistics.at("mean(ttft)").size() == 2);  // the candidate's alone
 
     CHECK(holds(refusal_of([&] { read_stored_gate(json, "r.json", "refused"); }),
@@ -211,10 +219,10 @@ TEST_CASE("a gate is found among others by its name, and each window belongs to 
 }
 
 TEST_CASE("what a text says is no number of the file") {
-    gate_report g = chat_gate("\"window_from_ns\": 1, \\\"window_to_ns\":2");
+    test_gate g = chat_gate("\"window_from_ns\": 1, \\\"window_to_ns\":2");
     g.measured.candidate[0].target_gone = "\"window_from_ns\":3,\"window_to_ns\": 4";
     g.measured.candidate[0].window_from_ns = over_double;
-    const stored_gate s = read_back(g);
+    const read_gate s = read_back(g);
     CHECK(s.name == g.what.name);
     CHECK(s.measured.candidate[0].window_from_ns == over_double);
     CHECK(s.measured.candidate[1].window_from_ns == at_ms(0));
@@ -235,7 +243,7 @@ TEST_CASE("what is not a result of this schema is refused with its name") {
 
 TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
     for (const traffic_mode traffic : {replayed, fresh}) {
-        gate_report g = measured_gate(chat(), "chat", {80, 97, 88});
+        test_gate g = measured_gate(chat(), "chat", {80, 97, 88});
         measurement& m = g.measured;
         m.slos = {mean(ttft) <= 100_ms,
                   p50(itl) <= 11_ms,
@@ -247,7 +255,7 @@ TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
         m.rule = rule_of({.false_fail = 0.3_pct}, traffic, traffic == fresh ? 1 : 2, 3);
         m.noise = {{"mean(ttft)", 0.0712345678901234}};
         m.candidate[1].short_outputs = 1;
-        stored_gate s = read_back(g);
+        read_gate s = read_back(g);
         s.measured.slos = m.slos;
         for (std::size_t i = 0; i < m.candidate.size(); ++i) {
             const repeat_data& d = m.candidate[i];
@@ -275,7 +283,7 @@ TEST_CASE("verdicts on what was read back are those of the run, bit for bit") {
 
 namespace {
 template <class Change> std::string refused_after(Change&& change) {
-    const stored_gate old = read_back(chat_gate());
+    const read_gate old = read_back(chat_gate());
     scenario s = chat();
     target_facts target = tiny_model();
     change(s, target);
@@ -327,7 +335,7 @@ TEST_CASE("a run of another kind is refused with what differs") {
 }
 
 TEST_CASE("definitions and traces of another version are refused") {
-    stored_gate old = read_back(chat_gate());
+    read_gate old = read_back(chat_gate());
     const plan p = planned(chat(), 1);
     old.trace_hash = "0123456789abcdef";
     CHECK(refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); }) ==
@@ -344,7 +352,7 @@ TEST_CASE("prompts of the same number but other words are other traffic") {
         s.workload = prompts({"one", second});
         return s;
     };
-    const stored_gate old = read_back(measured_gate(given("two"), "chat", {80, 82}));
+    const read_gate old = read_back(measured_gate(given("two"), "chat", {80, 82}));
     const auto refused = [&](const char* second) {
         const plan p = planned(given(second), 1);
         return refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); });
@@ -356,7 +364,7 @@ TEST_CASE("prompts of the same number but other words are other traffic") {
 TEST_CASE("a statistic that the stored run does not have in every repeat is named") {
     const auto refused = [](const slo& s, const std::vector<double>& ms,
                             const repeat_data* bad = nullptr, std::size_t at = 1) {
-        gate_report g = measured_gate(chat(), "chat", ms);
+        test_gate g = measured_gate(chat(), "chat", ms);
         if (bad) g.measured.candidate[at] = *bad;
         scenario x = chat();
         x.baseline = stored("old.json");
@@ -379,9 +387,9 @@ TEST_CASE("a statistic that the stored run does not have in every repeat is name
 // ---- calibration.json ---------------------------------------------------------------------------
 
 TEST_CASE("a calibration is read back for its gate and statistic") {
-    gate_report g = measured_gate(chat(), "chat", {80, 84, 88}),
+    test_gate g = measured_gate(chat(), "chat", {80, 84, 88}),
                 other = measured_gate(chat(), "other", {80, 80.8, 81});
-    for (gate_report* x : {&g, &other}) x->calibration = calibration_of(x->measured);
+    for (test_gate* x : {&g, &other}) x->calibration = calibration_of(x->measured);
     const std::string json = calibration_json({g, chat_gate("not calibrated"), other});
     const std::map<std::string, double> noise = read_calibration(json, "c.json", "chat");
     REQUIRE(noise.size() == 2);  // the error rate has none
@@ -393,7 +401,7 @@ TEST_CASE("a calibration is read back for its gate and statistic") {
 }
 
 TEST_CASE("the noise of a ratio is not that of the statistic itself") {
-    gate_report g = measured_gate(chat(), "chat", {80, 100, 80});
+    test_gate g = measured_gate(chat(), "chat", {80, 100, 80});
     g.measured.baseline = g.measured.candidate;
     g.measured.slos = {mean(ttft) <= 1.1 * baseline, mean(ttft) <= 100_ms};
     g.calibration = calibration_of(g.measured);

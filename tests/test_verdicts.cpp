@@ -1,4 +1,5 @@
 // [P9] verdicts. Reference values of the t and beta distributions were computed with 30 digits.
+#include "support/measurements.hpp"
 #include "support/timelines.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 using namespace llmbench;
 using namespace llmbench::detail;
 using namespace timelines;
+using measurements::measurement;
 
 namespace {
 
@@ -197,9 +199,9 @@ TEST_CASE("more repeats are not more chances") {
 
 TEST_CASE("an estimate is of all repeats, whatever a verdict would have needed") {
     const auto estimated = [](const std::vector<repeat_data>& data, const statistic_data& what) {
-        gate_report g;
-        g.measured.candidate = data;
-        return detail::estimate(box::make(std::make_shared<gate_report>(g)), what);
+        const auto g = std::make_shared<held_gate>();
+        g->seen.candidate = data;
+        return detail::estimate(box::make(std::shared_ptr<const held_gate>(g)), what);
     };
     const std::vector<repeat_data> data = repeats_with_ttft({40, 90, 60});
     CHECK(estimated(data, mean(ttft).data).value == about(0.060));

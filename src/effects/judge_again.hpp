@@ -59,7 +59,7 @@ inline void read_records(stored_gate& g, const std::string& file,
             throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
         }
         if (gate != g.name) continue;
-        auto& arm = r.arm == run_arm::baseline ? g.measured.baseline : g.measured.candidate;
+        auto& arm = r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate;
         const auto at = std::find_if(arm.begin(), arm.end(),
                                      [&](const repeat_data& d) { return d.index == r.repeat; });
         if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
@@ -80,7 +80,7 @@ inline void read_records(stored_gate& g, const std::string& file,
         log.add(index_of(r, number), std::move(r), gaps);
         if (at->gaps_counted) log.count_all(at->window_from_ns, at->window_to_ns);
     }
-    for (auto* arm : {&g.measured.candidate, &g.measured.baseline})
+    for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
@@ -136,16 +136,15 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     }
     if (!problem.empty()) events.setstate(std::ios::failbit);
     read_records(g, records.string(), offsets, events);
-    g.measured.slos.clear();
-    for (const slo& s : slos) g.measured.slos.push_back(s);
-    g.context.slos = g.measured.slos;
+    for (const slo& s : slos) g.held.slos.push_back(s);
+    g.context.slos = g.held.slos;
     for (const slo& s : slos) {
         check_slo(s, g.context);
         require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }
     list<slo_verdict> out;
-    for (const slo_verdict& v : judge_all(g.measured)) out.push_back(v);
+    for (const slo_verdict& v : assess(g.seen, g.held).verdicts) out.push_back(v);
     return out;
 }
 

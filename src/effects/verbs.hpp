@@ -11,12 +11,10 @@
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
-#include "core/traffic/check_slo.hpp"
-#include "core/reports/gate_report.hpp"
+#include "core/figures/held_gate.hpp"
 #include "core/reports/stored.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
-#include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/simulated/host.hpp"
 #include "effects/gates/doctest_host.hpp"
@@ -25,7 +23,6 @@
 
 #include <chrono>
 #include <iostream>  // cerr
-#include <memory>  // shared_ptr
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <thread>  // this_thread
@@ -37,29 +34,26 @@ namespace detail {
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
                 const char* expression, const result& r, const slo& s) {
-    const std::shared_ptr<gate_report> g = result_access::report_of(r);
+    const auto g = result_access::gate_of(r);
     const auto real = s.is_advisory ? doctest::assertType::DT_WARN : severity;
     if (!g || !g->refusal.empty()) {
         if (g && g->outcome == gate_outcome::skipped) return;
         return assertion(real, file, line, expression, true,
                          "INVALID: " + (g ? g->refusal : std::string("the result is empty")));
     }
-    slo judged_slo = s;
-    judged_slo.is_advisory = real == doctest::assertType::DT_WARN;
+    session& all = session::of_this_program();
+    const bool is_advisory = real == doctest::assertType::DT_WARN;
+    slo_verdict v;
     try {
-        check_slo(s, slo_context_of(g->what));
+        v = judge(r, s);
     } catch (const std::invalid_argument& e) {
-        if (!judged_slo.is_advisory) g->outcome = worse_of(g->outcome, gate_outcome::refused);
-        session::of_this_program().note_change();
+        if (!is_advisory) all.worsen(g->number, gate_outcome::refused);
         return assertion(real, file, line, expression, true, e.what());
     }
-    slo_verdict v = judge(r, s);
-    v.what = judged_slo;
-    g->verdicts.push_back(v);
-    g->outcome = worse_of(g->outcome, outcome_of({v}, inconclusive_policy()));
-    session::of_this_program().note_change();
+    v.what.is_advisory = is_advisory;
+    all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen);
     say("  " + verdict_line(v) + "\n");
-    assert_verdict(real, file, line, expression, v);
+    assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
 #endif
 }  // namespace detail
@@ -94,12 +88,12 @@ result run(const scenario& s, const char* file, int line) {
 result gate(const scenario& s, const char* file, int line) {
     const result r = detail::measured_result(s, file, line, "gate");
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
-    const auto g = detail::result_access::report_of(r);
+    const auto g = detail::result_access::gate_of(r);
     if (detail::inside_test_case() && g->refusal.empty())
-        for (const slo_verdict& v : g->verdicts)
+        for (const slo_verdict& v : r.verdicts())
             detail::assert_verdict(
                 v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
-                file, line, detail::str(v.what.text()), v);
+                file, line, detail::str(v.what.text()), v, g->undecided_is);
 #endif
     return r;
 }

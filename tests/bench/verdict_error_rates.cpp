@@ -13,10 +13,13 @@
 #define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
 
+#include "../support/measurements.hpp"
+
 #include <thread>
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using measurements::measurement;
 
 namespace {
 

@@ -4,13 +4,63 @@
 
 #include "llmbench.hpp"
 
+#include "measurements.hpp"
 #include "timelines.hpp"
 
 #include <string>
+#include <vector>
 
 namespace sample_gates {
 
 namespace lb = llmbench::detail;
+using measurements::measurement;
+
+/// A gate whose measurement can still be changed. Reports get it with its figures.
+struct test_gate {
+    lb::plan what{};
+    lb::target_facts target{}, baseline{};
+    measurement measured{};
+    std::vector<llmbench::slo_verdict> verdicts{};
+    llmbench::self_check_t self_check{};
+    std::vector<lb::calibrated> calibration{};
+    std::string refusal{};
+    lb::gate_outcome outcome = lb::gate_outcome::passed;
+    bool undecided_fails = false;
+    double took_s = 0;
+
+    operator lb::gate_report() const {
+        lb::gate_report g;
+        g.what = what;
+        g.target = target;
+        g.baseline = baseline;
+        g.held = measured;
+        g.under = measured;
+        g.verdicts = verdicts;
+        g.self_check = self_check;
+        g.calibration = calibration;
+        g.refusal = refusal;
+        g.outcome = outcome;
+        g.undecided_fails = undecided_fails;
+        g.took_s = took_s;
+        if (!refusal.empty()) return g;
+        g.figures = lb::figures_of(what, measured, measured.slos);
+        for (const llmbench::slo_verdict& v : verdicts)
+            g.figures = lb::with_objective(std::move(g.figures), measured, v.what);
+        return g;
+    }
+};
+struct test_gates : std::vector<test_gate> {
+    using std::vector<test_gate>::vector;
+    operator std::vector<lb::gate_report>() const { return {begin(), end()}; }
+};
+
+/// What reports say of these alone.
+inline std::string status_text(std::initializer_list<lb::repeat_data> arm) {
+    return lb::status_text(lb::arm_figures_of({}, {}, arm));
+}
+inline std::string prefix_cache_text(const measurement& m) {
+    return lb::prefix_cache_text(lb::figures_of({}, m, {}));
+}
 
 inline lb::target_facts tiny_model() {
     return {lb::target_kind::endpoint, "http://127.0.0.1:8000", "tiny", "openai_chat"};
@@ -29,9 +79,9 @@ inline lb::environment_facts quiet_machine() {
 }
 
 /// What a gate makes of what was measured, as far as its exit code.
-inline void judge(lb::gate_report& g) {
-    g.verdicts = lb::judge_all(g.measured);
-    g.self_check = lb::self_check_of(g.measured);
+inline void judge(test_gate& g) {
+    g.verdicts = judge_all(g.measured);
+    g.self_check = self_check_of(g.measured);
     g.outcome = lb::gate_outcome::passed;
     for (const llmbench::slo_verdict& v : g.verdicts) {
         if (v.what.is_advisory) continue;
@@ -52,9 +102,9 @@ inline lb::repeat_data repeat_of_ttft(double ttft_ms, int index) {
 }
 
 /// A gate of two repeats with a ttft of 80 ms, not judged yet.
-inline lb::gate_report measured_gate(const std::string& name, const llmbench::slo_list& slos) {
+inline test_gate measured_gate(const std::string& name, const llmbench::slo_list& slos) {
     using namespace llmbench;
-    lb::gate_report g;
+    test_gate g;
     g.what = lb::planned(
         {.workload = synthetic{.prompt_tokens = fixed(10), .output_tokens = fixed(11)},
          .arrivals = closed_loop(4),
@@ -73,9 +123,9 @@ inline lb::gate_report measured_gate(const std::string& name, const llmbench::sl
 }
 
 /// A gate that was refused, or skipped.
-inline lb::gate_report refused_gate(const std::string& why = "the rate must be above 0",
+inline test_gate refused_gate(const std::string& why = "the rate must be above 0",
                                     lb::gate_outcome outcome = lb::gate_outcome::refused) {
-    lb::gate_report g;
+    test_gate g;
     g.what.name = "refused";
     g.what.file = "gates.cpp";
     g.what.line = 40;

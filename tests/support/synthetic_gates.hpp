@@ -92,10 +92,10 @@ inline lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::r
 }
 
 /// The scenario, measured `repeats` times on made-up servers and judged.
-inline lb::gate_report gate_of(const std::string& name, const llmbench::scenario& s,
+inline sample_gates::test_gate gate_of(const std::string& name, const llmbench::scenario& s,
                                const server& candidate, int repeats,
                                const server* baseline = nullptr) {
-    lb::gate_report g;
+    sample_gates::test_gate g;
     g.what = lb::planned(s, 1);
     g.what.name = g.what.test_case = name;
     g.what.file = "gates.cpp";

@@ -11,15 +11,13 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
 #include "core/traffic/check_slo.hpp"
-#include "core/reports/gate_report.hpp"
+#include "core/figures/held_gate.hpp"
 
 #include <cmath>  // isfinite
-#include <memory>  // shared_ptr
 #include <string>
 
 namespace llmbench {
@@ -27,21 +25,20 @@ inline namespace v0 {
 namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
-    const auto* held = data.get<std::shared_ptr<gate_report>>();
-    const estimate_t none{not_a_number, not_a_number, not_a_number};
-    if (!held || (*held)->measured.candidate.empty()) return none;
+    const auto g = result_access::gate_in(data);
+    if (!g || g->seen.candidate.empty()) return {not_a_number, not_a_number, not_a_number};
     slo s;
     s.what = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const estimate_t e = judge_evidence((*held)->measured, s, true).estimate;
-    const bool on_counts = (*held)->measured.rule.traffic == fresh &&
+    const estimate_t e = judge_evidence(g->seen, g->held, s, true).estimate;
+    const bool on_counts = g->held.rule.traffic == fresh &&
                            what.kind == statistic_kind::percentile && std::isfinite(e.value);
     if (!on_counts) return e;
     s.bound = e.value;
-    return judge_evidence((*held)->measured, s, true).estimate;
+    return judge_evidence(g->seen, g->held, s, true).estimate;
 }
 }  // namespace detail
 
@@ -87,28 +84,22 @@ types::text slo_verdict::explain() const {
 }
 
 slo_verdict judge(const result& r, const slo& s) {
-    const auto g = detail::result_access::report_of(r);
+    const auto g = detail::result_access::gate_of(r);
     if (!g || !g->refusal.empty()) {
-        slo_verdict v;
-        v.what = s;
+        slo_verdict v = detail::undecided(s);
         const bool skip = g && g->outcome == detail::gate_outcome::skipped;
         v.outcome = skip ? verdict::skipped : verdict::invalid;
         v.reason = g ? g->refusal : "the result is empty";
-        v.estimate = {detail::not_a_number, detail::not_a_number, detail::not_a_number};
         return v;
     }
     detail::check_slo(s, detail::slo_context_of(g->what));
-    detail::measurement& m = g->measured;  // no copy of it: it may be large
-    m.slos.push_back(s);
-    slo_verdict v = detail::judged(m, s);
-    m.slos.pop_back();
-    return v;
+    return detail::judged_also(g->seen, g->held, s);
 }
 
 const types::list<record>& result::requests() const& {
-    const auto g = detail::result_access::report_of(*this);
+    const auto g = detail::result_access::gate_of(*this);
     if (!g || requests_.size() > 0) return requests_;
-    for (const auto* arm : {&g->measured.candidate, &g->measured.baseline})
+    for (const auto* arm : {&g->seen.candidate, &g->seen.baseline})
         for (const detail::repeat_data& d : *arm)
             for (const record& x : d.records) requests_.push_back(x);
     return requests_;

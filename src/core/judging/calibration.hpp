@@ -8,6 +8,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/terms.hpp"
 #include "core/judging/values.hpp"
 
 #include <algorithm>  // max
@@ -27,36 +28,36 @@ struct calibrated {
     std::string suggestion{};
 };
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
-inline std::vector<calibrated> calibration_of(const measurement& m) {
+inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
     std::vector<calibrated> rows;
-    for (const slo& s : m.slos) {
+    for (const slo& s : t.slos) {
         calibrated c;
         c.what = s;
         rows.push_back(c);
         if (is_share(s.what.metric)) continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
-        const bool paired = s.factor > 0 && m.has_live_baseline();
+        const bool paired = s.factor > 0 && e.has_live_baseline();
         double base_log = 0;
-        if (const auto at = m.stored.values.find(str(s.what.name));
-            s.factor > 0 && at != m.stored.values.end()) {
+        if (const auto at = t.stored.values.find(str(s.what.name));
+            s.factor > 0 && at != t.stored.values.end()) {
             for (const double v : at->second) base_log += std::log(v);
             base_log /= static_cast<double>(at->second.size());
         }
-        for (std::size_t i = 0; i < m.candidate.size() && (!paired || i < m.baseline.size()); ++i)
-            logs.push_back(std::log(evaluate(s.what, m.candidate[i])) -
-                           (paired ? std::log(evaluate(s.what, m.baseline[i])) : base_log));
+        for (std::size_t i = 0; i < e.candidate.size() && (!paired || i < e.baseline.size()); ++i)
+            logs.push_back(std::log(evaluate(s.what, e.candidate[i])) -
+                           (paired ? std::log(evaluate(s.what, e.baseline[i])) : base_log));
         if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
         calibrated& row = rows.back();
         row.estimate = std::exp(mean_of(logs));
         row.sd = std::sqrt(sample_variance(logs));
         row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
-        const double sd = std::max(row.sd, prior_sd_of(m, s)), most = m.rule.most;
-        const double t = student_t_quantile(normal_cdf(m.rule.pass_z), prior_df + most - 1);
+        const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
+        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
         const bool against_stored = s.factor > 0 && !paired;
         const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
-                                    (against_stored ? m.stored.day_sd * m.stored.day_sd : 0));
-        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (t + 1.645) * se));
+                                    (against_stored ? t.stored.day_sd * t.stored.day_sd : 0));
+        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (quantile + 1.645) * se));
     }
     return rows;
 }

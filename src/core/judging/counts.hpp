@@ -12,6 +12,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/terms.hpp"
 
 #include <algorithm>  // sort, min, reverse, max
 #include <cmath>  // isnan, floor
@@ -21,8 +22,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline constexpr const char* method_counts = "Clopper-Pearson on counts";
-
 /// "p_q(T) <= X" says that a share of at most 1-q of the requests has T > X.
 inline bool is_worse(bool at_most, double value, double bound) {
     return at_most ? value > bound : value < bound;
@@ -30,17 +29,6 @@ inline bool is_worse(bool at_most, double value, double bound) {
 inline double allowed_misses(const slo& s) {
     if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
     return s.at_most ? s.bound : 1 - s.bound;
-}
-/// Values of a metric in the order of the planned sends; failed requests have the worst one.
-inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
-    std::vector<double> values;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        if (!is_part_of(id, d.records[i])) continue;
-        const bool ok = d.records[i].status == request_status::ok;
-        const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
-        if (!std::isnan(v)) values.push_back(v);
-    }
-    return values;
 }
 inline std::vector<bool> misses_of(const slo& s, const repeat_data& d) {
     if (is_share(s.what.metric)) return misses_of(s.what, d);
@@ -52,15 +40,15 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d) {
 
 /// How dependent the misses are. So few lie beyond a high quantile that their own batches say
 /// little: the misses of a lower one, five times as many, are the floor.
-inline double effect_of(const measurement& m, const slo& s,
+inline double effect_of(const evidence& e, const terms& t, const slo& s,
                         const std::vector<std::vector<bool>>& misses) {
-    const bool is_fresh = m.rule.traffic == fresh;
+    const bool is_fresh = t.rule.traffic == fresh;
     const double own = design_effect(misses, 20, is_fresh);
     if (is_share(s.what.metric)) return own;
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        values.push_back(values_in_order(s.what.metric, m.candidate[i]));
+        values.push_back(values_in_order(s.what.metric, e.candidate[i]));
         pooled.insert(pooled.end(), values[i].begin(), values[i].end());
     }
     std::sort(pooled.begin(), pooled.end());
@@ -102,11 +90,11 @@ struct miss_counts {
 };
 
 /// The quantile, and the limits that would just pass at this level and just fail.
-inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::size_t stages,
+inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t stages,
                                     const miss_counts& c, double pass_alpha) {
     std::vector<double> pooled;
     for (std::size_t i = 0; i < stages; ++i) {
-        const std::vector<double> more = values_in_order(s.what.metric, m.candidate[i]);
+        const std::vector<double> more = values_in_order(s.what.metric, e.candidate[i]);
         pooled.insert(pooled.end(), more.begin(), more.end());
     }
     if (pooled.empty()) return {not_a_number, not_a_number, not_a_number};
@@ -126,60 +114,75 @@ inline estimate_t quantile_estimate(const measurement& m, const slo& s, std::siz
                      : estimate_t{value, would_pass, would_fail};
 }
 
+/// The misses of all repeats so far, and how dependent they are.
+inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
+                                  const std::vector<std::vector<bool>>& misses) {
+    miss_counts c;
+    c.allowed = allowed_misses(s);
+    for (const auto& r : misses)
+        for (const bool miss : r) { c.k += miss; ++c.n; }
+    if (c.n > 0) c.effect = effect_of(e, t, s, misses);
+    return c;
+}
+
+/// What one look at the counts says, as the reader's numbers and inputs, and its outcome.
+inline verdict tell_counts(slo_verdict& v, const evidence& e, const miss_counts& c,
+                           double pass_alpha, double fail_alpha) {
+    const slo& s = v.what;
+    const double upper = c.upper(pass_alpha), lower = c.lower(fail_alpha);
+    const double shown_lower = c.lower(pass_alpha);
+    if (!is_share(s.what.metric))
+        v.estimate = quantile_estimate(e, s, static_cast<std::size_t>(v.repeats), c, pass_alpha);
+    else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
+    else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
+    const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
+    v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
+        return incomplete_beta(fewest, n - fewest + 1, p);
+    });
+    v.arithmetic = printed(
+        "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
+        "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
+        "allowed share of misses %.6g",
+        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, pass_alpha, lower,
+        fail_alpha, c.allowed);
+    v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
+                {"allowed", {c.allowed}}, {"pass_level", {pass_alpha}},
+                {"fail_level", {fail_alpha}}, {"upper_bound", {upper}},
+                {"lower_bound", {lower}}};
+    return upper <= c.allowed  ? verdict::pass
+           : lower > c.allowed ? verdict::fail
+                               : verdict::inconclusive;
+}
+
 /// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
 /// Clopper-Pearson bounds.
-inline slo_verdict judge_counts(const measurement& m, const slo& s, bool to_the_end = false) {
-    slo_verdict v;
-    v.what = s;
+inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
+                                bool to_the_end = false) {
+    slo_verdict v = undecided(s);
     v.limit = s.bound;
-    v.outcome = verdict::inconclusive;
-    v.estimate = {not_a_number, not_a_number, not_a_number};
-    const bool is_fresh = m.rule.traffic == fresh;
-    const double pass_alpha = 1 - normal_cdf(m.rule.pass_z);
-    const double fail_alpha = 1 - normal_cdf(m.rule.fail_z);
+    v.method = method_counts;
+    const double pass_alpha = 1 - normal_cdf(t.rule.pass_z);
+    const double fail_alpha = 1 - normal_cdf(t.rule.fail_z);
     // The looks of the gate's other verdicts.
-    const auto first = static_cast<std::size_t>(
-        is_fresh ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
+    const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
+                                                : e.has_live_baseline() ? first_pair_look
+                                                                        : first_look);
     std::vector<std::vector<bool>> misses;
     int looks = 0;
-    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
-        misses.push_back(misses_of(s, m.candidate[i]));
-        const bool at_the_end = i + 1 == m.candidate.size();
-        if (!at_the_end && (i + 1 < first || looks + 1 >= m.rule.looks)) continue;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        misses.push_back(misses_of(s, e.candidate[i]));
+        const bool at_the_end = i + 1 == e.candidate.size();
+        if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
-        miss_counts c;
-        c.allowed = allowed_misses(s);
-        for (const auto& r : misses)
-            for (const bool miss : r) { c.k += miss; ++c.n; }
+        const miss_counts c = counted_misses(e, t, s, misses);
         if (c.n == 0) continue;
-        c.effect = effect_of(m, s, misses);
-        const double upper = c.upper(pass_alpha), lower = c.lower(fail_alpha);
-        const double shown_lower = c.lower(pass_alpha);
         v.repeats = static_cast<int>(i + 1);
-        if (!is_share(s.what.metric)) v.estimate = quantile_estimate(m, s, i + 1, c, pass_alpha);
-        else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
-        else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
-        const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
-        v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
-            return incomplete_beta(fewest, n - fewest + 1, p);
-        });
-        v.arithmetic = printed(
-            "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
-            "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
-            "allowed share of misses %.6g",
-            c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, pass_alpha, lower,
-            fail_alpha, c.allowed);
-        v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
-                    {"allowed", {c.allowed}}, {"pass_level", {pass_alpha}},
-                    {"fail_level", {fail_alpha}}, {"upper_bound", {upper}},
-                    {"lower_bound", {lower}}};
+        const verdict outcome = tell_counts(v, e, c, pass_alpha, fail_alpha);
         if (i + 1 < first) break;
-        if (upper <= c.allowed) v.outcome = verdict::pass;
-        else if (lower > c.allowed) v.outcome = verdict::fail;
+        if (outcome != verdict::inconclusive) v.outcome = outcome;
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    v.method = method_counts;
-    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
     if (v.repeats == 0) {
         v.outcome = verdict::invalid;
         v.reason = "no measured request has a value of " + str(s.what.name);

@@ -12,7 +12,7 @@
 #include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/saturation.hpp"
+#include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
 
@@ -26,53 +26,49 @@ inline namespace v0 {
 namespace detail {
 
 /// What the numbers alone say of one SLO.
-inline slo_verdict judge_evidence(const measurement& m, const slo& s, bool to_the_end = false) {
-    const bool is_fresh = m.rule.traffic == fresh && !is_of_start(s.what.metric);
+inline slo_verdict judge_evidence(const evidence& e, const terms& t, const slo& s,
+                                  bool to_the_end = false) {
+    const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
-    slo_verdict v = counts ? judge_counts(m, s, to_the_end)
-                    : mean ? judge_fresh_mean(m, s, to_the_end)
-                           : judge_values(m, s, to_the_end);
-    v.unit = repeat_word(m.rule, s.factor > 0 && m.has_live_baseline());
+    slo_verdict v = counts ? judge_counts(e, t, s, to_the_end)
+                    : mean ? judge_fresh_mean(e, t, s, to_the_end)
+                           : judge_values(e, t, s, to_the_end);
+    v.unit = repeat_word(t.rule, s.factor > 0 && e.has_live_baseline());
+    return v;
+}
+
+/// A verdict that says why it cannot say more.
+inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::string& reason) {
+    v.outcome = outcome;
+    v.reason = reason;
+    v.advice = text();
     return v;
 }
 
 /// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
-inline slo_verdict judged(const measurement& m, const slo& s, bool guard = false) {
-    slo_verdict v;
-    if (m.candidate.empty() && !m.stopped.empty()) {
-        v.what = s;
-        v.outcome = verdict::inconclusive;
-        v.estimate = {not_a_number, not_a_number, not_a_number};
-        v.reason = m.stopped;
-        return v;
-    }
-    v = judge_evidence(m, s);
-    std::string invalid = gate_invalid_reason(m);
-    if (invalid.empty()) invalid = slo_invalid_reason(m, s);
-    if (!invalid.empty()) {
-        v.outcome = verdict::invalid;
-        v.reason = invalid;
-        v.advice = text();
-        return v;
-    }
+inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
+                          bool guard = false) {
+    if (e.candidate.empty() && !e.stopped.empty())
+        return without_advice(undecided(s), verdict::inconclusive, e.stopped);
+    slo_verdict v = judge_evidence(e, t, s);
+    if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
+    if (const std::string why = slo_invalid_reason(e, t, g, s); !why.empty())
+        return without_advice(v, verdict::invalid, why);
     const bool of_the_server =
         s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
-    if (const std::string over = over_saturation_reason(m); !over.empty() && of_the_server) {
-        if (v.outcome != verdict::fail) v.outcome = verdict::invalid;
-        v.reason = over;
-        v.advice = text();
-        return v;
-    }
+    if (!g.saturated.empty() && of_the_server)
+        return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
+                              g.saturated);
     if (guard && v.outcome == verdict::inconclusive) {
         v.outcome = verdict::pass;
         v.reason = "not shown to be exceeded";
     }
-    if (v.outcome == verdict::inconclusive && !m.stopped.empty()) {
-        v.reason = m.stopped + (v.reason.empty() ? "" : "; " + str(v.reason));
-        v.advice = text();
-    } else if (v.outcome == verdict::inconclusive && v.reason.empty()) {
+    if (v.outcome == verdict::inconclusive && !e.stopped.empty())
+        return without_advice(v, v.outcome,
+                              e.stopped + (v.reason.empty() ? "" : "; " + str(v.reason)));
+    if (v.outcome == verdict::inconclusive && v.reason.empty()) {
         v.reason = "too close to call";
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
         if (v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
@@ -93,32 +89,49 @@ inline bool states_error_rate(const std::vector<slo>& slos) {
     });
 }
 
-inline std::vector<slo_verdict> judge_each(const measurement& m) {
+/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
+inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, const grounds& g) {
     std::vector<slo_verdict> out;
-    for (const slo& s : m.slos) out.push_back(judged(m, s));
-    if (!states_error_rate(m.slos)) out.push_back(judged(m, error_guard(), true));
+    for (const slo& s : t.slos) out.push_back(judged(e, t, g, s));
+    if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, error_guard(), true));
     return out;
 }
 
-/// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
-inline std::vector<slo_verdict> judge_all(const measurement& m) {
-    if (!m.rule.holm) return judge_each(m);
-    // Holm (1979): the level is divided by the number of SLOs that are not shown to be missed.
-    measurement stricter = m;
-    auto left = std::count_if(m.slos.begin(), m.slos.end(),
+/// The same under Holm (1979): the level is divided by the number of SLOs that are not shown to be
+/// missed.
+inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t,
+                                               const grounds& g) {
+    terms stricter = t;
+    auto left = std::count_if(t.slos.begin(), t.slos.end(),
                               [](const slo& s) { return !s.is_advisory; });
     const auto blocking = left;
     for (;;) {
-        stricter.rule.fail_level = m.rule.fail_level / static_cast<double>(std::max(1l, left));
+        stricter.rule.fail_level = t.rule.fail_level / static_cast<double>(std::max(1l, left));
         stricter.rule.fail_z = std::max(
-            m.rule.fail_z, pocock_constant(m.rule.looks, stricter.rule.fail_level));
-        std::vector<slo_verdict> out = judge_each(stricter);
+            t.rule.fail_z, pocock_constant(t.rule.looks, stricter.rule.fail_level));
+        std::vector<slo_verdict> out = judge_each(e, stricter, g);
         long failed = 0;  // the guard is none of them
-        for (std::size_t i = 0; i < m.slos.size(); ++i)
+        for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
         if (blocking - failed >= left) return out;
         left = blocking - failed;
     }
+}
+
+/// What a look at the evidence finds. Made once per look; whoever reports reads it and computes
+/// nothing.
+struct findings {
+    grounds on{};
+    std::vector<slo_verdict> verdicts{};
+};
+inline findings assess(const evidence& e, const terms& t) {
+    const grounds g = grounds_of(e, t);
+    return {g, t.rule.holm ? judge_stepwise(e, t, g) : judge_each(e, t, g)};
+}
+/// The verdict on one more SLO, as if the gate had stated it too.
+inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
+    t.slos.push_back(s);
+    return judged(e, t, grounds_of(e, t), s);
 }
 
 inline bool all_decided(const std::vector<slo_verdict>& verdicts) {

@@ -5,9 +5,11 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // expm1, sqrt
+#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -53,6 +55,24 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
 /// What a rule calls one of the things that it counts.
 inline const char* repeat_word(const judging_rule& r, bool in_pairs) {
     return r.traffic == fresh ? "stage" : in_pairs ? "pair" : "repeat";
+}
+
+inline constexpr const char* method_counts = "Clopper-Pearson on counts";
+
+/// What judging an objective begins with: nothing is known and nothing decided.
+inline slo_verdict undecided(const slo& s) {
+    slo_verdict v;
+    v.what = s;
+    v.outcome = verdict::inconclusive;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
+    return v;
+}
+
+/// Values as the arithmetic of a verdict lists them.
+inline std::string listed(const std::vector<double>& values) {
+    std::string out;
+    for (const double v : values) out += (out.empty() ? "" : ", ") + printed("%.6g", v);
+    return out;
 }
 
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.

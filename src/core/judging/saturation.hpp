@@ -96,18 +96,18 @@ inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
 }
 
 /// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const measurement& m) {
-    if (std::isnan(m.arrival_cv2)) return {};
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
+inline std::string over_saturation_reason(const evidence& e) {
+    if (std::isnan(e.arrival_cv2)) return {};
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
         std::size_t shown = 0;
         std::string example;
         for (const repeat_data& d : *arm)
-            if (const std::string why = oversaturation_of(d, m.arrival_cv2); !why.empty()) {
+            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
                 ++shown;
                 example = why;
             }
         if (2 * shown > arm->size())
-            return std::string(arm == &m.baseline ? "baseline " : "") +
+            return std::string(arm == &e.baseline ? "baseline " : "") +
                    "over-saturated: " + example;
     }
     return {};

@@ -10,6 +10,8 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/judging/saturation.hpp"
+#include "core/judging/terms.hpp"
 
 #include <algorithm>  // min, sort, upper_bound, max
 #include <cmath>  // isfinite, isinf, fabs
@@ -21,18 +23,18 @@ inline namespace v0 {
 namespace detail {
 
 /// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
-inline double tightest_time_limit(const measurement& m) {
+inline double tightest_time_limit(const evidence& e, const terms& t) {
     double tightest = infinity;
     const auto consider = [&](metric_id metric, double bound) {
         if (facts_of(metric).bounds_lateness) tightest = std::min(tightest, bound);
     };
-    for (const slo& s : m.slos) {
+    for (const slo& s : t.slos) {
         if (s.is_advisory) continue;  // it never changes the outcome of the others
         double bound = s.bound;
         if (s.factor > 0) {
             std::vector<double> values;
-            for (const repeat_data& d : m.baseline) values.push_back(evaluate(s.what, d));
-            if (const auto at = m.stored.values.find(str(s.what.name)); at != m.stored.values.end())
+            for (const repeat_data& d : e.baseline) values.push_back(evaluate(s.what, d));
+            if (const auto at = t.stored.values.find(str(s.what.name)); at != t.stored.values.end())
                 values = at->second;
             bound = s.factor * mean_of(values);
             if (!(bound > 0)) continue;
@@ -44,9 +46,9 @@ inline double tightest_time_limit(const measurement& m) {
     return tightest;
 }
 
-inline std::vector<double> pooled_lateness(const measurement& m) {
+inline std::vector<double> pooled_lateness(const evidence& e) {
     std::vector<double> late;
-    for_each_repeat(m, [&](const repeat_data& d) {
+    for_each_repeat(e, [&](const repeat_data& d) {
         for (const record& r : d.records)
             if (is_measured(r) && r.dispatched_ns > 0)
                 late.push_back(static_cast<double>(r.late_ns) * 1e-9);
@@ -55,14 +57,13 @@ inline std::vector<double> pooled_lateness(const measurement& m) {
     return late;
 }
 
-inline bool client_was_saturated(const measurement& m, double cpu_share) {
-    return cpu_share > 0.9 && !m.spins;
+inline bool client_was_saturated(const evidence& e, double cpu_share) {
+    return cpu_share > 0.9 && !e.spins;
 }
 
-/// The client's own conduct, over all repeats and arms.
-inline self_check_t self_check_of(const measurement& m) {
+/// What the client did, over all repeats and arms. `late`: pooled_lateness.
+inline self_check_t client_conduct(const evidence& e, const std::vector<double>& late) {
     self_check_t c;
-    const std::vector<double> late = pooled_lateness(m);
     if (!late.empty()) {
         c.lateness_p50 = nearest_rank(late, 0.5);
         c.lateness_p99 = nearest_rank(late, 0.99);
@@ -72,7 +73,7 @@ inline self_check_t self_check_of(const measurement& m) {
             static_cast<double>(late.size());
     }
     double repeats = 0, content = 0, coalesced = 0;
-    for_each_repeat(m, [&](const repeat_data& d) {
+    for_each_repeat(e, [&](const repeat_data& d) {
         ++repeats;
         c.connections_opened += d.connections_opened;
         add_handshakes(c.handshakes_full, d.handshakes_full);
@@ -92,10 +93,16 @@ inline self_check_t self_check_of(const measurement& m) {
         c.achieved_rate /= repeats;
     }
     if (content > 0) c.coalesced_share = coalesced / content;
+    return c;
+}
 
-    const double limit = tightest_time_limit(m);
+/// The client's own conduct, held against the tightest limit of a gate.
+inline self_check_t self_check_of(const evidence& e, const terms& t) {
+    const std::vector<double> late = pooled_lateness(e);
+    self_check_t c = client_conduct(e, late);
+    const double limit = tightest_time_limit(e, t);
     const double allowed = std::max(0.05 * limit, 0.001);
-    if (client_was_saturated(m, c.cpu_share)) {
+    if (client_was_saturated(e, c.cpu_share)) {
         c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
                            "client.threads or a core of its own",
                            c.cpu_share * 100);
@@ -119,10 +126,10 @@ inline self_check_t self_check_of(const measurement& m) {
 }
 
 /// Why nothing at all can be said, "" where something can.
-inline std::string gate_invalid_reason(const measurement& m) {
-    if (m.candidate.empty() && !m.stopped.empty()) return {};
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
-        const std::string who = arm == &m.baseline ? "baseline server" : "server";
+inline std::string gate_invalid_reason(const evidence& e) {
+    if (e.candidate.empty() && !e.stopped.empty()) return {};
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        const std::string who = arm == &e.baseline ? "baseline server" : "server";
         std::size_t measured = 0, succeeded = 0;
         std::string example;
         for (const repeat_data& d : *arm) {
@@ -136,7 +143,7 @@ inline std::string gate_invalid_reason(const measurement& m) {
                     example = std::string(to_string(r.status)) + ": " + str(r.error);
             }
         }
-        if (arm == &m.baseline && arm->empty()) continue;
+        if (arm == &e.baseline && arm->empty()) continue;
         if (succeeded == 0)
             return measured == 0 ? "no request was measured"
                                  : who + ": none of " + std::to_string(measured) +
@@ -145,33 +152,58 @@ inline std::string gate_invalid_reason(const measurement& m) {
     return {};
 }
 
+/// Completed requests of one arm, by whether their tokens were as many as forced and enough for a
+/// pace.
+struct token_counts {
+    std::size_t too_short = 0, with_pace = 0, without_pace = 0;
+};
+inline token_counts token_counts_of(const std::vector<repeat_data>& arm) {
+    token_counts c;
+    for (const repeat_data& d : arm) {
+        c.too_short += static_cast<std::size_t>(d.short_outputs);
+        const metric_sample sample = sample_of(metric_id::tpot, d);
+        c.with_pace += sample.values.size();
+        c.without_pace += sample.without_value;
+    }
+    return c;
+}
+
+/// What all objectives of a gate stand on, found once for a look at its evidence.
+struct grounds {
+    self_check_t self_check{};
+    std::string invalid{};    // why nothing at all can be said
+    std::string saturated{};  // why the load was more than the server can take
+    token_counts candidate{}, baseline{};
+};
+inline grounds grounds_of(const evidence& e, const terms& t) {
+    return {self_check_of(e, t), gate_invalid_reason(e), over_saturation_reason(e),
+            token_counts_of(e.candidate), token_counts_of(e.baseline)};
+}
+
 /// Why this SLO cannot be judged, "" where it can.
-inline std::string slo_invalid_reason(const measurement& m, const slo& s) {
-    const bool compared = m.has_live_baseline() || !m.stored.file.empty();
+inline std::string slo_invalid_reason(const evidence& e, const terms& t, const grounds& g,
+                                      const slo& s) {
+    const bool compared = e.has_live_baseline() || !t.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
     if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
-    const self_check_t check = self_check_of(m);
+    const self_check_t& check = g.self_check;
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
-        client_was_saturated(m, check.cpu_share))
+        client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    for (const auto* arm : {&m.candidate, &m.baseline}) {
-        const char* who = arm == &m.baseline ? "baseline server" : "server";
-        std::size_t too_short = 0, with = 0, without = 0;
-        for (const repeat_data& d : *arm) {
-            too_short += static_cast<std::size_t>(d.short_outputs);
-            const metric_sample sample = sample_of(metric_id::tpot, d);
-            with += sample.values.size();
-            without += sample.without_value;
-        }
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
         if (arm->empty()) continue;
-        if (too_short * 20 > with + without)
+        const bool is_baseline = arm == &e.baseline;
+        const char* who = is_baseline ? "baseline server" : "server";
+        const token_counts& n = is_baseline ? g.baseline : g.candidate;
+        const std::size_t completed = n.with_pace + n.without_pace;
+        if (n.too_short * 20 > completed)
             return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
                            "does not heed ignore_eos, or stops by itself",
-                           who, too_short, with + without);
-        if (concerns(s.what, &metric_facts::is_pace) &&
-            (with == 0 || (!m.short_outputs_expected && without * 20 > with + without)))
+                           who, n.too_short, completed);
+        const bool too_few = !e.short_outputs_expected && n.without_pace * 20 > completed;
+        if (concerns(s.what, &metric_facts::is_pace) && (n.with_pace == 0 || too_few))
             return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
-                           without, with + without);
+                           n.without_pace, completed);
     }
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)

@@ -10,9 +10,9 @@
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/terms.hpp"
 
 #include <algorithm>  // max, min
 #include <cmath>  // pow, floor, log10, ceil
@@ -70,135 +70,169 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         v.inputs.push_back({name, {value}});
 }
 
-/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
-/// ratio of each pair, or on the logs of the repeats against those of a stored run.
-inline slo_verdict judge_values(const measurement& m, const slo& s, bool to_the_end = false) {
-    slo_verdict v;
-    v.what = s;
-    v.outcome = verdict::inconclusive;
-    v.estimate = {not_a_number, not_a_number, not_a_number};
-    const bool relative = s.factor > 0;
-    v.limit = relative ? s.factor : s.bound;
-    const bool startup = is_of_start(s.what.metric);
-    const double s0 = prior_sd_of(m, s), sign = s.at_most ? 1 : -1;
-    const bool paired = relative && m.has_live_baseline();
-    const auto first = static_cast<std::size_t>(
-        startup ? 1 : m.has_live_baseline() ? first_pair_look : first_look);
-
-    const auto fails_from =
-        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, m.rule.most));
-
+/// What the repeats of a gate are held against where an objective speaks of a baseline.
+struct comparison {
+    bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
-    stored_side other;
-    if (relative && !paired) {
-        const auto at = m.stored.values.find(str(s.what.name));
-        std::vector<double> logs;
-        if (at != m.stored.values.end())
-            for (const double x : at->second) logs.push_back(std::log(x));
-        if (logs.empty() || !std::isfinite(mean_of(logs))) {
-            v.outcome = verdict::invalid;
-            v.reason = "the stored baseline has no value of " + str(s.what.name);
-            return v;
-        }
-        base_log = mean_of(logs);
-        other = {static_cast<double>(logs.size()), sample_variance(logs), m.stored.day_sd};
+    stored_side stored{};
+    std::string missing{};  // why there is nothing to compare with
+};
+inline comparison comparison_of(const evidence& e, const terms& t, const slo& s) {
+    comparison c;
+    c.relative = s.factor > 0;
+    c.paired = c.relative && e.has_live_baseline();
+    if (!c.relative || c.paired) return c;
+    const auto at = t.stored.values.find(str(s.what.name));
+    std::vector<double> logs;
+    if (at != t.stored.values.end())
+        for (const double x : at->second) logs.push_back(std::log(x));
+    if (logs.empty() || !std::isfinite(mean_of(logs))) {
+        c.missing = "the stored baseline has no value of " + str(s.what.name);
+        return c;
     }
+    c.base_log = mean_of(logs);
+    c.stored = {static_cast<double>(logs.size()), sample_variance(logs), t.stored.day_sd};
+    return c;
+}
+/// What one repeat or pair has to say; NaN where it has no value.
+inline double compared_value(const evidence& e, const slo& s, const comparison& c, std::size_t i) {
+    const double value = evaluate(s.what, e.candidate[i]);
+    if (!c.relative) return value;
+    if (!c.paired) return value / std::exp(c.base_log);
+    const double base = evaluate(s.what, e.baseline[i]);
+    return std::isfinite(base) && base > 0 ? value / base : not_a_number;
+}
 
-    std::vector<double> values, distances;
+/// The repeats looked at so far. A miss without a size has no logarithm; it is counted instead.
+struct looked_at {
+    std::vector<double> values{}, distances{};
     std::size_t unbounded = 0;
-    int looks = 0;
-    look last;
-    const std::size_t count =
-        paired ? std::min(m.candidate.size(), m.baseline.size()) : m.candidate.size();
-    for (std::size_t i = 0; i < count; ++i) {
-        double value = evaluate(s.what, m.candidate[i]);
-        if (startup && std::isnan(value)) continue;
-        if (paired) {
-            const double base = evaluate(s.what, m.baseline[i]);
-            value = std::isfinite(base) && base > 0 ? value / base : not_a_number;
-        } else if (relative) {
-            value /= std::exp(base_log);
-        }
-        if (std::isnan(value)) {
-            v.outcome = verdict::invalid;
-            v.reason = printed("repeat %zu has no %s of %s", i + 1, relative ? "ratio" : "value",
-                               s.what.name.c_str());
-            return v;
-        }
+    void add(double value, const slo& s, double limit) {
         values.push_back(value);
         const bool miss = s.at_most ? std::isinf(value) : value == 0;
         unbounded += miss;
-        // A miss without a size has no logarithm; it is counted instead.
-        if (!miss)
-            distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(v.limit)));
-        v.repeats = static_cast<int>(values.size());
-        // No more looks than the constants allow for, however many repeats there are.
-        const bool at_the_end = i + 1 == count;
-        if (!at_the_end && (values.size() < first || looks + 1 >= m.rule.looks)) continue;
-        ++looks;
-        if (unbounded > 0) {
-            if (unbounded >= 2 && 2 * unbounded >= values.size()) v.outcome = verdict::fail;
-            v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
-                               unbounded, values.size(), s.at_most ? "infinite" : "zero");
-        } else {
-            last = look_at(distances, s0, m.rule, other);
-            if (values.size() >= first) v.outcome = last.outcome;
-            v.reason = text();
-            if (v.outcome == verdict::fail && values.size() < fails_from) {
-                v.outcome = verdict::inconclusive;
-                v.reason = "two repeats are too few to fail";
-            }
-            // What two days differ by is no regression.
-            if (v.outcome == verdict::fail && other.repeats > 0 &&
-                std::fabs(std::exp(sign * last.mean) * v.limit - 1) < 2 * other.day_sd)
-                v.outcome = verdict::inconclusive;
-        }
-        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+        const double sign = s.at_most ? 1 : -1;
+        if (!miss) distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(limit)));
     }
-    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
-    if (values.empty()) {
-        v.outcome = verdict::invalid;
-        v.reason = startup ? "startup_time is only known of a process that the gate starts"
-                           : "nothing was measured";
-        return v;
+};
+
+/// Repeats so bad that their statistic has no size are a miss where they are two, and half of all.
+inline void decide_by_misses(slo_verdict& v, const looked_at& seen) {
+    const std::size_t n = seen.values.size();
+    if (seen.unbounded >= 2 && 2 * seen.unbounded >= n) v.outcome = verdict::fail;
+    v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
+                       seen.unbounded, n, v.what.at_most ? "infinite" : "zero");
+}
+
+/// One look at the values: what it decides by itself, and what it is too early for.
+inline look decide_by_values(slo_verdict& v, const looked_at& seen, const comparison& c, double s0,
+                             const judging_rule& rule, std::size_t first, std::size_t fails_from) {
+    const look l = look_at(seen.distances, s0, rule, c.stored);
+    if (seen.values.size() >= first) v.outcome = l.outcome;
+    v.reason = text();
+    if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
+        v.outcome = verdict::inconclusive;
+        v.reason = "two repeats are too few to fail";
     }
-    v.inputs = {{relative ? "ratios" : "values", list<double>(values)}, {"limit", {v.limit}}};
-    v.arithmetic = std::string(relative ? "ratios " : "values ") + listed(values);
-    if (unbounded > 0) {
+    // What two days differ by is no regression.
+    const double sign = v.what.at_most ? 1 : -1;
+    if (v.outcome == verdict::fail && c.stored.repeats > 0 &&
+        std::fabs(std::exp(sign * l.mean) * v.limit - 1) < 2 * c.stored.day_sd)
+        v.outcome = verdict::inconclusive;
+    return l;
+}
+
+/// The verdict's numbers, once the last look was taken.
+inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison& c, const look& l,
+                        const terms& t) {
+    const slo& s = v.what;
+    v.inputs = {{c.relative ? "ratios" : "values", list<double>(seen.values)},
+                {"limit", {v.limit}}};
+    v.arithmetic = std::string(c.relative ? "ratios " : "values ") + listed(seen.values);
+    if (seen.unbounded > 0) {
         const double worst = s.at_most ? infinity : 0;
         v.estimate = {worst, worst, worst};
         v.method = "counted misses";
-        return v;
+        return;
     }
-    v.method = std::string(paired ? "paired " : relative ? "against a stored run, " : "") +
-               (last.moderated ? "moderated t" : "t of noisy repeats");
-    v.arithmetic = str(v.arithmetic) + "; ln distances from the limit " + listed(distances);
-    v.inputs.push_back({"log_distances", list<double>(distances)});
-    v.inputs.push_back({"prior_sd", {last.prior_sd}});
-    v.inputs.push_back({"prior_df", {last.prior_df}});
-    if (other.repeats > 0) {
-        v.inputs.push_back({"stored_values", list<double>(m.stored.values.at(str(s.what.name)))});
-        v.inputs.push_back({"day_to_day_sd", {other.day_sd}});
+    v.method = std::string(c.paired     ? "paired "
+                           : c.relative ? "against a stored run, "
+                                        : "") +
+               (l.moderated ? "moderated t" : "t of noisy repeats");
+    v.arithmetic =
+        str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
+    v.inputs.push_back({"log_distances", list<double>(seen.distances)});
+    v.inputs.push_back({"prior_sd", {l.prior_sd}});
+    v.inputs.push_back({"prior_df", {l.prior_df}});
+    if (c.stored.repeats > 0) {
+        v.inputs.push_back({"stored_values", list<double>(t.stored.values.at(str(s.what.name)))});
+        v.inputs.push_back({"day_to_day_sd", {c.stored.day_sd}});
     }
-    tell_look(v, last, m.rule, static_cast<double>(distances.size()), other);
-    if (!last.moderated)
+    tell_look(v, l, t.rule, static_cast<double>(seen.distances.size()), c.stored);
+    if (!l.moderated)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
-                           std::sqrt(sample_variance(distances)) * 100, noisy_sd * 100);
+                           std::sqrt(sample_variance(seen.distances)) * 100, noisy_sd * 100);
+}
+
+/// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
+/// ratio of each pair, or on the logs of the repeats against those of a stored run.
+inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
+                                bool to_the_end = false) {
+    slo_verdict v = undecided(s);
+    v.limit = s.factor > 0 ? s.factor : s.bound;
+    const auto invalid = [&](const std::string& why) {
+        v.outcome = verdict::invalid;
+        v.reason = why;
+        return v;
+    };
+    const comparison c = comparison_of(e, t, s);
+    if (!c.missing.empty()) return invalid(c.missing);
+    const bool startup = is_of_start(s.what.metric);
+    const double s0 = prior_sd_of(e, t, s);
+    const auto first = static_cast<std::size_t>(
+        startup ? 1 : e.has_live_baseline() ? first_pair_look : first_look);
+    const auto fails_from =
+        static_cast<std::size_t>(startup ? 1 : std::min(first_fail, t.rule.most));
+
+    looked_at seen;
+    int looks = 0;
+    look last;
+    const std::size_t count =
+        c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const double value = compared_value(e, s, c, i);
+        if (startup && std::isnan(value)) continue;
+        if (std::isnan(value))
+            return invalid(printed("repeat %zu has no %s of %s", i + 1,
+                                   c.relative ? "ratio" : "value", s.what.name.c_str()));
+        seen.add(value, s, v.limit);
+        v.repeats = static_cast<int>(seen.values.size());
+        // No more looks than the constants allow for, however many repeats there are.
+        const bool at_the_end = i + 1 == count;
+        if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
+        ++looks;
+        if (seen.unbounded > 0) decide_by_misses(v, seen);
+        else last = decide_by_values(v, seen, c, s0, t.rule, first, fails_from);
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
+    if (seen.values.empty())
+        return invalid(startup ? "startup_time is only known of a process that the gate starts"
+                               : "nothing was measured");
+    tell_values(v, seen, c, last, t);
     return v;
 }
 
 /// Means of fresh traffic, by the means of 20 batches in arrival order.
-inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_the_end = false) {
+inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo& s,
+                                    bool to_the_end = false) {
     constexpr std::size_t batches = 20;
-    slo_verdict v;
-    v.what = s;
+    slo_verdict v = undecided(s);
     v.limit = s.bound;
-    v.outcome = verdict::inconclusive;
-    v.estimate = {not_a_number, not_a_number, not_a_number};
     v.method = "batch means t";
     std::vector<double> values;
-    for (std::size_t i = 0; i < m.candidate.size(); ++i) {
-        for (const double x : values_in_order(s.what.metric, m.candidate[i]))
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        for (const double x : values_in_order(s.what.metric, e.candidate[i]))
             if (std::isfinite(x) && x > 0) values.push_back(x);
         if (values.size() < 2 * batches) continue;
         std::vector<double> means;
@@ -213,11 +247,11 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
         l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
         l.sd = std::sqrt(sample_variance(means)) / mean;  // of the logarithm, to first order
         // The batches of a stage share what differs from run to run: it is believed, not measured.
-        const double run_sd = prior_sd_of(m, s);
+        const double run_sd = prior_sd_of(e, t, s);
         stored_side runs;
         runs.day_sd = run_sd / std::sqrt(static_cast<double>(i + 1));
         l.se = std::sqrt(l.sd * l.sd / batches + runs.day_sd * runs.day_sd);
-        decide(l, m.rule);
+        decide(l, t.rule);
         v.outcome = l.outcome;
         v.repeats = static_cast<int>(i + 1);
         v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}},
@@ -225,12 +259,12 @@ inline slo_verdict judge_fresh_mean(const measurement& m, const slo& s, bool to_
         v.arithmetic = "means of 20 batches " + listed(means) +
                        printed("; run-to-run sd %.6g over %zu stages", run_sd, i + 1);
         // The batches are what repeats are elsewhere.
-        judging_rule as_batches = m.rule;
+        judging_rule as_batches = t.rule;
         as_batches.most = static_cast<int>(batches);
         tell_look(v, l, as_batches, static_cast<double>(batches), runs);
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
-    v.requests = measured_requests(m, static_cast<std::size_t>(v.repeats));
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
     if (v.repeats == 0) {
         v.outcome = verdict::invalid;
         v.reason = "fewer than 40 requests have a value";

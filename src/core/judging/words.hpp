@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
-#include "core/judging/counts.hpp"
+#include "core/judging/rule.hpp"
 
 #include <algorithm>  // unique
 #include <cmath>  // isfinite, isnan, fabs

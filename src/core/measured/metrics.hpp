@@ -82,6 +82,18 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
     return s;
 }
 
+/// Values of a metric in the order of the planned sends; failed requests have the worst one.
+inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        if (!is_part_of(id, d.records[i])) continue;
+        const bool ok = d.records[i].status == request_status::ok;
+        const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
+        if (!std::isnan(v)) values.push_back(v);
+    }
+    return values;
+}
+
 /// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
 /// request has no value for is satisfied.
 inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i) {

@@ -27,30 +27,34 @@ inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
-/// One repeat of one arm: all that was seen, and nothing judged yet.
-struct repeat_data {
+/// One repeat of one arm as a whole: all that was seen beside its requests.
+struct repeat_facts {
     run_arm arm = run_arm::candidate;
     int index = 0;
-    std::vector<record> records{};              // in the order of their planned sends
-    gap_list gaps{};                            // of all records, unless counted
-    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
-    bool gaps_counted = false;                  // there were too many to keep each one
-    gap_counts pooled_gaps{};                   // then: of the completed measured requests
-    std::vector<std::uint32_t> longest_gaps{};  // then: of each record, microseconds
     long long window_from_ns = 0, window_to_ns = 0;
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     double cpu_share = 0;
-    std::string target_gone{};                  // why, where the server went away
+    std::string target_gone{};  // why, where the server went away
     bool interrupted = false;
-    bool cut_short = false;  // by the time budget; then it is no evidence
+    bool cut_short = false;     // by the time budget; then it is no evidence
+    bool gaps_counted = false;  // there were too many gaps to keep each one
     std::vector<double> thread_cpu_shares{};
-    lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
-    lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
+};
+
+/// The same with its requests. Nothing is judged yet.
+struct repeat_data : repeat_facts {
+    std::vector<record> records{};              // in the order of their planned sends
+    gap_list gaps{};                            // of all records, unless counted
+    std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
+    gap_counts pooled_gaps{};                   // if counted: of the completed measured requests
+    std::vector<std::uint32_t> longest_gaps{};  // if counted: of each record, microseconds
+    lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
+    lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
 };
 
 inline std::size_t gap_count(const record& r) {

@@ -8,7 +8,7 @@
 #include "core/metric/table.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/words.hpp"
 
@@ -136,9 +136,9 @@ inline std::string summary_of(const gate_report& g) {
                " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_escaped(str(v.reason)) + " |\n";
     }
-    if (!g.measured.candidate.empty())
-        out += "\n" + throughput_text(g, g.measured.candidate) + ", " +
-               markdown_escaped(status_text(g.measured.candidate)) +
+    if (!g.figures.candidate.empty())
+        out += "\n" + throughput_text(g, g.figures.candidate) + ", " +
+               markdown_escaped(status_text(g.figures.candidate)) +
                (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     return out + "\n";
@@ -242,19 +242,19 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
     };
     std::string estimates, limits, metrics;
     for (const gate_report& g : gates) {
-        if (g.measured.candidate.empty()) continue;
+        if (g.figures.candidate.empty()) continue;
         const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
         for (const slo_verdict& v : g.verdicts) {
             const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
-        for (const metric_id id : table_metrics(g.what)) {
-            const metric_row r = metric_row_of(id, g.measured.candidate);
+        for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
+            const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
                  {std::pair{"mean", r.mean}, std::pair{"p50", r.p50}, std::pair{"p90", r.p90},
                   std::pair{"p99", r.p99}, std::pair{"max", r.max}})
-                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(id) +
+                metrics += "llmbench_latency_seconds" + gate + "metric=\"" + metric_name(r.metric) +
                            "\",statistic=\"" + name + "\"} " + number(value) + "\n";
         }
     }

@@ -9,7 +9,8 @@
 #include "core/judging/calibration.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/gate_figures.hpp"
+#include "core/reports/console_style.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/words.hpp"
 
@@ -28,7 +29,7 @@ inline std::string calibration_text(const gate_report& g) {
     for (const calibrated& c : g.calibration) width = std::max(width, c.what.text().size());
     const char* unit = g.what.has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
-                              g.measured.candidate.size(), unit, static_cast<int>(width), "",
+                              g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
                               "estimate", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
@@ -43,25 +44,6 @@ inline std::string calibration_text(const gate_report& g) {
                        c.suggestion.c_str());
     }
     return out;
-}
-
-/// How the console may be written to.
-struct console_style {
-    bool colour = false;   // ANSI escapes
-    bool unicode = false;  // UTF-8
-};
-struct console_facts {
-    bool terminal = false;
-    std::string no_color{}, clicolor_force{}, term{}, lc_all{}, lc_ctype{}, lang{};
-};
-inline console_style style_of(const console_facts& c) {
-    const std::string& locale = !c.lc_all.empty() ? c.lc_all : !c.lc_ctype.empty() ? c.lc_ctype
-                                                                                   : c.lang;
-    std::string charset = locale.substr(std::min(locale.find('.'), locale.size()));
-    charset = charset.substr(0, charset.find('@'));
-    const bool forced = !c.clicolor_force.empty() && c.clicolor_force != "0";
-    return {c.no_color.empty() && (forced || (c.terminal && c.term != "dumb")),
-            same_ignoring_case(charset, ".utf-8") || same_ignoring_case(charset, ".utf8")};
 }
 
 /// A verdict's words in its colour, behind its mark where those can be shown.
@@ -97,18 +79,18 @@ inline std::string console_text(const gate_report& g, const console_style& style
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
-    for (const metric_id id : table_metrics(g.what)) {
-        const metric_row r = metric_row_of(id, g.measured.candidate);
+    for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
+        const metric_row& r = g.figures.candidate.distributions[i].row;
         out +=
-            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(id),
+            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(r.metric),
                     time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
                     time_text(r.p99).c_str(), time_text(r.max).c_str());
     }
     out += printed("  output %s, %s\n",
-                   throughput_text(g, g.measured.candidate).c_str(),
-                   status_text(g.measured.candidate).c_str());
-    if (!g.measured.baseline.empty())
-        out += "  baseline: " + status_text(g.measured.baseline) + "\n";
+                   throughput_text(g, g.figures.candidate).c_str(),
+                   status_text(g.figures.candidate).c_str());
+    if (!g.figures.baseline.empty())
+        out += "  baseline: " + status_text(g.figures.baseline) + "\n";
     for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
 }

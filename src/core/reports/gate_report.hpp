@@ -6,10 +6,11 @@
 #include "core/judging/calibration.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/judging/terms.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/target_facts.hpp"
+#include "core/figures/gate_figures.hpp"
 
-#include <memory>  // shared_ptr
 #include <string>
 #include <vector>
 
@@ -17,12 +18,15 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// One gate, measured and judged, as every report shows it.
+/// One gate as every report shows it: measured, judged, and all figures computed. It has no
+/// requests, so that those of a gate can go when nobody asks for them any more.
 struct gate_report {
     plan what{};
     target_facts target{};
     target_facts baseline{};
-    measurement measured{};
+    terms held{};                           // what the evidence was held against
+    load_conditions under{};                // and under which load it was found
+    gate_figures figures{};
     std::vector<slo_verdict> verdicts{};
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
@@ -45,21 +49,6 @@ struct event_index {
     std::vector<long long> offsets{};
     std::string hash{};
     long long bytes = 0;
-};
-
-struct result_access {
-    static result make(const std::shared_ptr<gate_report>& g) {
-        result r;
-        r.name_ = g->what.name;
-        for (const slo_verdict& v : g->verdicts) r.verdicts_.push_back(v);
-        r.self_check_ = g->self_check;
-        r.data_ = box::make(g);
-        return r;
-    }
-    static std::shared_ptr<gate_report> report_of(const result& r) {
-        const auto* held = r.data_.get<std::shared_ptr<gate_report>>();
-        return held ? *held : nullptr;
-    }
 };
 
 }  // namespace detail

@@ -25,7 +25,7 @@
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/words.hpp"
 
@@ -43,7 +43,7 @@ inline std::string calibration_json(const std::vector<gate_report>& gates) {
     j.open('{').field("schema", "llmbench/calibration/1").key("gates").open('[');
     for (const gate_report& g : gates) {
         if (g.calibration.empty()) continue;
-        j.open('{').field("name", g.what.name).field("repeats", g.measured.candidate.size());
+        j.open('{').field("name", g.what.name).field("repeats", g.figures.candidate.repeats.size());
         j.key("slos").open('[');
         for (const calibrated& c : g.calibration) {
             j.open('{').field("slo", c.what.text().c_str());
@@ -106,56 +106,62 @@ inline void write_verdict(json_writer& j, const slo_verdict& v) {
     j.field("file", v.what.at.file).field("line", v.what.at.line).close();
 }
 
-/// What result.json tells of each repeat, so that a later run can be compared with it.
-inline std::vector<statistic_data> kept_statistics(const gate_report& g) {
-    std::vector<statistic_data> kept;
-    const auto keep = [&](const statistic_data& s) {
-        for (const statistic_data& k : kept)
-            if (str(k.name) == str(s.name)) return;
-        kept.push_back(s);
-    };
-    for (const metric_id id : table_metrics(g.what)) {
-        keep(make_statistic(statistic_kind::mean, id, 0));
-        for (const double q : {0.5, 0.75, 0.9, 0.95, 0.99})
-            keep(make_statistic(statistic_kind::percentile, id, q));
-        keep(make_statistic(statistic_kind::max, id, 0));
-    }
-    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
-                               metric_id::prefill_throughput, metric_id::decode_throughput,
-                               metric_id::request_throughput})
-        keep(make_statistic(statistic_kind::value, id, 0));
-    for (const slo& s : g.measured.slos)
-        if (!is_share(s.what.metric)) keep(s.what);
-    return kept;
-}
-
 /// How long made-up prompts were to be, how long the server says they were, and how that was aimed.
 inline void write_prompt_lengths(json_writer& j, const prompt_lengths& lengths,
                                  const token_fit& fit) {
-    if (lengths.asked.empty()) return;
+    if (!lengths.known) return;
     j.key("prompt_lengths").open('{').field("calibration", to_string(fit.lengths));
     j.field("token_ids", fit.as_ids);
-    for (const auto& [name, v] :
+    for (const auto& [name, f] :
          {std::pair{"asked", &lengths.asked}, std::pair{"counted", &lengths.counted}})
         j.key(name)
             .open('{')
-            .field("mean", mean_of(*v))
-            .field("p50", nearest_rank(*v, 0.5))
-            .field("p90", nearest_rank(*v, 0.9))
+            .field("mean", f->mean)
+            .field("p50", f->p50)
+            .field("p90", f->p90)
             .close();
     j.close();
 }
 
-inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
-                      const std::vector<statistic_data>& kept) {
+inline void write_repeat(json_writer& j, const repeat_figures& d,
+                         const std::vector<statistic_data>& kept) {
+    j.open('{')
+        .field("index", d.index)
+        .field("window_from_ns", d.window_from_ns)
+        .field("window_to_ns", d.window_to_ns);
+    j.field("asked_rate", d.asked_rate)
+        .field("achieved_rate", d.achieved_rate)
+        .field("connections_opened", d.connections_opened);
+    write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
+    j.field("loop_lag_p99", d.loop_lag_p99)
+        .field("loop_lag_max", d.loop_lag_max)
+        .field("stamp_lag_p99", d.stamp_lag_p99)
+        .field("stamp_lag_max", d.stamp_lag_max);
+    j.key("thread_cpu_shares").open('[');
+    for (const double share : d.thread_cpu_shares) j.value(share);
+    j.close();
+    j.field("content_events", d.content_events)
+        .field("coalesced_events", d.coalesced_events)
+        .field("cpu_share", d.cpu_share);
+    j.field("startup_s", d.startup_s)
+        .field("target_gone", d.target_gone)
+        .field("interrupted", d.interrupted)
+        .field("short_outputs", d.short_outputs)
+        .field("gaps_counted", d.gaps_counted)
+        .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
+    j.key("statistics").open('{');
+    for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);
+    j.close().close();
+}
+
+inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
     const bool is_baseline = which == run_arm::baseline;
-    const auto& arm = is_baseline ? g.measured.baseline : g.measured.candidate;
+    const arm_figures& arm = is_baseline ? g.figures.baseline : g.figures.candidate;
     j.key(is_baseline ? "baseline" : "candidate").open('{');
-    write_prompt_lengths(j, prompt_lengths_of(g.what, arm),
-                         (is_baseline ? g.baseline : g.target).tokens);
-    for (const metric_id id : table_metrics(g.what)) {
-        const metric_row r = metric_row_of(id, arm);
-        j.key(metric_name(id))
+    write_prompt_lengths(j, arm.prompts, (is_baseline ? g.baseline : g.target).tokens);
+    for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
+        const metric_row& r = arm.distributions[i].row;
+        j.key(metric_name(r.metric))
             .open('{')
             .field("mean", r.mean)
             .field("p50", r.p50)
@@ -164,84 +170,99 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which,
             .field("max", r.max)
             .close();
     }
-    for (const metric_id id :
-         {metric_id::output_throughput, metric_id::total_throughput,
-          metric_id::prefill_throughput, metric_id::decode_throughput,
-          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
-        j.field(metric_name(id), run_value(id, arm));
-    if (const prefix_hits hits = prefix_hits_of(arm); hits.prompt > 0)
+    for (const auto& [metric, value] : arm.run_values) j.field(metric_name(metric), value);
+    if (arm.prefix_cache.prompt > 0)
         j.key("prefix_cache")
             .open('{')
-            .field("cached_tokens", hits.cached)
-            .field("prompt_tokens", hits.prompt)
+            .field("cached_tokens", arm.prefix_cache.cached)
+            .field("prompt_tokens", arm.prefix_cache.prompt)
             .close();
     j.key("statuses").open('{');
-    for (const status_count& c : status_counts(arm)) j.field(to_string(c.status), c.count);
-    j.close().field("usage_below_events", usage_below_events(arm));
+    for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
+    j.close().field("usage_below_events", arm.usage_below_events);
     j.key("repeats").open('[');
-    for (const repeat_data& d : arm) {
-        j.open('{')
-            .field("index", d.index)
-            .field("window_from_ns", d.window_from_ns)
-            .field("window_to_ns", d.window_to_ns);
-        j.field("asked_rate", d.asked_rate)
-            .field("achieved_rate", d.achieved_rate)
-            .field("connections_opened", d.connections_opened);
-        write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
-        j.field("loop_lag_p99", d.loop_lag_p99)
-            .field("loop_lag_max", d.loop_lag_max)
-            .field("stamp_lag_p99", d.stamp_lag_p99)
-            .field("stamp_lag_max", d.stamp_lag_max);
-        j.key("thread_cpu_shares").open('[');
-        for (const double share : d.thread_cpu_shares) j.value(share);
-        j.close();
-        j.field("content_events", d.content_events)
-            .field("coalesced_events", d.coalesced_events)
-            .field("cpu_share", d.cpu_share);
-        j.field("startup_s", d.startup_s)
-            .field("target_gone", d.target_gone)
-            .field("interrupted", d.interrupted)
-            .field("short_outputs", d.short_outputs)
-            .field("gaps_counted", d.gaps_counted)
-            .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
-        j.key("statistics").open('{');
-        const std::vector<double> values = evaluate(kept, d);
-        for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), values[i]);
-        j.close().close();
-    }
+    for (const repeat_figures& d : arm.repeats) write_repeat(j, d, g.figures.kept);
     j.close().close();
 }
 
 /// All that the verdicts depend on and the records do not tell.
 inline void write_judging(json_writer& j, const gate_report& g) {
-    const measurement& m = g.measured;
+    const judging_rule& rule = g.held.rule;
+    const stored_baseline& stored = g.held.stored;
     j.key("judging")
         .open('{')
-        .field("traffic", m.rule.traffic == fresh ? "fresh" : "replayed")
-        .field("looks", m.rule.looks)
-        .field("most", m.rule.most)
-        .field("false_pass", m.rule.pass_level)
-        .field("false_fail", m.rule.fail_level)
-        .field("pass_z", m.rule.pass_z)
-        .field("fail_z", m.rule.fail_z)
-        .field("holm", m.rule.holm)
+        .field("traffic", rule.traffic == fresh ? "fresh" : "replayed")
+        .field("looks", rule.looks)
+        .field("most", rule.most)
+        .field("false_pass", rule.pass_level)
+        .field("false_fail", rule.fail_level)
+        .field("pass_z", rule.pass_z)
+        .field("fail_z", rule.fail_z)
+        .field("holm", rule.holm)
         .field("paired", g.what.has_baseline)
-        .field("arrival_cv2", m.arrival_cv2)
-        .field("short_outputs_expected", m.short_outputs_expected)
-        .field("spin", m.spins)
+        .field("arrival_cv2", g.under.arrival_cv2)
+        .field("short_outputs_expected", g.under.short_outputs_expected)
+        .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
-        .field("stopped", m.stopped);
+        .field("stopped", g.under.stopped);
     j.key("calibrated_sd").open('{');
-    for (const auto& [name, sd] : m.noise) j.field(name, sd);
+    for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
-    j.key("stored_baseline").open('{').field("file", m.stored.file);
-    j.field("day_to_day_sd", m.stored.day_sd).key("statistics").open('{');
-    for (const auto& [name, values] : m.stored.values) {
+    j.key("stored_baseline").open('{').field("file", stored.file);
+    j.field("day_to_day_sd", stored.day_sd).key("statistics").open('{');
+    for (const auto& [name, values] : stored.values) {
         j.key(name).open('[');
         for (const double v : values) j.value(v);
         j.close();
     }
     j.close().close().close();
+}
+
+/// The load as it was asked for.
+inline void write_scenario(json_writer& j, const plan& p) {
+    j.key("scenario")
+        .open('{')
+        .field("arrivals", arrival_text(p.arrivals))
+        .field("arrival_kind", arrival_name(p.arrivals.kind))
+        .field("offered_rate", p.arrivals.rate);
+    j.field("users",
+            p.arrivals.kind == arrival_kind::closed_loop ? p.arrivals.users : 0)
+        .field("max_in_flight", p.arrivals.max_in_flight);
+    j.field("workload", p.workload_text)
+        .field("warmup_requests", p.warmup_requests)
+        .field("warmup_s", p.warmup_s);
+    j.field("extent", extent_text(p)).field("options", options_text(p))
+        .field("stream", p.common.stream);
+    j.field("requests", p.requests)
+        .field("duration_s", p.duration_s)
+        .field("repeats_planned", repeats_text(p));
+    j.field("seed", static_cast<long long>(p.seed))
+        .field("seed_text", std::to_string(p.seed))
+        .field("trace_hash", trace_hash(p))
+        .field("nonce", printed("%016llx", static_cast<unsigned long long>(p.nonce)))
+        .close();
+}
+
+inline void write_self_check(json_writer& j, const self_check_t& c) {
+    j.key("self_check")
+        .open('{')
+        .field("ok", c.ok)
+        .field("reason", c.reason.c_str())
+        .field("lateness_p50", c.lateness_p50);
+    j.field("lateness_p99", c.lateness_p99)
+        .field("lateness_max", c.lateness_max)
+        .field("late_share", c.late_share);
+    j.field("asked_rate", c.asked_rate)
+        .field("achieved_rate", c.achieved_rate)
+        .field("coalesced_share", c.coalesced_share);
+    j.field("loop_lag_p99", c.loop_lag_p99)
+        .field("loop_lag_max", c.loop_lag_max)
+        .field("stamp_lag_p99", c.stamp_lag_p99)
+        .field("stamp_lag_max", c.stamp_lag_max);
+    j.field("cpu_share", c.cpu_share)
+        .field("connections_opened", c.connections_opened);
+    write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
+    j.close();
 }
 
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
@@ -270,54 +291,15 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         if (!g.refusal.empty()) { j.close(); continue; }
         write_target(j, "target", g.target);
         if (g.what.has_baseline) write_target(j, "baseline_target", g.baseline);
-        j.key("scenario")
-            .open('{')
-            .field("arrivals", arrival_text(g.what.arrivals))
-            .field("arrival_kind", arrival_name(g.what.arrivals.kind))
-            .field("offered_rate", g.what.arrivals.rate);
-        j.field("users",
-                g.what.arrivals.kind == arrival_kind::closed_loop ? g.what.arrivals.users : 0)
-            .field("max_in_flight", g.what.arrivals.max_in_flight);
-        j.field("workload", g.what.workload_text)
-            .field("warmup_requests", g.what.warmup_requests)
-            .field("warmup_s", g.what.warmup_s);
-        j.field("extent", extent_text(g.what)).field("options", options_text(g.what))
-            .field("stream", g.what.common.stream);
-        j.field("requests", g.what.requests)
-            .field("duration_s", g.what.duration_s)
-            .field("repeats_planned", repeats_text(g.what));
-        j.field("seed", static_cast<long long>(g.what.seed))
-            .field("seed_text", std::to_string(g.what.seed))
-            .field("trace_hash", trace_hash(g.what))
-            .field("nonce", printed("%016llx", static_cast<unsigned long long>(g.what.nonce)))
-            .close();
+        write_scenario(j, g.what);
         j.key("slos").open('[');
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
         j.close();
         write_judging(j, g);
-        const std::vector<statistic_data> kept = kept_statistics(g);
-        write_arm(j, g, run_arm::candidate, kept);
-        if (g.what.has_baseline) write_arm(j, g, run_arm::baseline, kept);
-        const self_check_t& c = g.self_check;
-        j.key("self_check")
-            .open('{')
-            .field("ok", c.ok)
-            .field("reason", c.reason.c_str())
-            .field("lateness_p50", c.lateness_p50);
-        j.field("lateness_p99", c.lateness_p99)
-            .field("lateness_max", c.lateness_max)
-            .field("late_share", c.late_share);
-        j.field("asked_rate", c.asked_rate)
-            .field("achieved_rate", c.achieved_rate)
-            .field("coalesced_share", c.coalesced_share);
-        j.field("loop_lag_p99", c.loop_lag_p99)
-            .field("loop_lag_max", c.loop_lag_max)
-            .field("stamp_lag_p99", c.stamp_lag_p99)
-            .field("stamp_lag_max", c.stamp_lag_max);
-        j.field("cpu_share", c.cpu_share)
-            .field("connections_opened", c.connections_opened);
-        write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
-        j.close().close();
+        write_arm(j, g, run_arm::candidate);
+        if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);
+        write_self_check(j, g.self_check);
+        j.close();
     }
     j.close();
     // One long line: the offsets are for programs.

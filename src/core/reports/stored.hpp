@@ -40,7 +40,8 @@ struct stored_gate {
     std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
     std::string trace_hash{}, definitions{};
     slo_context context{};  // its own objectives are not read again
-    measurement measured{};
+    evidence seen{};
+    terms held{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
 };
 
@@ -72,35 +73,34 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
 }
 
 inline void read_judging(const picojson::value& v, stored_gate& g) {
-    measurement& m = g.measured;
-    m.rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
-    m.rule.looks = count_member(v, "looks");
-    m.rule.most = count_member(v, "most");
-    m.rule.pass_level = number_member(v, "false_pass");
-    m.rule.fail_level = number_member(v, "false_fail");
-    m.rule.pass_z = number_member(v, "pass_z");
-    m.rule.fail_z = number_member(v, "fail_z");
-    m.rule.holm = true_member(v, "holm");
-    m.arrival_cv2 = number_member(v, "arrival_cv2");
-    m.short_outputs_expected = true_member(v, "short_outputs_expected");
-    m.spins = true_member(v, "spin");
-    m.stopped = string_member(v, "stopped");
+    judging_rule& rule = g.held.rule;
+    rule.traffic = string_member(v, "traffic") == "fresh" ? fresh : replayed;
+    rule.looks = count_member(v, "looks");
+    rule.most = count_member(v, "most");
+    rule.pass_level = number_member(v, "false_pass");
+    rule.fail_level = number_member(v, "false_fail");
+    rule.pass_z = number_member(v, "pass_z");
+    rule.fail_z = number_member(v, "fail_z");
+    rule.holm = true_member(v, "holm");
+    g.seen.arrival_cv2 = number_member(v, "arrival_cv2");
+    g.seen.short_outputs_expected = true_member(v, "short_outputs_expected");
+    g.seen.spins = true_member(v, "spin");
+    g.seen.stopped = string_member(v, "stopped");
     if (const picojson::value* noise = member(v, "calibrated_sd");
         noise && noise->is<picojson::object>())
         for (const auto& [name, sd] : noise->get<picojson::object>())
-            if (sd.is<double>()) m.noise[name] = sd.get<double>();
+            if (sd.is<double>()) g.held.noise[name] = sd.get<double>();
     if (const picojson::value* stored = member(v, "stored_baseline")) {
-        m.stored.file = string_member(*stored, "file");
-        m.stored.day_sd = number_member(*stored, "day_to_day_sd");
-        m.stored.values = lists_of(member(*stored, "statistics"));
+        g.held.stored.file = string_member(*stored, "file");
+        g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
+        g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
-    const judging_rule& r = m.rule;
-    require(r.looks > 0 && r.most > 0 && r.pass_z > 0 && r.fail_z > 0 && r.pass_level > 0 &&
-                r.fail_level > 0,
+    require(rule.looks > 0 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
+                rule.pass_level > 0 && rule.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
-    g.context.rule = m.rule;
-    g.context.most_repeats = m.rule.most;
-    g.context.has_baseline = true_member(v, "paired") || !m.stored.file.empty();
+    g.context.rule = rule;
+    g.context.most_repeats = rule.most;
+    g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();
     g.context.requests = std::max(0, count_member(v, "expected_requests"));
     g.context.first_turns = g.context.requests;
 }
@@ -161,7 +161,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const picojson::value* a = member(*found, to_string(arm));
         if (!a) continue;
-        auto& repeats = arm == run_arm::candidate ? g.measured.candidate : g.measured.baseline;
+        auto& repeats = arm == run_arm::candidate ? g.seen.candidate : g.seen.baseline;
         for (const picojson::value& r : array_member(*a, "repeats")) {
             repeats.push_back(read_repeat(r, arm));
             require(repeats_before < from.size() && repeats_before < to.size(),

@@ -15,7 +15,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/plan_words.hpp"
 #include "core/traffic/target_facts.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 
 #include <cmath>  // fabs
@@ -29,8 +29,8 @@ inline namespace v0 {
 namespace detail {
 
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
-inline std::string throughput_text(const gate_report& g, const std::vector<repeat_data>& arm) {
-    const auto shown = [&](metric_id id) { return value_text(id, run_value(id, arm)); };
+inline std::string throughput_text(const gate_report& g, const arm_figures& arm) {
+    const auto shown = [&](metric_id id) { return value_text(id, arm.run_value(id)); };
     if (!saturates(g.what.arrivals) || !g.what.common.stream)
         return shown(metric_id::output_throughput);
     return shown(metric_id::output_throughput) + " (prefill " +
@@ -43,13 +43,13 @@ inline std::string ok_text(const std::vector<status_count>& counts) {
     for (const status_count& c : counts) all += c.count;
     return printed("%zu of %zu requests ok", counts[0].count, all);
 }
-inline std::string status_text(const std::vector<repeat_data>& arm) {
-    const std::vector<status_count> counts = status_counts(arm);
+inline std::string status_text(const arm_figures& arm) {
+    const std::vector<status_count>& counts = arm.statuses;
     std::string t = ok_text(counts);
     for (std::size_t i = 1; i < counts.size(); ++i)
         t += printed("; %zu %s (%s)", counts[i].count, to_string(counts[i].status),
                      counts[i].example.c_str());
-    if (const std::size_t n = usage_below_events(arm); n > 0)
+    if (const std::size_t n = arm.usage_below_events; n > 0)
         t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
     return t;
 }
@@ -73,9 +73,7 @@ inline std::string self_check_text(const self_check_t& c) {
 }
 
 /// What is said where gaps were counted instead of kept, "" where all were kept.
-inline std::string counted_gaps_text(const measurement& m) {
-    std::uint64_t n = 0;
-    for_each_repeat(m, [&](const repeat_data& d) { n += d.pooled_gaps.size(); });
+inline std::string counted_gaps_text(std::uint64_t n) {
     if (n == 0) return {};
     return printed("itl: %llu gaps were too many to keep each one, so its percentiles are within "
                    "%.1f %%; means, longest gaps and throughputs are exact",
@@ -101,33 +99,28 @@ inline std::string unverified_servers(const gate_report& g) {
 
 /// "asked for 150 (p50 149, p90 190) on the average, the server counted 151 (...)", "" without any.
 inline std::string prompt_lengths_text(const prompt_lengths& l) {
-    if (l.asked.empty()) return {};
-    const auto told = [](const std::vector<double>& v) {
-        return printed("%.4g (p50 %.0f, p90 %.0f)", mean_of(v), nearest_rank(v, 0.5),
-                       nearest_rank(v, 0.9));
+    if (!l.known) return {};
+    const auto told = [](const length_figures& f) {
+        return printed("%.4g (p50 %.0f, p90 %.0f)", f.mean, f.p50, f.p90);
     };
     return "asked for " + told(l.asked) + " on the average, the server counted " + told(l.counted);
 }
-inline bool are_as_asked(const prompt_lengths& l) {
-    return l.asked.empty() || std::fabs(mean_of(l.counted) / mean_of(l.asked) - 1) <= 0.02;
-}
-
-inline std::string prefix_cache_text(const measurement& m) {
-    const prefix_hits mine = prefix_hits_of(m.candidate), other = prefix_hits_of(m.baseline);
+inline std::string prefix_cache_text(const gate_figures& f) {
+    const prefix_hits mine = f.candidate.prefix_cache, other = f.baseline.prefix_cache;
     const auto share = [](const prefix_hits& h) {
         return h.prompt > 0 ? printed("%.3g %%", 100 * h.cached / h.prompt) : "an unknown part";
     };
     if (mine.cached + other.cached <= 0) return {};
     return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
-           (m.baseline.empty() ? "" : ", with the baseline " + share(other));
+           (f.baseline.empty() ? "" : ", with the baseline " + share(other));
 }
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
-    if (const auto lengths = prompt_lengths_of(g.what, g.measured.candidate);
-        !are_as_asked(lengths))
+    const prompt_lengths& lengths = g.figures.candidate.prompts;
+    if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
-    for (std::string t : {prefix_cache_text(g.measured), counted_gaps_text(g.measured)})
+    for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     return notes;
 }

@@ -5,7 +5,6 @@
 #include "api/result.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
-#include "effects/system/settings.hpp"
 #include "effects/gates/session.hpp"
 
 #include <string>
@@ -31,9 +30,10 @@ inline void assertion(doctest::assertType::Enum severity, const char* file, int 
 }
 /// A verdict under a severity, by the table of outcomes.
 inline void assert_verdict(doctest::assertType::Enum severity, const char* file, int line,
-                           const std::string& expression, const slo_verdict& v) {
+                           const std::string& expression, const slo_verdict& v,
+                           inconclusive_means undecided_is) {
     const bool undecided_fails =
-        v.outcome == verdict::inconclusive && inconclusive_policy() == inconclusive_means::fail;
+        v.outcome == verdict::inconclusive && undecided_is == inconclusive_means::fail;
     // Missing data is never green: our own main says so by its exit code, others hear it here.
     const bool no_data = v.outcome == verdict::inconclusive && v.repeats == 0 &&
                          !session::of_this_program().tells_exit_code;

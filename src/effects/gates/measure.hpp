@@ -12,16 +12,14 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
-#include "core/judging/saturation.hpp"
-#include "core/judging/validity.hpp"
-#include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/words.hpp"
+#include "core/figures/held_gate.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/settings.hpp"
@@ -32,7 +30,7 @@
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // max, find_if
+#include <algorithm>  // max
 #include <atomic>
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr
@@ -40,21 +38,12 @@
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <string_view>
+#include <utility>  // move
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// What is left where nothing was to be judged.
-inline void mark_skipped(gate_report& g, bool relative_only, const std::string& why) {
-    for (slo_verdict& v : g.verdicts) {
-        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
-        if (!concerned) continue;
-        v.outcome = verdict::skipped;
-        v.reason = why;
-        v.advice = text();
-    }
-}
 
 /// Another one for every execution of a gate, in this program and in all others.
 inline std::uint64_t fresh_nonce() {
@@ -64,126 +53,181 @@ inline std::uint64_t fresh_nonce() {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++executions));
 }
 
-/// Measures and judges one gate.
-inline void measure(gate_report& g, const scenario& s) {
-    plan p = planned(s, default_seed(), read_workload_files(s, default_seed()));
+/// The scenario's plan, with the name and the place of its gate.
+inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed) {
+    plan p = planned(s, seed, read_workload_files(s, seed));
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
-    p.name = g.what.name;
-    p.test_case = g.what.test_case;
-    p.file = g.what.file;
-    p.line = g.what.line;
-    const run_mode mode = mode_of(p);
-    if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-    if (!mode.judges()) p.first_repeats = p.most_repeats;
-    g.what = p;
-    measurement& m = g.measured;
-    m.slos = p.slos;
-    m.rule = p.rule;
-    m.noise = mode.noise;
-    m.spins = p.client.spin;
-    m.arrival_cv2 = p.arrivals.max_in_flight > 0 || p.stride > 1 ? not_a_number
-                                                                 : arrival_cv2_of(p.arrivals);
-    m.short_outputs_expected = expects_short_outputs(p);
-    if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
-    gate_run run(g, s, mode);
-    if (run.bring_up()) run.measure();
-    g.self_check = self_check_of(m);
-    if (!p.slos.empty()) g.verdicts = judge_all(m);
-    if (mode.calibrate > 0) {
-        g.calibration = calibration_of(m);
-        mark_skipped(g, false, "a calibration run judges nothing");
-    } else if (mode.write_baseline) {
-        const std::string file = str(p.stored.file), faults[] = {
-            gate_invalid_reason(m), str(g.self_check.reason), m.stopped, over_saturation_reason(m)};
-        const auto fault = std::find_if(std::begin(faults), std::end(faults),
-                                        [](const std::string& why) { return !why.empty(); });
-        if (fault == std::end(faults)) {
-            mark_skipped(g, true, "written to " + file + " as a baseline, not compared");
-            session::of_this_program().write_baseline(g, file);
-        } else {
-            for (slo_verdict& v : g.verdicts)
-                if (v.what.factor > 0) v.reason = file + " was not written: " + *fault;
-        }
+    p.name = who.what.name;
+    p.test_case = who.what.test_case;
+    p.file = who.what.file;
+    p.line = who.what.line;
+    return p;
+}
+
+/// What is left where nothing was to be judged.
+inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
+                         const std::string& why) {
+    for (slo_verdict& v : verdicts) {
+        const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
+        if (concerned) v = without_advice(v, verdict::skipped, why);
     }
-    g.undecided_fails = inconclusive_policy() == inconclusive_means::fail;
-    g.outcome = outcome_of(g.verdicts, inconclusive_policy());
+}
+
+/// Why what was measured is no baseline, "" where it is one.
+inline std::string fault_of(const measured_gate& m) {
+    for (const std::string& why : {m.found.on.invalid, str(m.found.on.self_check.reason),
+                                   m.seen.stopped, m.found.on.saturated})
+        if (!why.empty()) return why;
+    return {};
+}
+
+/// A gate as reports tell it, with all of its figures.
+inline gate_report report_of(const plan& p, const measured_gate& m, const settings& asked) {
+    gate_report g;
+    g.what = p;
+    g.target = m.target;
+    g.baseline = m.baseline;
+    g.held = m.held;
+    g.under = m.seen;
+    g.self_check = m.found.on.self_check;
+    g.verdicts = m.found.verdicts;
+    if (asked.calibrate > 0) {
+        g.calibration = calibration_of(m.seen, m.held);
+        mark_skipped(g.verdicts, false, "a calibration run judges nothing");
+    }
+    g.figures = figures_of(p, m.seen, p.slos);
+    g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     // Missing data is never green.
-    if (m.candidate.empty() && g.outcome == gate_outcome::passed) g.outcome = gate_outcome::skipped;
+    if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
+        g.outcome = gate_outcome::skipped;
+    return g;
+}
+
+/// Writes a gate's result where its stored baseline is to be, and says so in its verdicts.
+inline void write_as_baseline(gate_report& g, const measured_gate& m, const settings& asked) {
+    const std::string file = str(g.what.stored.file), fault = fault_of(m);
+    if (!fault.empty()) {
+        for (slo_verdict& v : g.verdicts)
+            if (v.what.factor > 0) v.reason = file + " was not written: " + fault;
+        return;
+    }
+    mark_skipped(g.verdicts, true, "written to " + file + " as a baseline, not compared");
+    g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    session::of_this_program().write_baseline(g, file);
+}
+
+/// Every SLO of a gate that never ran, or was ended by what nobody expected.
+inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome outcome,
+                              const std::string& why) {
+    g.refusal = why;
+    g.outcome = outcome;
+    for (const slo& x : s.slos)
+        g.verdicts.push_back(without_advice(undecided(x), verdict_like(outcome), why));
+    return g;
 }
 
 /// In the reports. A run() in a test case fails nothing, whatever its own SLOs say, and reports of
 /// a green build must not be red.
-inline void only_note(gate_report& g) {
+inline gate_report only_noted(gate_report g) {
     for (slo_verdict& v : g.verdicts) v.what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = gate_outcome::passed;
+    return g;
 }
 
-/// Marks every SLO of a gate that never ran.
-inline void mark_unmeasured(gate_report& g, const scenario& s, gate_outcome outcome,
-                            const std::string& why) {
-    g.refusal = why;
-    g.outcome = outcome;
-    g.verdicts.clear();
-    for (const slo& x : s.slos) {
-        slo_verdict v;
-        v.what = x;
-        v.outcome = verdict_like(outcome);
-        v.estimate = {not_a_number, not_a_number, not_a_number};
-        v.reason = why;
-        g.verdicts.push_back(v);
+/// One gate, from its scenario to its result and to the reports.
+class gate_execution {
+public:
+    gate_execution(const scenario& s, const char* file, int line, const char* verb)
+        : scenario_(s), only_notes_(verb == std::string_view("run") && inside_test_case()) {
+        who_.what.test_case = test_case_name();
+        who_.what.name = s.name.empty() ? who_.what.test_case : str(s.name);
+        if (who_.what.name.empty()) who_.what.name = printed("%s at %s:%d", verb, file, line);
+        who_.what.file = file;
+        who_.what.line = line;
+        number_ = all_.open_gate(gate_report(who_));
     }
-}
+    /// Throws where nothing could be measured; ended_by() then says what is left.
+    result measured() {
+        all_.records().open();
+        asked_ = settings_of(environment);
+        plan p = plan_of(scenario_, who_, asked_.seed);
+        const run_mode mode = mode_of(p, asked_);
+        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
+        if (!mode.judges()) p.first_repeats = p.most_repeats;
+        if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
+        measured_gate m = [&] {
+            gate_run run(p, scenario_, mode, surroundings_of_program().shown(asked_.progress));
+            if (run.bring_up()) run.measure();
+            return run.finished();
+        }();
+        gate_report g = report_of(p, m, asked_);
+        if (mode.write_baseline) write_as_baseline(g, m, asked_);
+        const result r = result_of(g, std::move(m));
+        close(only_notes_ ? only_noted(std::move(g)) : std::move(g));
+        return r;
+    }
+    /// Without evidence.
+    result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, scenario_, outcome, why);
+        const result r = result_of(g, {});
+        close(std::move(g));
+        return r;
+    }
+    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+
+private:
+    result result_of(const gate_report& g, measured_gate&& m) const {
+        auto held = std::make_shared<held_gate>();
+        held->number = number_;
+        held->outcome = g.outcome;
+        held->refusal = g.refusal;
+        held->undecided_is = asked_.inconclusive;
+        held->what = g.what;
+        held->seen = std::move(m.seen);
+        held->held = std::move(m.held);
+        return result_access::make(std::move(held), g.verdicts, g.self_check);
+    }
+    void close(gate_report&& g) {
+        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        say(console_text(g, surroundings_of_program().style()));
+        if (all_.records().are_open()) say(reports_text(report_directory()));
+        all_.close_gate(number_, std::move(g));
+    }
+
+    const interrupt_guard signals_{};  // until the reports are written
+    session& all_ = session::of_this_program();
+    const scenario& scenario_;
+    const bool only_notes_;
+    gate_report who_{};
+    std::size_t number_ = 0;
+    settings asked_{};
+    const long long began_ns_ = now_ns();
+};
 
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
-    session& all = session::of_this_program();
-    const std::shared_ptr<gate_report> g = all.open_gate();
-    g->what.test_case = test_case_name();
-    g->what.name = s.name.empty() ? g->what.test_case : str(s.name);
-    if (g->what.name.empty()) g->what.name = printed("%s at %s:%d", verb, file, line);
-    g->what.file = file;
-    g->what.line = line;
-    const long long began = now_ns();
-    const auto finish = [&] {
-        g->took_s = static_cast<double>(now_ns() - began) * 1e-9;
-        say(console_text(*g, style_of_console()));
-        if (all.can_report()) say(reports_text(report_directory()));
-        all.note_change();
-        all.write_reports();
+    gate_execution gate(s, file, line, verb);
+    // Inside a test case nothing is thrown: the assertion fails there, with the same words.
+    const auto refused = [&](gate_outcome outcome, const std::exception& e) {
+        const result r = gate.ended_by(outcome, e.what());
+        if (outcome == gate_outcome::skipped) return r;
+        if (!inside_test_case()) throw;
+        refuse_in_test(file, line, verb, e.what());
+        return r;
     };
-    const interrupt_guard signals;  // until the reports are written
     try {
-        all.open_files();
-        measure(*g, s);
-        const result measured = result_access::make(g);
-        if (verb == std::string_view("run") && inside_test_case()) only_note(*g);
-        finish();
-        return measured;
+        return gate.measured();
     } catch (const std::invalid_argument& e) {
-        mark_unmeasured(*g, s, gate_outcome::refused, e.what());
-        finish();
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, e.what());
+        return refused(gate_outcome::refused, e);
     } catch (const no_server& e) {
-        const bool skip =
-            environment_says_yes("LLMBENCH_SKIP_WITHOUT_SERVER") && !interrupted.load();
-        mark_unmeasured(*g, s, skip ? gate_outcome::skipped : gate_outcome::invalid, e.what());
-        finish();
-        if (skip) return result_access::make(g);
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, e.what());
+        return refused(gate.may_be_skipped() ? gate_outcome::skipped : gate_outcome::invalid, e);
     } catch (const std::exception& e) {
-        // Nobody expected it: of this machine, or a mistake of ours.
-        mark_unmeasured(*g, s, gate_outcome::invalid, e.what());
-        finish();
-        if (!inside_test_case()) throw;
-        refuse_in_test(file, line, verb, e.what());
+        return refused(gate_outcome::invalid, e);  // of this machine, or a mistake of ours
     } catch (...) {
-        mark_unmeasured(*g, s, gate_outcome::invalid, "it was ended by an exception");
-        finish();
+        gate.ended_by(gate_outcome::invalid, "it was ended by an exception");
         throw;  // a thread that is cancelled comes by here, too
     }
-    return result_access::make(g);
 }
 
 }  // namespace detail

@@ -21,6 +21,8 @@ inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
 }
 inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
 
+inline const long long program_began_ns = now_ns();
+
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench

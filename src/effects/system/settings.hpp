@@ -1,39 +1,53 @@
-// settings from the environment
+// what the environment asks for
 #pragma once
 
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
-#include "effects/system/clock.hpp"
+#include "core/reports/console_style.hpp"
 
 #include <charconv>  // from_chars
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // getenv
+#include <functional>  // where variables are looked up
 #include <string>
+#include <system_error>  // errc
 
-#include <unistd.h>  // isatty, STDOUT_FILENO
+#include <unistd.h>  // isatty
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// The text of a variable, "" where it is not set.
+using variable_lookup = std::function<std::string(const char* name)>;
+
 inline std::string environment(const char* name) {
     const char* v = std::getenv(name);
     return v ? v : "";
 }
-inline bool environment_says_yes(const char* name) {
-    const std::string v = environment(name);
+
+enum class progress_mode : unsigned char { automatic, off, plain, line };
+
+/// What the LLMBENCH_ variables ask of a gate, beside its server. Read when the gate begins.
+struct settings {
+    std::uint64_t seed = 1;
+    inconclusive_means inconclusive = inconclusive_means::warn;
+    bool skip_without_server = false;
+    double time_budget_s = 0;  // of the whole program, 0: none
+    int calibrate = 0;         // repeats, 0: judge
+    std::string calibration{};
+    bool write_baseline = false;
+    progress_mode progress = progress_mode::automatic;
+};
+
+inline bool says_yes(const char* name, const std::string& v) {
     const bool no = v.empty() || v == "0" || v == "false" || v == "no" || v == "off";
     const bool yes = v == "1" || v == "true" || v == "yes" || v == "on";
     require(yes || no, std::string(name) + " is \"" + printable(v, 40) + "\": it must be 1 or 0");
     return yes;
 }
-inline std::string report_directory() {
-    const std::string d = environment("LLMBENCH_REPORT_DIR");
-    return d.empty() ? "llmbench-report" : d;
-}
-/// LLMBENCH_SEED, else 1.
-inline std::uint64_t default_seed() {
-    const std::string s = environment("LLMBENCH_SEED");
+/// LLMBENCH_SEED, 1 where it is not set.
+inline std::uint64_t seed_of(const std::string& s) {
     if (s.empty()) return 1;
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), seed);
@@ -41,30 +55,18 @@ inline std::uint64_t default_seed() {
             "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
     return seed;
 }
-
-inline inconclusive_means inconclusive_policy() {
-    const std::string s = environment("LLMBENCH_INCONCLUSIVE");
-    if (s == "fail") return inconclusive_means::fail;
-    if (s == "skip") return inconclusive_means::skip;
-    require(s.empty() || s == "warn",
-            "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
-    return inconclusive_means::warn;
-}
-
-/// A whole number from `least` to `most`, 0 where the variable is not set.
-inline int environment_number(const char* name, int least, int most) {
-    const std::string s = environment(name);
+/// LLMBENCH_CALIBRATE, 0 where it is not set.
+inline int calibration_repeats_of(const std::string& s) {
     if (s.empty()) return 0;
     int n = 0;
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-    require(error == std::errc{} && end == s.data() + s.size() && n >= least && n <= most,
-            printed("%s is \"%s\": it must be a whole number from %d to %d", name,
-                    printable(s, 40).c_str(), least, most));
+    require(error == std::errc{} && end == s.data() + s.size() && n >= 3 && n <= 100,
+            "LLMBENCH_CALIBRATE is \"" + printable(s, 40) +
+                "\": it must be a whole number from 3 to 100");
     return n;
 }
-/// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 where there is none.
-inline double time_budget_s() {
-    const std::string s = environment("LLMBENCH_TIME_BUDGET");
+/// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 where it is not set.
+inline double time_budget_of(const std::string& s) {
     if (s.empty()) return 0;
     double v = 0;
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
@@ -75,25 +77,70 @@ inline double time_budget_s() {
                 "\": it must be a time above zero, such as 300, 300s or 5min");
     return v * scale;
 }
-inline const long long program_began_ns = now_ns();
-/// When the time budget is spent, 0 where there is none.
-inline long long deadline_ns() {
-    const double budget = time_budget_s();
-    return budget > 0 ? program_began_ns + ns_of(budget) : 0;
+inline inconclusive_means inconclusive_of(const std::string& s) {
+    if (s == "fail") return inconclusive_means::fail;
+    if (s == "skip") return inconclusive_means::skip;
+    require(s.empty() || s == "warn",
+            "LLMBENCH_INCONCLUSIVE is \"" + printable(s) + "\": it must be warn, fail or skip");
+    return inconclusive_means::warn;
 }
-
-enum class progress_mode : unsigned char { off, plain, line };
-/// LLMBENCH_PROGRESS, by itself a line on a terminal and plain lines in a log.
-inline progress_mode progress_wanted() {
-    const std::string s = environment("LLMBENCH_PROGRESS");
+inline progress_mode progress_of(const std::string& s) {
     if (s == "off") return progress_mode::off;
     if (s == "line") return progress_mode::line;
     if (s == "plain") return progress_mode::plain;
     require(s.empty() || s == "auto", "LLMBENCH_PROGRESS is \"" + printable(s, 40) +
                                           "\": it must be auto, line, plain or off");
-    const bool rewritable = ::isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
-    return rewritable ? progress_mode::line : progress_mode::plain;
+    return progress_mode::automatic;
 }
+
+/// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
+inline settings settings_of(const variable_lookup& look_up) {
+    settings s;
+    s.seed = seed_of(look_up("LLMBENCH_SEED"));
+    s.inconclusive = inconclusive_of(look_up("LLMBENCH_INCONCLUSIVE"));
+    s.skip_without_server =
+        says_yes("LLMBENCH_SKIP_WITHOUT_SERVER", look_up("LLMBENCH_SKIP_WITHOUT_SERVER"));
+    s.time_budget_s = time_budget_of(look_up("LLMBENCH_TIME_BUDGET"));
+    s.calibrate = calibration_repeats_of(look_up("LLMBENCH_CALIBRATE"));
+    s.calibration = look_up("LLMBENCH_CALIBRATION");
+    s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
+    s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
+    return s;
+}
+
+/// Where a program runs and what is to become of its reports; read once, when it begins.
+struct surroundings {
+    std::string report_directory = "llmbench-report";
+    console_facts console{};
+    bool on_github = false;
+    std::string github_workspace{};
+    std::string step_summary{};  // the file that GitHub shows, "" for none
+    console_style style() const { return style_of(console); }
+    /// A line that is written over on a terminal, plain lines in a log.
+    progress_mode shown(progress_mode wanted) const {
+        if (wanted != progress_mode::automatic) return wanted;
+        return console.terminal && console.term != "dumb" ? progress_mode::line
+                                                          : progress_mode::plain;
+    }
+};
+inline surroundings surroundings_of(const variable_lookup& look_up, bool is_terminal) {
+    surroundings s;
+    if (const std::string d = look_up("LLMBENCH_REPORT_DIR"); !d.empty()) s.report_directory = d;
+    s.console = {is_terminal, look_up("NO_COLOR"), look_up("CLICOLOR_FORCE"), look_up("TERM"),
+                 look_up("LC_ALL"), look_up("LC_CTYPE"), look_up("LANG")};
+    s.on_github = look_up("GITHUB_ACTIONS") == "true";
+    s.github_workspace = look_up("GITHUB_WORKSPACE");
+    s.step_summary = look_up("GITHUB_STEP_SUMMARY");
+    return s;
+}
+inline const surroundings& surroundings_of_program() {
+    // Reports may be written when static objects are gone.
+    static const surroundings* const s =
+        new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+    return *s;
+}
+/// Where reports go, and the logs of servers that a gate starts.
+inline const std::string& report_directory() { return surroundings_of_program().report_directory; }
 
 }  // namespace detail
 }  // inline namespace v0

@@ -4,13 +4,11 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
-#include "core/measured/metrics.hpp"
-#include "core/measured/repeat.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/distributions.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
@@ -25,73 +23,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A metric over the repeats of one arm: its row of numbers, and each repeat's quantiles as a line.
-struct arm_distribution {
-    metric_row row{};
-    std::vector<std::vector<plot_point>> lines{};  // value, quantile
-    double least = infinity, most = 0;             // of the finite values above zero
-    std::size_t values = 0;                        // of the smallest repeat
-};
-inline constexpr int line_points = 96;
-/// How far into the tail a sample of n can tell, as -log10(1 - q).
-inline double nines_of(std::size_t n) {
-    return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
-}
-inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_data>& arm) {
-    arm_distribution out;
-    const statistic_data columns[] = {make_statistic(statistic_kind::mean, id, 0),
-                                      make_statistic(statistic_kind::percentile, id, 0.5),
-                                      make_statistic(statistic_kind::percentile, id, 0.9),
-                                      make_statistic(statistic_kind::percentile, id, 0.99),
-                                      make_statistic(statistic_kind::max, id, 0)};
-    std::vector<double> of_column[std::size(columns)];
-    for (const repeat_data& d : arm) {
-        const sorted_values sorted = sorted_values_of(id, d);
-        for (std::size_t c = 0; c < std::size(columns); ++c)
-            of_column[c].push_back(value_among(columns[c], sorted));
-        std::vector<plot_point> line;
-        const double deepest = nines_of(sorted.size());
-        for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
-            const double share = static_cast<double>(k) / line_points;
-            const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
-            const double v = sorted.at(nearest_rank_of(sorted.size(), q));
-            line.push_back({v, q});
-            if (!std::isfinite(v) || v <= 0) continue;
-            out.least = std::min(out.least, v);
-            out.most = std::max(out.most, v);
-        }
-        out.values = out.lines.empty() ? sorted.size() : std::min(out.values, sorted.size());
-        out.lines.push_back(std::move(line));
-    }
-    out.row = {id,
-               geometric_mean(of_column[0]),
-               geometric_mean(of_column[1]),
-               geometric_mean(of_column[2]),
-               geometric_mean(of_column[3]),
-               geometric_mean(of_column[4])};
-    return out;
-}
-
-/// The metrics of a gate, in the order of its table, with both arms.
-struct gate_distributions {
-    std::vector<metric_id> metrics{};
-    std::vector<arm_distribution> candidate{}, baseline{};
-};
-inline gate_distributions distributions_of(const gate_report& g) {
-    gate_distributions out;
-    out.metrics = table_metrics(g.what);
-    for (const slo_verdict& v : g.verdicts) {
-        const metric_id id = v.what.what.metric;
-        const bool known = std::count(out.metrics.begin(), out.metrics.end(), id) > 0;
-        if (is_of_requests(id) && !known) out.metrics.push_back(id);
-    }
-    for (const metric_id id : out.metrics) {
-        out.candidate.push_back(distribution_of(id, g.measured.candidate));
-        out.baseline.push_back(distribution_of(id, g.measured.baseline));
-    }
-    return out;
-}
-
 inline std::string arms_key(bool has_baseline) {
     return has_baseline
                ? " <b class=\"arm c\">candidate</b> <b class=\"arm b\">- - baseline</b>"
@@ -101,7 +32,7 @@ inline std::string arms_key(bool has_baseline) {
 inline std::string distribution_figure(const gate_report& g, metric_id id,
                                        const arm_distribution& mine,
                                        const arm_distribution& other) {
-    const bool both = !g.measured.baseline.empty();
+    const bool both = !g.figures.baseline.empty();
     double low = std::min(mine.least, other.least), high = std::max(mine.most, other.most);
     if (!(high > 0)) return {};
     low = std::max(low, high * 1e-5);
@@ -123,9 +54,9 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
               : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
     plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
     for (const auto* arm : {&other, &mine})
-        for (const std::vector<plot_point>& line : arm->lines) {
-            std::vector<plot_point> shown;
-            for (const plot_point& q : line)
+        for (const std::vector<curve_point>& line : arm->lines) {
+            std::vector<curve_point> shown;
+            for (const curve_point& q : line)
                 if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
             p.line(arm == &mine ? "c" : "b", both ? (arm == &mine ? "candidate" : "baseline") : "",
                    shown);
@@ -156,8 +87,9 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
     return p.figure(metric_name(id), alt, true);
 }
 
-inline std::string latency_table(const gate_report& g, const gate_distributions& all) {
-    const bool both = !g.measured.baseline.empty();
+inline std::string latency_table(const gate_report& g) {
+    const gate_figures& all = g.figures;
+    const bool both = !all.baseline.empty();
     std::string rows;
     const auto row = [&](const std::string& head, const metric_row& r, auto&& text) {
         rows += "<tr>" + head;
@@ -171,7 +103,8 @@ inline std::string latency_table(const gate_report& g, const gate_distributions&
         for (const char* c = metric_name(id); *c; ++c)
             name += *c == '_' ? std::string("_<wbr>") : std::string(1, *c);
         name += "</th>";
-        const metric_row &a = all.candidate[i].row, &b = all.baseline[i].row;
+        const metric_row& a = all.candidate.distributions[i].row;
+        const metric_row& b = all.baseline.distributions[i].row;
         if (!both) {
             row(name, a, value);
             continue;

@@ -8,9 +8,8 @@
 #include "core/judging/outcome.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/target_facts.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
-#include "core/reports/page/distributions.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
@@ -38,7 +37,7 @@ inline std::vector<load_series> load_series_of(const std::vector<gate_report>& g
         const bool users = a.kind == arrival_kind::closed_loop;
         const bool steady = a.kind == arrival_kind::constant || a.kind == arrival_kind::poisson ||
                             a.kind == arrival_kind::gamma;
-        if (!g.refusal.empty() || g.measured.candidate.empty() || !(users || steady)) continue;
+        if (!g.refusal.empty() || g.figures.candidate.empty() || !(users || steady)) continue;
         // Every simulated server has a port of its own.
         const std::string url = g.target.kind == target_kind::endpoint ? g.target.url : "";
         load_series& s = found[std::string(to_string(g.target.kind)) + "\n" + url + "\n" +
@@ -71,7 +70,7 @@ inline std::string load_figure(
            {plot_scale::shape::linear, 0, most * 1.08}, unit);
     std::string alt = caption + " against the load";
     for (const auto& [name, values] : all) {
-        std::vector<plot_point> points;
+        std::vector<curve_point> points;
         for (std::size_t i = 0; i < values.size(); ++i) {
             const double v = std::isfinite(values[i]) ? values[i] : not_a_number;
             points.push_back({s.gates[i].first, v});
@@ -86,19 +85,18 @@ inline std::string load_figure(
     return p.figure(caption + "<span>against " + (s.is_rate ? "requests/s" : "users") + "</span>",
                     alt, false);
 }
-inline std::string load_curves_html(const std::vector<gate_report>& gates,
-                                    const std::vector<gate_distributions>& distributions) {
+inline std::string load_curves_html(const std::vector<gate_report>& gates) {
     std::string h;
     for (const load_series& s : load_series_of(gates)) {
         std::vector<double> ttft_p50, ttft_p90, tpot_mean, output;
         std::string rows;
         for (const auto& [load, i] : s.gates) {
-            const metric_row& ttft = distributions[i].candidate[0].row;
-            const metric_row& tpot = distributions[i].candidate[1].row;
+            const arm_figures& arm = gates[i].figures.candidate;
+            const metric_row &ttft = arm.distributions[0].row, &tpot = arm.distributions[1].row;
             ttft_p50.push_back(ttft.p50);
             ttft_p90.push_back(ttft.p90);
             tpot_mean.push_back(tpot.mean);
-            output.push_back(run_value(metric_id::output_throughput, gates[i].measured.candidate));
+            output.push_back(arm.run_value(metric_id::output_throughput));
             rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
                             load) +
                     badge(look_of(gates[i].outcome), to_string(gates[i].outcome)) +

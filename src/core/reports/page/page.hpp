@@ -9,7 +9,7 @@
 #include "core/traffic/target_facts.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/words.hpp"
 #include "core/reports/page/assets.hpp"
@@ -27,8 +27,33 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-inline std::string gate_html(const gate_report& g, const gate_distributions& distributions,
-                             std::size_t number, const environment_facts& env) {
+/// Tables and drawings of what was measured.
+inline std::string numbers_html(const gate_report& g) {
+    const gate_figures& f = g.figures;
+    std::string h = "<h3>Latency</h3>\n" + latency_table(g);
+    for (const arm_figures* arm : {&f.candidate, &f.baseline})
+        if (!arm->empty())
+            h += std::string("<p>") + (arm == &f.baseline ? "Baseline: output " : "Output ") +
+                 throughput_text(g, *arm) + ", " + ok_text(arm->statuses) + ".</p>\n";
+    for (const std::string& note : notes_on(g))
+        h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+    h += failures_html(f.candidate, "") + failures_html(f.baseline, " of the baseline");
+    std::string curves;
+    for (std::size_t i = 0; i < f.metrics.size(); ++i)
+        if (f.metrics[i] != metric_id::ttft_from_send)
+            curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
+                                          f.baseline.distributions[i]);
+    if (!curves.empty())
+        h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
+             "p90 it is at the time that 90 % of the requests took at most; a failed one never "
+             "ends. The dashed line is the limit." +
+             arms_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
+             "</div>\n";
+    return h + timeline_figures(g).html();
+}
+
+inline std::string gate_html(const gate_report& g, std::size_t number,
+                             const environment_facts& env) {
     const std::size_t undecided = count_of(g, verdict::inconclusive);
     std::string h =
         printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
@@ -38,7 +63,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
         h += " " + badge("inconclusive", printed("%zu inconclusive", undecided));
     h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
          "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
-    const bool measured = !g.measured.candidate.empty();
+    const bool measured = !g.figures.candidate.empty();
     if (g.refusal.empty())
         h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
              (g.baseline.kind == target_kind::none
@@ -56,33 +81,7 @@ inline std::string gate_html(const gate_report& g, const gate_distributions& dis
                                               : "<h3>Run it again</h3>\n<pre><code>" +
                                                     xml_escaped(command) + "</code></pre>\n";
     if (!g.refusal.empty()) return h + again + "</section>\n";
-    if (measured) {
-        h += "<h3>Latency</h3>\n" + latency_table(g, distributions);
-        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline})
-            if (!arm->empty())
-                h += std::string("<p>") +
-                     (arm == &g.measured.baseline ? "Baseline: output " : "Output ") +
-                     throughput_text(g, *arm) + ", " + ok_text(status_counts(*arm)) + ".</p>\n";
-        for (const std::string& note : notes_on(g))
-            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
-        h += failures_html(g.measured.candidate, "") +
-             failures_html(g.measured.baseline, " of the baseline");
-        std::string figures;
-        for (std::size_t i = 0; i < distributions.metrics.size(); ++i)
-            if (distributions.metrics[i] != metric_id::ttft_from_send)
-                figures +=
-                    distribution_figure(g, distributions.metrics[i], distributions.candidate[i],
-                                        distributions.baseline[i]);
-        if (!figures.empty())
-            h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
-                "p90 it is at the time that 90 % of the requests took at most; a failed one never "
-                "ends. The dashed line is the limit." +
-                 arms_key(!g.measured.baseline.empty()) + "</p>\n<div class=\"plots\">\n" +
-                 figures + "</div>\n";
-        h += timeline_figures(g).html();
-    } else {
-        h += "<p>Nothing was measured.</p>\n";
-    }
+    h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     if (measured) h += self_check_html(g.self_check) + repeats_html(g);
     h += scenario_html(g);
@@ -165,12 +164,8 @@ inline std::string report_html(const std::vector<gate_report>& gates,
                      (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
-    std::vector<gate_distributions> distributions;
-    for (const gate_report& g : gates)
-        distributions.push_back(g.refusal.empty() ? distributions_of(g) : gate_distributions{});
-    h += load_curves_html(gates, distributions);
-    for (std::size_t i = 0; i < gates.size(); ++i)
-        h += gate_html(gates[i], distributions[i], i + 1, env);
+    h += load_curves_html(gates);
+    for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/text.hpp"
+#include "core/figures/steps.hpp"
 
 #include <algorithm>  // clamp, max
 #include <cmath>  // isfinite, llround, log10, pow
@@ -43,13 +44,6 @@ struct plot_scale {
     }
 };
 
-/// 1, 2 or 5 times a power of ten, at least `least`.
-inline double round_step(double least) {
-    const double power = std::pow(10, std::floor(std::log10(least)));
-    for (const double digit : {1.0, 2.0, 5.0})
-        if (digit * power >= least * (1 - 1e-9)) return digit * power;
-    return 10 * power;
-}
 /// Up to `most` + 1 round values within the scale.
 inline std::vector<double> ticks_of(const plot_scale& s, int most) {
     std::vector<double> ticks;
@@ -98,18 +92,6 @@ inline std::string tick_text(plot_unit u, double v) {
            : a >= 300 ? printed("%.4g min", v / 60)
                       : printed("%.4g s", v);
 }
-/// Seconds that a person counts in.
-inline double elapsed_step(double least) {
-    for (const double step : {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
-                              600.0, 1200.0, 1800.0, 3600.0, 7200.0, 14400.0})
-        if (step >= least) return step;
-    return round_step(least);
-}
-
-struct plot_point {
-    double x = 0, y = 0;
-};
-
 /// A drawing with two axes.
 class plot {
 public:
@@ -138,7 +120,7 @@ public:
         }
     }
     /// NaN breaks the line.
-    void line(const char* style, const std::string& name, const std::vector<plot_point>& points) {
+    void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
         std::string path;
         std::size_t n = 0;
         const auto end = [&] {
@@ -154,7 +136,7 @@ public:
             n = 0;
         };
         std::string last;
-        for (const plot_point& p : points) {
+        for (const curve_point& p : points) {
             if (std::isnan(p.x) || std::isnan(p.y)) {
                 end();
                 last.clear();
@@ -167,11 +149,11 @@ public:
         }
         end();
     }
-    void dot(const char* style, const plot_point& p) {
+    void dot(const char* style, const curve_point& p) {
         drawn_ += std::string("<circle class=\"") + style + "\" r=\"3.5\" cx=\"" +
                   pixels(at_x(p.x)) + "\" cy=\"" + pixels(at_y(p.y)) + "\"/>";
     }
-    void label(const plot_point& p, const std::string& words) {
+    void label(const curve_point& p, const std::string& words) {
         const bool near_end = at_x(p.x) > right - 60;
         put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
                  "mark", words);

@@ -9,17 +9,14 @@
 #include "core/base/text.hpp"
 #include "core/metric/words.hpp"
 #include "core/dialects/table.hpp"
-#include "core/measured/metrics.hpp"
-#include "core/measured/repeat.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/plan_words.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/trace_hash.hpp"
-#include "core/reports/figures.hpp"
+#include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/words.hpp"
-#include "core/reports/page/timelines.hpp"
 #include "core/reports/page/verdicts.hpp"
 
 #include <algorithm>  // find_if, sort, min, max
@@ -32,43 +29,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Failures of one kind with what they said, most frequent first.
-struct failure_kind {
-    request_status status = request_status::ok;
-    int http_status = 0;
-    std::size_t count = 0;
-    std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
-};
-inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
-    std::vector<failure_kind> kinds;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.status == request_status::ok) continue;
-            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
-                return k.status == r.status && k.http_status == r.http_status;
-            });
-            if (kind == kinds.end())
-                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
-            ++kind->count;
-            auto& seen = kind->examples;
-            const std::string_view said(r.error.c_str(), r.error.size());
-            const auto same = std::find_if(seen.begin(), seen.end(),
-                                           [&](const auto& e) { return e.first == said; });
-            if (same != seen.end()) ++same->second;
-            else if (seen.size() < 20) seen.emplace_back(said, 1);
-        }
-    const auto by_count = [](auto&& count) {
-        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
-    };
-    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
-    for (failure_kind& k : kinds)
-        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
-    return kinds;
-}
-inline std::string failures_html(const std::vector<repeat_data>& arm, const char* who) {
+inline std::string failures_html(const arm_figures& arm, const char* who) {
     std::size_t all = 0;
-    for (const status_count& c : status_counts(arm)) all += c.count;
-    const std::vector<failure_kind> kinds = failure_kinds(arm);
+    for (const status_count& c : arm.statuses) all += c.count;
+    const std::vector<failure_kind>& kinds = arm.failures;
     if (kinds.empty()) return {};
     std::string rows;
     for (const failure_kind& k : kinds) {
@@ -119,30 +83,25 @@ inline std::string self_check_html(const self_check_t& c) {
 
 /// The load as asked and as sent, and what came of it, in each repeat.
 inline std::string repeats_html(const gate_report& g) {
-    const bool both = !g.measured.baseline.empty();
+    const arm_figures &mine = g.figures.candidate, &other = g.figures.baseline;
+    const bool both = !other.empty();
     std::string rows;
-    const std::size_t n = std::max(g.measured.candidate.size(), g.measured.baseline.size());
+    const std::size_t n = std::max(mine.repeats.size(), other.repeats.size());
     for (std::size_t i = 0; i < n; ++i)
-        for (const auto* arm : {&g.measured.candidate, &g.measured.baseline}) {
-            if (i >= arm->size()) continue;
-            const repeat_data& d = (*arm)[i];
-            std::size_t ok = 0, all = 0;
-            for (const record& r : d.records)
-                if (is_measured(r)) {
-                    ++all;
-                    ok += r.status == request_status::ok;
-                }
-            const bool is_other = arm == &g.measured.baseline;
+        for (const arm_figures* arm : {&mine, &other}) {
+            if (i >= arm->repeats.size()) continue;
+            const repeat_figures& d = arm->repeats[i];
             rows += printed("<tr><th scope=\"row\">%zu</th>", i + 1) +
-                    (!both      ? ""
-                     : is_other ? "<td class=\"arm b\">baseline</td>"
-                                : "<td class=\"arm c\">candidate</td>") +
-                    number_cell(std::to_string(all)) + number_cell(std::to_string(all - ok));
+                    (!both           ? ""
+                     : arm == &other ? "<td class=\"arm b\">baseline</td>"
+                                     : "<td class=\"arm c\">candidate</td>") +
+                    number_cell(std::to_string(d.requests)) +
+                    number_cell(std::to_string(d.failed));
             const auto rate = [](double r) { return r > 0 ? printed("%.4g", r) : std::string(); };
             rows += number_cell(rate(d.asked_rate)) + number_cell(rate(d.achieved_rate));
-            for (const metric_id id : {metric_id::output_throughput, metric_id::request_throughput})
-                rows += number_cell(value_text(id, window_rate(id, d)));
-            rows += number_cell(time_text(seconds_into(d, d.window_to_ns)));
+            rows += number_cell(value_text(metric_id::output_throughput, d.output_throughput)) +
+                    number_cell(value_text(metric_id::request_throughput, d.request_throughput));
+            rows += number_cell(time_text(d.window_s));
             rows += std::string("<td>") + (d.interrupted ? "interrupted " : "") +
                     xml_escaped(d.target_gone) + "</td></tr>\n";
         }
@@ -169,7 +128,7 @@ inline std::string scenario_html(const gate_report& g) {
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
     h += row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p));
-    h += row_of("prompt tokens", prompt_lengths_text(prompt_lengths_of(p, g.measured.candidate)));
+    h += row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts));
     h += row_of("options", options_text(p));
     const auto limit = [](time_span t) { return time_text(t.seconds()); };
     h += row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
@@ -179,7 +138,7 @@ inline std::string scenario_html(const gate_report& g) {
     h += row_of("error levels",
                 printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
                         p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
-    h += row_of("stopped", g.measured.stopped);
+    h += row_of("stopped", g.under.stopped);
     h += row_of("definitions", definitions_version);
     h += row_of("stands at", p.file + ":" + std::to_string(p.line));
     return folded("The scenario in full", "", false, h + "</dl>\n");

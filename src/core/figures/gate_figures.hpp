@@ -1,0 +1,163 @@
+// all that reports tell of a gate's numbers, computed once
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/figures/distributions.hpp"
+#include "core/figures/outcomes.hpp"
+#include "core/figures/prompt_lengths.hpp"
+#include "core/figures/rows.hpp"
+#include "core/figures/timelines.hpp"
+
+#include <algorithm>  // count, find
+#include <cstdint>  // uint64_t
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One repeat as reports tell it.
+struct repeat_figures : repeat_facts {
+    std::size_t requests = 0, failed = 0;  // measured ones
+    double output_throughput = 0, request_throughput = 0;
+    double window_s = 0;               // how long the measured part was
+    std::vector<double> statistics{};  // gate_figures::kept of it
+};
+
+/// One arm over its repeats.
+struct arm_figures {
+    std::vector<arm_distribution> distributions{};  // of gate_figures::metrics
+    std::vector<std::pair<metric_id, double>> run_values{};
+    std::vector<status_count> statuses{};
+    std::vector<failure_kind> failures{};
+    std::size_t usage_below_events = 0;
+    prefix_hits prefix_cache{};
+    prompt_lengths prompts{};
+    std::vector<repeat_figures> repeats{};
+    std::vector<repeat_timeline> timelines{};
+    bool empty() const { return repeats.empty(); }
+    double run_value(metric_id id) const {
+        for (const auto& [metric, value] : run_values)
+            if (metric == id) return value;
+        return not_a_number;
+    }
+};
+
+/// What reports show and never compute.
+struct gate_figures {
+    std::vector<metric_id> metrics{};  // of the table of latencies, then what objectives add
+    std::size_t table_rows = 0;        // of the metrics
+    std::vector<statistic_data> kept{};
+    timeline_grid grid{};
+    bool has_goodput = false;
+    std::uint64_t counted_gaps = 0;  // in classes, because they were too many
+    arm_figures candidate{}, baseline{};
+};
+
+/// What result.json tells of each repeat, so that a later run can be compared with it.
+inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos) {
+    std::vector<statistic_data> kept;
+    const auto keep = [&](const statistic_data& s) {
+        for (const statistic_data& k : kept)
+            if (str(k.name) == str(s.name)) return;
+        kept.push_back(s);
+    };
+    for (const metric_id id : table_metrics(p)) {
+        keep(make_statistic(statistic_kind::mean, id, 0));
+        for (const double q : {0.5, 0.75, 0.9, 0.95, 0.99})
+            keep(make_statistic(statistic_kind::percentile, id, q));
+        keep(make_statistic(statistic_kind::max, id, 0));
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
+                               metric_id::prefill_throughput, metric_id::decode_throughput,
+                               metric_id::request_throughput})
+        keep(make_statistic(statistic_kind::value, id, 0));
+    for (const slo& s : slos)
+        if (!is_share(s.what.metric)) keep(s.what);
+    return kept;
+}
+
+inline repeat_figures repeat_figures_of(const repeat_data& d,
+                                        const std::vector<statistic_data>& kept) {
+    repeat_figures r{static_cast<const repeat_facts&>(d)};
+    for (const record& x : d.records) {
+        if (!is_measured(x)) continue;
+        ++r.requests;
+        r.failed += x.status != request_status::ok;
+    }
+    r.output_throughput = window_rate(metric_id::output_throughput, d);
+    r.request_throughput = window_rate(metric_id::request_throughput, d);
+    r.window_s = seconds_into(d, d.window_to_ns);
+    r.statistics = evaluate(kept, d);
+    return r;
+}
+
+inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
+                                  const std::vector<repeat_data>& arm) {
+    arm_figures a;
+    for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
+    for (const metric_id id :
+         {metric_id::output_throughput, metric_id::total_throughput,
+          metric_id::prefill_throughput, metric_id::decode_throughput,
+          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
+        a.run_values.emplace_back(id, run_value(id, arm));
+    a.statuses = status_counts(arm);
+    a.failures = failure_kinds(arm);
+    a.usage_below_events = usage_below_events(arm);
+    a.prefix_cache = prefix_hits_of(arm);
+    a.prompts = prompt_lengths_of(p, arm);
+    for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
+    return a;
+}
+
+inline void add_timelines(gate_figures& g, const evidence& e, const list<predicate_step>& good) {
+    if (g.grid.windows == 0) return;
+    for (auto* arm : {&g.candidate, &g.baseline}) {
+        arm->timelines.clear();
+        for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
+            arm->timelines.push_back(timeline_of(d, g.grid, good));
+    }
+}
+
+/// The figures with what one more objective needs.
+inline gate_figures with_objective(gate_figures g, const evidence& e, const slo& s) {
+    const metric_id id = s.what.metric;
+    const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
+    if (is_of_requests(id) && !known) {
+        g.metrics.push_back(id);
+        g.candidate.distributions.push_back(distribution_of(id, e.candidate));
+        g.baseline.distributions.push_back(distribution_of(id, e.baseline));
+    }
+    if (id == metric_id::goodput && !g.has_goodput) {
+        g.has_goodput = true;
+        add_timelines(g, e, s.what.where);
+    }
+    return g;
+}
+
+inline gate_figures figures_of(const plan& p, const evidence& e, const std::vector<slo>& slos) {
+    gate_figures g;
+    g.metrics = table_metrics(p);
+    g.table_rows = g.metrics.size();
+    g.kept = kept_statistics(p, slos);
+    g.grid = grid_of(e);
+    g.candidate = arm_figures_of(p, g, e.candidate);
+    g.baseline = arm_figures_of(p, g, e.baseline);
+    for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
+    for (const slo& s : slos) g = with_objective(std::move(g), e, s);
+    if (!g.has_goodput) add_timelines(g, e, {});
+    return g;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,100 @@
+// how requests ended, and what their answers say of tokens
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // find_if, sort
+#include <string>
+#include <string_view>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+struct status_count {
+    request_status status;
+    std::size_t count;
+    std::string example;
+};
+/// Measured requests by outcome, most frequent failures first, ok in front.
+inline std::vector<status_count> status_counts(const std::vector<repeat_data>& arm) {
+    std::vector<status_count> counts{{request_status::ok, 0, ""}};
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            auto at = std::find_if(counts.begin(), counts.end(),
+                                   [&](const status_count& c) { return c.status == r.status; });
+            if (at == counts.end()) at = counts.insert(counts.end(), {r.status, 0, str(r.error)});
+            ++at->count;
+        }
+    std::sort(counts.begin() + 1, counts.end(), [](const auto& a, const auto& b) {
+        return a.count != b.count ? a.count > b.count : a.status < b.status;
+    });
+    return counts;
+}
+/// Completed requests for which the server's usage cannot be right: an event with content brings a
+/// token at least, and may bring several.
+inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
+    std::size_t n = 0;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
+    return n;
+}
+
+/// Failures of one kind with what they said, most frequent first.
+struct failure_kind {
+    request_status status = request_status::ok;
+    int http_status = 0;
+    std::size_t count = 0;
+    std::vector<std::pair<std::string, std::size_t>> examples{};  // at most some, with their counts
+};
+inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& arm) {
+    std::vector<failure_kind> kinds;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status == request_status::ok) continue;
+            auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& k) {
+                return k.status == r.status && k.http_status == r.http_status;
+            });
+            if (kind == kinds.end())
+                kind = kinds.insert(kinds.end(), {r.status, r.http_status, 0, {}});
+            ++kind->count;
+            auto& seen = kind->examples;
+            const std::string_view said(r.error.c_str(), r.error.size());
+            const auto same = std::find_if(seen.begin(), seen.end(),
+                                           [&](const auto& e) { return e.first == said; });
+            if (same != seen.end()) ++same->second;
+            else if (seen.size() < 20) seen.emplace_back(said, 1);
+        }
+    const auto by_count = [](auto&& count) {
+        return [=](const auto& a, const auto& b) { return count(a) > count(b); };
+    };
+    std::sort(kinds.begin(), kinds.end(), by_count([](const failure_kind& k) { return k.count; }));
+    for (failure_kind& k : kinds)
+        std::sort(k.examples.begin(), k.examples.end(), by_count([](auto& e) { return e.second; }));
+    return kinds;
+}
+
+/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+};
+inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
+    prefix_hits sum;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
+            sum.cached += r.cached_tokens;
+            sum.prompt += r.prompt_tokens;
+        }
+    return sum;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

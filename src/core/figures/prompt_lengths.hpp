@@ -1,0 +1,57 @@
+// how long made-up prompts were to be, and were
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/statistics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
+
+#include <algorithm>  // sort
+#include <cmath>  // fabs
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Lengths in tokens.
+struct length_figures {
+    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number;
+};
+inline length_figures length_figures_of(std::vector<double> lengths) {
+    std::sort(lengths.begin(), lengths.end());
+    return {mean_of(lengths), nearest_rank(lengths, 0.5), nearest_rank(lengths, 0.9)};
+}
+
+/// Lengths of made-up prompts, as asked and as the server counted; not known where the workload
+/// asks for no length of a whole prompt, or nothing was counted.
+struct prompt_lengths {
+    bool known = false;
+    length_figures asked{}, counted{};
+    /// On the average, to 2 %.
+    bool are_as_asked() const {
+        return !known || std::fabs(counted.mean / asked.mean - 1) <= 0.02;
+    }
+};
+inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
+    if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return {};
+    std::vector<double> asked, counted;
+    for (const repeat_data& d : arm) {
+        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
+            const auto place = static_cast<std::size_t>(r.conversation);
+            asked.push_back(item_of(of_repeat, place).prompt_tokens);
+            counted.push_back(r.prompt_tokens);
+        }
+    }
+    if (asked.empty()) return {};
+    return {true, length_figures_of(std::move(asked)), length_figures_of(std::move(counted))};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

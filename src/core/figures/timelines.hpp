@@ -1,0 +1,117 @@
+// timelines: repeats in windows of equal length
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/figures/steps.hpp"
+
+#include <algorithm>  // min, max, sort
+#include <cmath>  // floor, isfinite
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One repeat in windows of equal length; seconds count from the start of its measured part.
+struct repeat_timeline {
+    std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // per second, in flight
+    std::vector<double> ttft_p50{}, ttft_p90{};  // of the requests planned in a window
+    std::vector<double> good{};                  // share of them
+};
+struct timeline_grid {
+    double from = 0, step = 1;  // seconds
+    std::size_t windows = 0;
+    double middle(std::size_t i) const { return from + (static_cast<double>(i) + 0.5) * step; }
+};
+/// Where a repeat's time starts; its first planned send where the measured part never began.
+inline double seconds_into(const repeat_data& d, long long ns) {
+    const bool began = d.window_from_ns > 0 || d.records.empty();
+    const long long origin = began ? d.window_from_ns : d.records[0].scheduled_ns;
+    return static_cast<double>(ns - origin) * 1e-9;
+}
+
+/// Windows that cover every repeat: 5 s, finer where a run is short, coarser where it is long.
+inline timeline_grid grid_of(const evidence& e) {
+    double from = infinity, to = -infinity;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        for (const record& r : d.records) {
+            from = std::min(from, seconds_into(d, r.scheduled_ns));
+            to = std::max({to, seconds_into(d, r.scheduled_ns), seconds_into(d, r.end_ns)});
+        }
+    });
+    if (!(to > from)) return {};
+    timeline_grid grid;
+    const double length = to - from;
+    grid.step = elapsed_step(length >= 100 ? std::max(5.0, length / 150) : length / 30);
+    grid.from = std::floor(from / grid.step) * grid.step;
+    grid.windows = static_cast<std::size_t>((to - grid.from) / grid.step) + 1;
+    return grid;
+}
+
+inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& grid,
+                                   const list<predicate_step>& good) {
+    repeat_timeline t;
+    const std::size_t n = grid.windows;
+    for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
+        counts->assign(n, 0);
+    std::vector<std::vector<double>> ttft(n);
+    std::vector<double> planned(n), met(n);
+    const auto window = [&](double s) {
+        return std::min(static_cast<std::size_t>(std::max(0.0, (s - grid.from) / grid.step)),
+                        n - 1);
+    };
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        const bool ok = r.status == request_status::ok;
+        const std::size_t due = window(seconds_into(d, r.scheduled_ns));
+        t.asked[due] += 1 / grid.step;
+        if (!ok) t.failed[due] += 1 / grid.step;
+        if (is_measured(r)) {
+            ++planned[due];
+            met[due] += good.size() > 0 && satisfies(good, d, i);
+            ttft[due].push_back(ok ? request_value(metric_id::ttft, d, i) : infinity);
+        }
+        if (r.sent_ns == 0) continue;
+        const double sent = seconds_into(d, r.sent_ns);
+        const double end = std::max(sent, seconds_into(d, r.end_ns));
+        t.sent[window(sent)] += 1 / grid.step;
+        for (std::size_t w = window(sent); w <= window(end); ++w) {
+            const double begins = grid.from + static_cast<double>(w) * grid.step;
+            t.in_flight[w] +=
+                std::max(0.0, std::min(end, begins + grid.step) - std::max(sent, begins)) /
+                grid.step;
+        }
+        if (!ok || r.events == 0) continue;
+        const double weight = static_cast<double>(r.output_tokens) / r.events / grid.step;
+        double at = seconds_into(d, r.first_token_ns);
+        t.tokens[window(at)] += weight;
+        const bool listed = d.gap_offsets[i] != not_listed;
+        const double even = static_cast<double>(r.last_token_ns - r.first_token_ns) /
+                            std::max(1.0, static_cast<double>(r.events - 1)) / 1000;
+        for (std::size_t k = 0; k < gap_count(r); ++k)  // evenly spread, where only counted
+            t.tokens[window(at += (listed ? d.gaps[d.gap_offsets[i] + k] : even) * 1e-6)] += weight;
+    }
+    for (std::size_t w = 0; w < n; ++w) {
+        std::sort(ttft[w].begin(), ttft[w].end());
+        const auto quantile = [&](double q) {
+            const double v = ttft[w].empty() ? not_a_number : nearest_rank(ttft[w], q);
+            return std::isfinite(v) ? v : not_a_number;
+        };
+        t.ttft_p50.push_back(quantile(0.5));
+        t.ttft_p90.push_back(quantile(0.9));
+        t.good.push_back(planned[w] > 0 ? met[w] / planned[w] : not_a_number);
+    }
+    return t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
