@@ -56,6 +56,7 @@ using enum run_time_metric;
 using enum baseline_t;
 
 namespace detail {
+/// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
     first_turn_ttft, later_turn_ttft,
@@ -65,40 +66,39 @@ enum class metric_id : unsigned char {
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
 
-constexpr metric_id id_of(latency_metric m) { return static_cast<metric_id>(m); }
-constexpr metric_id id_of(speed_metric m) {
-    return m == prefill_speed ? metric_id::prefill_speed : metric_id::decode_speed;
-}
-constexpr metric_id id_of(token_throughput m) {
-    return static_cast<metric_id>(static_cast<int>(metric_id::output_throughput) +
-                                  static_cast<int>(m));
-}
-constexpr metric_id id_of(request_throughput_t) { return metric_id::request_throughput; }
-constexpr metric_id id_of(share_metric) { return metric_id::error_rate; }
-constexpr metric_id id_of(run_time_metric) { return metric_id::startup_time; }
-
+/// A limit's unit and side by the type of its metric, whose enumerators metric_id has from `First`.
 template <class M>
 struct metric_traits {};
-template <class U, bool PerRequest, bound_side Side>
+template <class U, bool PerRequest, bound_side Side, metric_id First>
 struct metric_traits_of {
     using unit = U;
     static constexpr bool per_request = PerRequest;
     static constexpr bound_side side = Side;
+    static constexpr metric_id first = First;
 };
 template <>
-struct metric_traits<latency_metric> : metric_traits_of<time_span, true, bound_side::at_most> {};
+struct metric_traits<latency_metric>
+    : metric_traits_of<time_span, true, bound_side::at_most, metric_id::ttft> {};
 template <>
-struct metric_traits<speed_metric> : metric_traits_of<token_rate, true, bound_side::at_least> {};
+struct metric_traits<speed_metric>
+    : metric_traits_of<token_rate, true, bound_side::at_least, metric_id::prefill_speed> {};
 template <>
-struct metric_traits<token_throughput> : metric_traits_of<token_rate, false, bound_side::at_least> {
-};
+struct metric_traits<token_throughput>
+    : metric_traits_of<token_rate, false, bound_side::at_least, metric_id::output_throughput> {};
 template <>
 struct metric_traits<request_throughput_t>
-    : metric_traits_of<request_rate, false, bound_side::at_least> {};
+    : metric_traits_of<request_rate, false, bound_side::at_least, metric_id::request_throughput> {};
 template <>
-struct metric_traits<share_metric> : metric_traits_of<share, false, bound_side::at_most> {};
+struct metric_traits<share_metric>
+    : metric_traits_of<share, false, bound_side::at_most, metric_id::error_rate> {};
 template <>
-struct metric_traits<run_time_metric> : metric_traits_of<time_span, false, bound_side::at_most> {};
+struct metric_traits<run_time_metric>
+    : metric_traits_of<time_span, false, bound_side::at_most, metric_id::startup_time> {};
+
+template <class M>
+constexpr metric_id id_of(M m) {
+    return static_cast<metric_id>(static_cast<int>(metric_traits<M>::first) + static_cast<int>(m));
+}
 
 template <class M>
 concept request_metric = requires { requires metric_traits<M>::per_request; };

@@ -91,16 +91,17 @@ constexpr bool has_a_row_for_each_metric() {
 }
 static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
 
-/// Whether the table and the types with which a limit is written agree on all metrics of a kind.
+/// Whether the table and the types with which a limit is written agree on all metrics of a kind,
+/// which end before `end`.
 template <class M>
-constexpr bool is_as_typed(M last) {
+constexpr bool is_as_typed(metric_id end) {
     using traits = metric_traits<M>;
-    using unit = unit_of<M>;
+    using unit = typename traits::unit;
     const metric_unit written = std::is_same_v<unit, time_span>      ? metric_unit::time
                                 : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
                                 : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
                                                                      : metric_unit::share;
-    for (int i = 0; i <= static_cast<int>(last); ++i) {
+    for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
         const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
         const bool of_request = f.of == metric_of::request;
         if (f.unit != written || f.side != traits::side || of_request != traits::per_request)
@@ -108,9 +109,12 @@ constexpr bool is_as_typed(M last) {
     }
     return true;
 }
-static_assert(is_as_typed(later_turn_ttft) && is_as_typed(decode_speed) &&
-              is_as_typed(decode_throughput) && is_as_typed(request_throughput) &&
-              is_as_typed(error_rate) && is_as_typed(startup_time));
+static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
+              is_as_typed<speed_metric>(metric_id::output_throughput) &&
+              is_as_typed<token_throughput>(metric_id::request_throughput) &&
+              is_as_typed<request_throughput_t>(metric_id::error_rate) &&
+              is_as_typed<share_metric>(metric_id::startup_time) &&
+              is_as_typed<run_time_metric>(metric_id::goodput));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
