@@ -4407,13 +4407,33 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// Classes of a value, `bits` of its digits: values below 2^(bits + 1) have one of their own, above
+/// there are 2^bits an octave.
+template <unsigned bits>
+struct octave_classes {
+    static constexpr std::size_t an_octave = std::size_t{1} << bits;
+    static std::size_t of(std::uint64_t v) {
+        if (v < 2 * an_octave) return static_cast<std::size_t>(v);
+        const auto shift = static_cast<std::size_t>(std::bit_width(v)) - bits - 1;
+        return shift * an_octave + static_cast<std::size_t>(v >> shift);
+    }
+    /// The first value of a class, and how many values it has.
+    static double first(std::size_t c) {
+        const std::size_t s = shift(c);
+        return std::ldexp(static_cast<double>(c - s * an_octave), static_cast<int>(s));
+    }
+    static double width(std::size_t c) { return std::ldexp(1.0, static_cast<int>(shift(c))); }
+
+private:
+    static std::size_t shift(std::size_t c) { return c < 2 * an_octave ? 0 : c / an_octave - 1; }
+};
+
 /// How often a delay was how long. Sixteen classes an octave: a quantile is at most 1/16 too high.
 class lag_counts {
 public:
     void add(long long ns) {
         const auto v = static_cast<std::uint64_t>(std::max(ns, 0ll));
-        const auto width = static_cast<std::size_t>(std::bit_width(v));
-        ++counts_[width < 5 ? v : (width - 4) * 16 + ((v >> (width - 5)) & 15)];
+        ++counts_[classes::of(v)];
         ++n_;
         max_ns_ = std::max(max_ns_, ns);
     }
@@ -4430,15 +4450,15 @@ public:
         double seen = 0;
         for (std::size_t i = 0; i < counts_.size(); ++i) {
             seen += static_cast<double>(counts_[i]);
-            const double above = i < 16 ? static_cast<double>(i)
-                                        : std::ldexp(17.0 + static_cast<double>(i % 16),
-                                                     static_cast<int>(i / 16) - 1);
+            const double above = i < classes::an_octave ? static_cast<double>(i)
+                                                        : classes::first(i) + classes::width(i);
             if (seen > 0 && seen >= rank) return std::min(above * 1e-9, max());
         }
         return 0;
     }
 
 private:
+    using classes = octave_classes<4>;
     std::array<std::uint64_t, 976> counts_{};
     std::uint64_t n_ = 0;
     long long max_ns_ = 0;
@@ -4452,8 +4472,8 @@ private:
 class gap_counts {
 public:
     void add(std::uint32_t us) {
-        if (counts_.empty()) counts_.resize(class_of(4294967295u) + 1);
-        ++counts_[class_of(us)];
+        if (counts_.empty()) counts_.resize(classes::of(4294967295u) + 1);
+        ++counts_[classes::of(us)];
         ++n_;
         sum_us_ += us;
         min_us_ = std::min(min_us_, us);
@@ -4481,16 +4501,9 @@ public:
     static constexpr double relative_error = 1.0 / 512;
 
 private:
-    static std::size_t class_of(std::uint32_t us) {
-        if (us < 512) return us;
-        const auto shift = static_cast<std::size_t>(std::bit_width(us)) - 9;
-        return shift * 256 + (us >> shift);
-    }
+    using classes = octave_classes<8>;
     static double middle_of(std::size_t c) {
-        if (c < 512) return static_cast<double>(c);
-        const std::size_t shift = c / 256 - 1;
-        const auto first = static_cast<std::uint64_t>(c - shift * 256) << shift;
-        return static_cast<double>(first) + (std::ldexp(1.0, static_cast<int>(shift)) - 1) / 2;
+        return classes::first(c) + (classes::width(c) - 1) / 2;
     }
     std::vector<std::uint64_t> counts_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
@@ -6754,74 +6767,87 @@ inline double seconds_of_date(std::string_view s) {
     return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
-/// A trace in any of the formats of `replay`.
-inline recorded_trace read_trace(byte_stream& in) {
+/// Adds a request, or counts it among those that are left out. Whether it was added.
+inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
+                          double prompt, double output) {
+    if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
+    for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
+        if (!(n >= 0 && n <= 1e7))
+            in.refuse(line,
+                      printed("the %s length is no number of tokens from 0 to 10000000", name));
+    if (output < 1) { ++t.left_out; return false; }
+    if (t.rows.size() == most_trace_rows)
+        in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
+    t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
+    return true;
+}
+
+/// Mooncake's: an object a line.
+inline recorded_trace read_json_trace(byte_stream& in) {
     recorded_trace t;
-    const auto add = [&](long long line, double at, double prompt, double output) {
-        if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
-        for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
-            if (!(n >= 0 && n <= 1e7))
-                in.refuse(line, printed("the %s length is no number of tokens from 0 to 10000000",
-                                        name));
-        if (output < 1) { ++t.left_out; return false; }
-        if (t.rows.size() == most_trace_rows)
-            in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
-        t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
-        return true;
-    };
-    in.skip_space();
-    if (in.peek() == '{') {
-        t.format = "Mooncake";
-        each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
-            const auto number = [&](const char* name) {
-                const picojson::value* m = member(v, name);
-                if (!m || !m->template is<double>())
-                    in.refuse(line, std::string(name) + " is not there or no number: each line "
-                                                        "needs timestamp, input_length and "
-                                                        "output_length");
-                return m->template get<double>();
-            };
-            if (!add(line, number("timestamp") / 1e3, number("input_length"),
-                     number("output_length")))
-                return;
-            t.blocks.emplace_back();
-            const picojson::value* ids = member(v, "hash_ids");
-            if (!ids) return;
-            if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
-            for (const picojson::value& id : ids->template get<picojson::array>()) {
-                if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
-                t.blocks.back().push_back(static_cast<std::uint32_t>(
-                    mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
-            }
-        });
-    } else {
-        std::size_t at = 0, prompt = 0, output = 0;
-        const auto on_header = [&](const std::vector<std::string>& names, long long line) {
-            at = prompt = output = names.size();
-            for (std::size_t i = 0; i < names.size(); ++i) {
-                const std::string_view name = trimmed(names[i]);
-                const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
-                if (is("timestamp")) at = i;
-                if (is("contexttokens") || is("request tokens")) prompt = i;
-                if (is("generatedtokens") || is("response tokens")) output = i;
-                if (is("contexttokens")) t.format = "Azure";
-                if (is("request tokens")) t.format = "BurstGPT";
-            }
-            if (std::max({at, prompt, output}) == names.size())
-                in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
-                                "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
-                                "Request tokens,Response tokens) and Mooncake (JSONL with "
-                                "timestamp, input_length, output_length)");
+    t.format = "Mooncake";
+    each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
+        const auto number = [&](const char* name) {
+            const picojson::value* m = member(v, name);
+            if (!m || !m->template is<double>())
+                in.refuse(line, std::string(name) + " is not there or no number: each line "
+                                                    "needs timestamp, input_length and "
+                                                    "output_length");
+            return m->template get<double>();
         };
-        each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
-            const auto number = [&](std::size_t i) {
-                return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
-            };
-            const double plain = number(at);
-            add(line, std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
-                number(prompt), number(output));
-        });
-    }
+        if (!add_trace_row(t, in, line, number("timestamp") / 1e3, number("input_length"),
+                           number("output_length")))
+            return;
+        t.blocks.emplace_back();
+        const picojson::value* ids = member(v, "hash_ids");
+        if (!ids) return;
+        if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
+        for (const picojson::value& id : ids->template get<picojson::array>()) {
+            if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
+            t.blocks.back().push_back(static_cast<std::uint32_t>(
+                mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
+        }
+    });
+    return t;
+}
+
+/// Azure's and BurstGPT's: a row a request, told apart by their headers.
+inline recorded_trace read_csv_trace(byte_stream& in) {
+    recorded_trace t;
+    std::size_t at = 0, prompt = 0, output = 0;
+    const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+        at = prompt = output = names.size();
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::string_view name = trimmed(names[i]);
+            const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
+            if (is("timestamp")) at = i;
+            if (is("contexttokens") || is("request tokens")) prompt = i;
+            if (is("generatedtokens") || is("response tokens")) output = i;
+            if (is("contexttokens")) t.format = "Azure";
+            if (is("request tokens")) t.format = "BurstGPT";
+        }
+        if (std::max({at, prompt, output}) == names.size())
+            in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
+                            "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
+                            "Request tokens,Response tokens) and Mooncake (JSONL with "
+                            "timestamp, input_length, output_length)");
+    };
+    each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
+        const auto number = [&](std::size_t i) {
+            return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
+        };
+        const double plain = number(at);
+        add_trace_row(t, in, line,
+                      std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                      number(prompt), number(output));
+    });
+    return t;
+}
+
+/// A trace in any of the formats of `replay`, in the order of time, which begins with it.
+inline recorded_trace read_trace(byte_stream& in) {
+    in.skip_space();
+    recorded_trace t = in.peek() == '{' ? read_json_trace(in) : read_csv_trace(in);
     require(!t.rows.empty(), in.name() + ": the trace holds no requests");
     std::vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

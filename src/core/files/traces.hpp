@@ -62,74 +62,87 @@ inline double seconds_of_date(std::string_view s) {
     return (days - 730000) * 86400 + f[3] * 3600 + f[4] * 60 + *second;
 }
 
-/// A trace in any of the formats of `replay`.
-inline recorded_trace read_trace(byte_stream& in) {
+/// Adds a request, or counts it among those that are left out. Whether it was added.
+inline bool add_trace_row(recorded_trace& t, byte_stream& in, long long line, double at,
+                          double prompt, double output) {
+    if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
+    for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
+        if (!(n >= 0 && n <= 1e7))
+            in.refuse(line,
+                      printed("the %s length is no number of tokens from 0 to 10000000", name));
+    if (output < 1) { ++t.left_out; return false; }
+    if (t.rows.size() == most_trace_rows)
+        in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
+    t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
+    return true;
+}
+
+/// Mooncake's: an object a line.
+inline recorded_trace read_json_trace(byte_stream& in) {
     recorded_trace t;
-    const auto add = [&](long long line, double at, double prompt, double output) {
-        if (!std::isfinite(at)) in.refuse(line, "the time stamp is not a time");
-        for (const auto& [name, n] : {std::pair{"prompt", prompt}, std::pair{"output", output}})
-            if (!(n >= 0 && n <= 1e7))
-                in.refuse(line, printed("the %s length is no number of tokens from 0 to 10000000",
-                                        name));
-        if (output < 1) { ++t.left_out; return false; }
-        if (t.rows.size() == most_trace_rows)
-            in.refuse(line, "the trace is longer than 10000000 requests: cut it first");
-        t.rows.push_back({at, std::max(1, static_cast<int>(prompt)), static_cast<int>(output)});
-        return true;
-    };
-    in.skip_space();
-    if (in.peek() == '{') {
-        t.format = "Mooncake";
-        each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
-            const auto number = [&](const char* name) {
-                const picojson::value* m = member(v, name);
-                if (!m || !m->template is<double>())
-                    in.refuse(line, std::string(name) + " is not there or no number: each line "
-                                                        "needs timestamp, input_length and "
-                                                        "output_length");
-                return m->template get<double>();
-            };
-            if (!add(line, number("timestamp") / 1e3, number("input_length"),
-                     number("output_length")))
-                return;
-            t.blocks.emplace_back();
-            const picojson::value* ids = member(v, "hash_ids");
-            if (!ids) return;
-            if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
-            for (const picojson::value& id : ids->template get<picojson::array>()) {
-                if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
-                t.blocks.back().push_back(static_cast<std::uint32_t>(
-                    mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
-            }
-        });
-    } else {
-        std::size_t at = 0, prompt = 0, output = 0;
-        const auto on_header = [&](const std::vector<std::string>& names, long long line) {
-            at = prompt = output = names.size();
-            for (std::size_t i = 0; i < names.size(); ++i) {
-                const std::string_view name = trimmed(names[i]);
-                const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
-                if (is("timestamp")) at = i;
-                if (is("contexttokens") || is("request tokens")) prompt = i;
-                if (is("generatedtokens") || is("response tokens")) output = i;
-                if (is("contexttokens")) t.format = "Azure";
-                if (is("request tokens")) t.format = "BurstGPT";
-            }
-            if (std::max({at, prompt, output}) == names.size())
-                in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
-                                "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
-                                "Request tokens,Response tokens) and Mooncake (JSONL with "
-                                "timestamp, input_length, output_length)");
+    t.format = "Mooncake";
+    each_json_line(in, [&](const auto&, const picojson::value& v, long long line) {
+        const auto number = [&](const char* name) {
+            const picojson::value* m = member(v, name);
+            if (!m || !m->template is<double>())
+                in.refuse(line, std::string(name) + " is not there or no number: each line "
+                                                    "needs timestamp, input_length and "
+                                                    "output_length");
+            return m->template get<double>();
         };
-        each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
-            const auto number = [&](std::size_t i) {
-                return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
-            };
-            const double plain = number(at);
-            add(line, std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
-                number(prompt), number(output));
-        });
-    }
+        if (!add_trace_row(t, in, line, number("timestamp") / 1e3, number("input_length"),
+                           number("output_length")))
+            return;
+        t.blocks.emplace_back();
+        const picojson::value* ids = member(v, "hash_ids");
+        if (!ids) return;
+        if (!ids->template is<picojson::array>()) in.refuse(line, "hash_ids is not an array");
+        for (const picojson::value& id : ids->template get<picojson::array>()) {
+            if (!id.is<double>()) in.refuse(line, "hash_ids holds something that is no number");
+            t.blocks.back().push_back(static_cast<std::uint32_t>(
+                mixed(static_cast<std::uint64_t>(std::llround(id.get<double>())))));
+        }
+    });
+    return t;
+}
+
+/// Azure's and BurstGPT's: a row a request, told apart by their headers.
+inline recorded_trace read_csv_trace(byte_stream& in) {
+    recorded_trace t;
+    std::size_t at = 0, prompt = 0, output = 0;
+    const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+        at = prompt = output = names.size();
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const std::string_view name = trimmed(names[i]);
+            const auto is = [&](const char* known) { return same_ignoring_case(name, known); };
+            if (is("timestamp")) at = i;
+            if (is("contexttokens") || is("request tokens")) prompt = i;
+            if (is("generatedtokens") || is("response tokens")) output = i;
+            if (is("contexttokens")) t.format = "Azure";
+            if (is("request tokens")) t.format = "BurstGPT";
+        }
+        if (std::max({at, prompt, output}) == names.size())
+            in.refuse(line, "no known trace begins so: known are Azure (TIMESTAMP,"
+                            "ContextTokens,GeneratedTokens), BurstGPT (Timestamp,Model,"
+                            "Request tokens,Response tokens) and Mooncake (JSONL with "
+                            "timestamp, input_length, output_length)");
+    };
+    each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
+        const auto number = [&](std::size_t i) {
+            return parsed_number<double>(trimmed(fields[i])).value_or(not_a_number);
+        };
+        const double plain = number(at);
+        add_trace_row(t, in, line,
+                      std::isnan(plain) ? seconds_of_date(trimmed(fields[at])) : plain,
+                      number(prompt), number(output));
+    });
+    return t;
+}
+
+/// A trace in any of the formats of `replay`, in the order of time, which begins with it.
+inline recorded_trace read_trace(byte_stream& in) {
+    in.skip_space();
+    recorded_trace t = in.peek() == '{' ? read_json_trace(in) : read_csv_trace(in);
     require(!t.rows.empty(), in.name() + ": the trace holds no requests");
     std::vector<std::size_t> order(t.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

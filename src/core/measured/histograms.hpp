@@ -12,13 +12,33 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// Classes of a value, `bits` of its digits: values below 2^(bits + 1) have one of their own, above
+/// there are 2^bits an octave.
+template <unsigned bits>
+struct octave_classes {
+    static constexpr std::size_t an_octave = std::size_t{1} << bits;
+    static std::size_t of(std::uint64_t v) {
+        if (v < 2 * an_octave) return static_cast<std::size_t>(v);
+        const auto shift = static_cast<std::size_t>(std::bit_width(v)) - bits - 1;
+        return shift * an_octave + static_cast<std::size_t>(v >> shift);
+    }
+    /// The first value of a class, and how many values it has.
+    static double first(std::size_t c) {
+        const std::size_t s = shift(c);
+        return std::ldexp(static_cast<double>(c - s * an_octave), static_cast<int>(s));
+    }
+    static double width(std::size_t c) { return std::ldexp(1.0, static_cast<int>(shift(c))); }
+
+private:
+    static std::size_t shift(std::size_t c) { return c < 2 * an_octave ? 0 : c / an_octave - 1; }
+};
+
 /// How often a delay was how long. Sixteen classes an octave: a quantile is at most 1/16 too high.
 class lag_counts {
 public:
     void add(long long ns) {
         const auto v = static_cast<std::uint64_t>(std::max(ns, 0ll));
-        const auto width = static_cast<std::size_t>(std::bit_width(v));
-        ++counts_[width < 5 ? v : (width - 4) * 16 + ((v >> (width - 5)) & 15)];
+        ++counts_[classes::of(v)];
         ++n_;
         max_ns_ = std::max(max_ns_, ns);
     }
@@ -35,15 +55,15 @@ public:
         double seen = 0;
         for (std::size_t i = 0; i < counts_.size(); ++i) {
             seen += static_cast<double>(counts_[i]);
-            const double above = i < 16 ? static_cast<double>(i)
-                                        : std::ldexp(17.0 + static_cast<double>(i % 16),
-                                                     static_cast<int>(i / 16) - 1);
+            const double above = i < classes::an_octave ? static_cast<double>(i)
+                                                        : classes::first(i) + classes::width(i);
             if (seen > 0 && seen >= rank) return std::min(above * 1e-9, max());
         }
         return 0;
     }
 
 private:
+    using classes = octave_classes<4>;
     std::array<std::uint64_t, 976> counts_{};
     std::uint64_t n_ = 0;
     long long max_ns_ = 0;
@@ -57,8 +77,8 @@ private:
 class gap_counts {
 public:
     void add(std::uint32_t us) {
-        if (counts_.empty()) counts_.resize(class_of(4294967295u) + 1);
-        ++counts_[class_of(us)];
+        if (counts_.empty()) counts_.resize(classes::of(4294967295u) + 1);
+        ++counts_[classes::of(us)];
         ++n_;
         sum_us_ += us;
         min_us_ = std::min(min_us_, us);
@@ -86,16 +106,9 @@ public:
     static constexpr double relative_error = 1.0 / 512;
 
 private:
-    static std::size_t class_of(std::uint32_t us) {
-        if (us < 512) return us;
-        const auto shift = static_cast<std::size_t>(std::bit_width(us)) - 9;
-        return shift * 256 + (us >> shift);
-    }
+    using classes = octave_classes<8>;
     static double middle_of(std::size_t c) {
-        if (c < 512) return static_cast<double>(c);
-        const std::size_t shift = c / 256 - 1;
-        const auto first = static_cast<std::uint64_t>(c - shift * 256) << shift;
-        return static_cast<double>(first) + (std::ldexp(1.0, static_cast<int>(shift)) - 1) / 2;
+        return classes::first(c) + (classes::width(c) - 1) / 2;
     }
     std::vector<std::uint64_t> counts_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
