@@ -572,3 +572,15 @@ TEST_CASE("a number that is none, or that fits nowhere, is refused and not taken
     CHECK(holds(said("\"end_ns\":", "\"end_ns\":99999999999"), "end_ns"));
     CHECK(holds(said("\"gate\":\"chat\",", ""), "gate"));
 }
+
+TEST_CASE("an objective that a stored load cannot have is refused by what that load was") {
+    const stored_gate s = read_back(chat_gate());
+    CHECK(s.context.requests == 20);
+    CHECK(refusal_of([&] { check_slo(p50(ttft) <= 100_ms, s.context); }) == "");
+    CHECK(holds(refusal_of([&] { check_slo(output_throughput >= 5_tps, s.context); }),
+                "the arrival rate of poisson(8 req/s)"));
+    CHECK(holds(refusal_of([&] { check_slo(p99(ttft) <= 100_ms, s.context); }),
+                "and the scenario has 20"));
+    CHECK(holds(refusal_of([&] { check_slo(p50(ttft) <= 1.1 * baseline, s.context); }),
+                "no baseline"));
+}
