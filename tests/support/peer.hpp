@@ -45,12 +45,12 @@ public:
         ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     }
     /// What came, up to these bytes; all there is where they never come.
-    std::string heard_until(const std::string& end) {
+    const std::string& heard_until(const std::string& end) {
         while (heard_.find(end) == std::string::npos && hear()) {}
         return heard_;
     }
     /// What came, once it is so much.
-    std::string heard(std::size_t size) {
+    const std::string& heard(std::size_t size) {
         while (heard_.size() < size && hear()) {}
         return heard_;
     }

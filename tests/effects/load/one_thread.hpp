@@ -1,0 +1,91 @@
+// One thread of a load as its connections see it, driven turn by turn by a test.
+#pragma once
+
+#include "effects/load/connection.hpp"
+
+#include "support/peer.hpp"
+#include "support/scripted_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace one_thread {
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using peers::peer;
+
+inline address address_of(int port) {
+    return resolved({.host = "127.0.0.1", .port = std::to_string(port)}).front();
+}
+
+/// What a target at these ports of 127.0.0.1 is.
+inline load_target target_at(const std::vector<int>& ports) {
+    load_target t;
+    t.url.host = "127.0.0.1";
+    for (const int port : ports) t.addresses.push_back(address_of(port));
+    return t;
+}
+
+/// Keeps what it is told, and turns when it is asked to.
+class thread final : public request_sink {
+public:
+    explicit thread(load_target t, plan p = {})
+        : target(std::move(t)), what(std::move(p)), io(target, what) {}
+    thread(const thread&) = delete;
+    thread& operator=(const thread&) = delete;
+
+    void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
+        places.push_back(w.index);
+        delivered.push_back(std::move(r));
+        words.push_back(a.words());
+    }
+    void on_idle(connection&) override { ++idle; }
+    void on_retired(connection&) override { ++retired; }
+
+    /// Waits for events and lets the connections have them, until it holds; false where it never
+    /// does.
+    template <class Holds>
+    bool turn_until(Holds&& holds) {
+        const long long patience = now_ns() + peers::patience_ms * 1000000ll;
+        for (; !holds() && now_ns() < patience;) turn(20000000);
+        return holds();
+    }
+    /// As long as nobody has anything to say.
+    void turn(long long at_most_ns) {
+        ++io.turn;
+        io.sockets.wait(now_ns() + at_most_ns);
+        io.woke_ns = io.seen_ns = now_ns();
+        io.sockets.each([](void* who, unsigned events) {
+            static_cast<connection*>(who)->on_ready(events);
+        });
+    }
+
+    load_target target;
+    plan what;
+    client_io io;
+    std::vector<std::size_t> places{};
+    std::vector<record> delivered{};
+    std::vector<std::string> words{};
+    int idle = 0, retired = 0;
+};
+
+inline const std::string request_end = "\r\n\r\n{}";
+/// A request that is to be sent now.
+inline dispatched_request asking(std::size_t index = 0, const std::string& body = "{}",
+                                 bool keeps_answer = false) {
+    const long long now = now_ns();
+    return {{index, now, -1},
+            request_text(http_method::post, "/v1/completions", "127.0.0.1", "", body),
+            now,
+            0,
+            keeps_answer};
+}
+inline std::string healthy(int tokens = 3, const std::string& fields = "") {
+    return scripted::sized_stream(scripted::healthy_events(tokens), fields);
+}
+
+}  // namespace one_thread

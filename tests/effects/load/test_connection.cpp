@@ -1,0 +1,464 @@
+// One connection of the load, against a server in the same thread that says what it is told: what a
+// request goes through, and what the connection's owner gets to know of it.
+#include "one_thread.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace one_thread;
+
+namespace {
+
+constexpr long long second = 1000000000;
+
+/// A connection to a peer.
+struct pair_of_them {
+    peer server{};
+    thread owner;
+    connection c;
+    explicit pair_of_them(plan p = {})
+        : owner(target_at({server.port()}), std::move(p)), c(owner.io, owner) {}
+
+    /// As far as the server having the whole request.
+    void ask(std::size_t index = 0) {
+        c.start(asking(index));
+        REQUIRE(owner.turn_until([&] { return owner.io.connections_opened > 0; }));
+        REQUIRE(server.accept());
+        REQUIRE(hears());
+    }
+    bool hears() {
+        const std::string& all = server.heard_until(request_end);
+        return all.size() >= request_end.size() &&
+               all.compare(all.size() - request_end.size(), request_end.size(), request_end) == 0;
+    }
+    bool delivers(std::size_t n = 1) {
+        return owner.turn_until([&] { return owner.delivered.size() >= n; });
+    }
+    bool rests(int times = 1) { return owner.turn_until([&] { return owner.idle >= times; }); }
+    bool ends(int times = 1) { return owner.turn_until([&] { return owner.retired >= times; }); }
+    const record& last() const { return owner.delivered.back(); }
+};
+
+}  // namespace
+
+// ---- requests that are answered
+
+TEST_CASE("a request goes out on a new connection, and its record comes back") {
+    pair_of_them p;
+    const long long before = now_ns();
+    p.ask(7);
+    p.server.say(healthy());
+    REQUIRE(p.rests());
+    REQUIRE(p.owner.delivered.size() == 1);
+    CHECK(p.owner.places[0] == 7);
+    const record& r = p.last();
+    CHECK(r.status == request_status::ok);
+    CHECK(r.http_status == 200);
+    CHECK(r.events == 3);
+    CHECK(r.scheduled_ns >= before);
+    CHECK(r.dispatched_ns >= r.scheduled_ns);
+    CHECK(r.connected_ns >= r.dispatched_ns);
+    CHECK(r.sent_ns >= r.connected_ns);
+    CHECK(r.first_token_ns >= r.sent_ns);
+    CHECK(r.first_token_ns == p.owner.io.seen_ns);  // the stamp of the read
+    CHECK(r.end_ns == r.first_token_ns);
+    CHECK(p.owner.retired == 0);
+    CHECK(p.owner.io.connections_opened == 1);
+    CHECK(p.owner.io.stamp_lag.count() > 0);
+}
+
+TEST_CASE("the next request goes out on the same connection") {
+    pair_of_them p;
+    p.ask(0);
+    p.server.say(healthy());
+    REQUIRE(p.rests());
+    CHECK(p.c.is_usable());
+    p.c.start(asking(1));
+    p.server.say(healthy());
+    REQUIRE(p.rests(2));
+    CHECK(p.owner.places == std::vector<std::size_t>{0, 1});
+    CHECK(p.last().status == request_status::ok);
+    CHECK(p.owner.io.connections_opened == 1);
+}
+
+TEST_CASE("a connection that was opened ahead waits for its request") {
+    pair_of_them p;
+    p.c.open_ahead();
+    REQUIRE(p.rests());
+    CHECK(p.owner.delivered.empty());
+    REQUIRE(p.server.accept());
+    p.c.start(asking());
+    CHECK(p.hears());
+    p.server.say(healthy());
+    REQUIRE(p.delivers());
+    CHECK(p.last().status == request_status::ok);
+    CHECK(p.last().connected_ns - p.last().dispatched_ns < second);
+}
+
+TEST_CASE("a request may be given to a connection that is still on its way") {
+    pair_of_them p;
+    p.c.open_ahead();
+    p.c.start(asking());
+    REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 1; }));
+    REQUIRE(p.server.accept());
+    CHECK(p.hears());
+    CHECK(p.owner.idle == 0);
+    p.server.say(healthy());
+    CHECK(p.rests());
+}
+
+TEST_CASE("events of one read share its stamp and are counted as read together") {
+    pair_of_them p;
+    p.ask();
+    p.server.say(scripted::chunked_head() + scripted::chunk(scripted::chat_chunk("a")));
+    REQUIRE(p.owner.turn_until([&] { return p.owner.io.content_events == 1; }));
+    CHECK(p.owner.io.coalesced_events == 0);
+    p.server.say(scripted::chunk(scripted::chat_chunk("b") + scripted::chat_chunk("c")) +
+                 scripted::chunk(scripted::finish() + scripted::done()) + scripted::last_chunk());
+    REQUIRE(p.rests());
+    CHECK(p.owner.io.content_events == 3);
+    CHECK(p.owner.io.coalesced_events == 1);
+    CHECK(p.last().events == 3);
+    CHECK(p.last().first_token_ns < p.last().last_token_ns);
+}
+
+TEST_CASE("the words of an answer are kept where they are wanted") {
+    for (const bool wanted : {false, true}) {
+        pair_of_them p;
+        p.c.start(asking(0, "{}", wanted));
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 1; }));
+        REQUIRE(p.server.accept());
+        p.server.say(healthy(2));
+        REQUIRE(p.rests());
+        CHECK(p.owner.words == std::vector<std::string>{wanted ? " word word" : ""});
+    }
+}
+
+TEST_CASE("a long request goes out as the server takes it") {
+    pair_of_them p;
+    const std::string body(32 << 20, 'x');
+    p.c.start(asking(0, body));
+    REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 1; }));
+    REQUIRE(p.server.accept());
+    std::size_t heard = 0;
+    while ((heard = p.server.heard(heard + 1).size()) < body.size()) p.owner.turn(0);
+    p.server.say(healthy());
+    REQUIRE(p.rests());
+    CHECK(p.last().status == request_status::ok);
+    CHECK(p.last().first_token_ns >= p.last().sent_ns);
+}
+
+TEST_CASE("an answer that comes before the request is out counts, and ends the connection") {
+    pair_of_them p;
+    p.c.start(asking(0, std::string(32 << 20, 'x')));
+    REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 1; }));
+    REQUIRE(p.server.accept());
+    REQUIRE(p.server.hear());
+    p.server.say(scripted::json("413 Too Large", "{\"error\":\"too long\"}"));
+    REQUIRE(p.ends());
+    CHECK(p.last().status == request_status::http);
+    CHECK(p.last().http_status == 413);
+    CHECK(p.owner.idle == 0);
+}
+
+// ---- ends
+
+TEST_CASE("a connection that the server will close is not kept") {
+    pair_of_them p;
+    p.ask();
+    p.server.say(healthy(3, "Connection: close\r\n"));
+    REQUIRE(p.ends());
+    CHECK(p.last().status == request_status::ok);
+    CHECK(p.owner.idle == 0);
+}
+
+TEST_CASE("a new connection that ends without an answer is a failure") {
+    pair_of_them p;
+    p.ask();
+    p.server.hang_up();
+    REQUIRE(p.ends());
+    REQUIRE(p.owner.delivered.size() == 1);
+    CHECK(p.last().status == request_status::truncated);
+    CHECK(str(p.last().error) ==
+          "the connection was lost before an answer: the server closed it");
+}
+
+TEST_CASE("a kept connection that ends as the request goes out is replaced once") {
+    pair_of_them p;
+    p.ask(0);
+    p.server.say(healthy());
+    REQUIRE(p.rests());
+    p.c.start(asking(1));
+    p.server.hang_up();
+    REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 2; }));
+    CHECK(p.owner.delivered.size() == 1);
+    REQUIRE(p.server.accept());
+    REQUIRE(p.hears());  // the same request once more
+    SUBCASE("and its answer counts") {
+        p.server.say(healthy());
+        REQUIRE(p.rests(2));
+        CHECK(p.last().status == request_status::ok);
+        CHECK(p.last().connected_ns > p.last().dispatched_ns);
+        CHECK(p.last().sent_ns >= p.last().connected_ns);
+    }
+    SUBCASE("but not twice") {
+        p.server.hang_up();
+        REQUIRE(p.ends());
+        CHECK(p.last().status == request_status::truncated);
+        CHECK(p.owner.io.connections_opened == 2);
+    }
+    CHECK(p.owner.places == std::vector<std::size_t>{0, 1});
+}
+
+TEST_CASE("an answer that is cut is a failure with what it said so far") {
+    pair_of_them p;
+    p.ask();
+    p.server.say(scripted::chunked_head() + scripted::chunk(scripted::chat_chunk("a")));
+    REQUIRE(p.owner.turn_until([&] { return p.owner.io.content_events == 1; }));
+    p.server.reset();
+    REQUIRE(p.ends());
+    CHECK(p.last().status == request_status::truncated);
+    CHECK(p.last().events == 1);
+}
+
+TEST_CASE("an idle connection that the server closes, or speaks on, is given up") {
+    for (const bool speaks : {false, true}) {
+        CAPTURE(speaks);
+        pair_of_them p;
+        p.c.open_ahead();
+        REQUIRE(p.rests());
+        REQUIRE(p.server.accept());
+        CHECK(p.c.is_usable());
+        if (speaks) p.server.say("HTTP/1.1 408 Request Timeout\r\n\r\n");
+        else p.server.hang_up();
+        REQUIRE(p.ends());
+        CHECK_FALSE(p.c.is_usable());
+        CHECK(p.owner.delivered.empty());
+    }
+}
+
+TEST_CASE("[DONE] delivers, and what follows only frees the connection") {
+    pair_of_them p;
+    p.ask();
+    p.server.say(scripted::chunked_head() +
+                 scripted::chunk(scripted::chat_chunk("a") + scripted::done()));
+    REQUIRE(p.delivers());
+    CHECK(p.c.is_delivered());
+    CHECK(p.owner.idle == 0);
+    SUBCASE("at the end of the body") {
+        p.server.say(scripted::last_chunk());
+        REQUIRE(p.rests());
+        CHECK(p.owner.retired == 0);
+    }
+    SUBCASE("or by its end, a second later") {
+        p.c.check_limits(now_ns() + second / 2);
+        CHECK(p.owner.retired == 0);
+        p.c.check_limits(now_ns() + 2 * second);
+        CHECK(p.owner.retired == 1);
+    }
+    CHECK(p.owner.delivered.size() == 1);
+    CHECK(p.last().status == request_status::ok);
+}
+
+TEST_CASE("a request that is abandoned ends with what its owner says") {
+    pair_of_them p;
+    p.ask();
+    p.c.abandon(request_status::cancelled, "interrupted");
+    REQUIRE(p.owner.delivered.size() == 1);
+    CHECK(p.last().status == request_status::cancelled);
+    CHECK(str(p.last().error) == "interrupted");
+    CHECK(p.last().end_ns > 0);
+    CHECK(p.owner.retired == 1);
+    CHECK_FALSE(p.server.hear());  // the connection is closed
+}
+
+TEST_CASE("what a server repeats of a secret is not written down") {
+    pair_of_them p;
+    p.owner.target.secrets = {"hunter2-hunter2"};
+    p.ask();
+    p.server.say(scripted::json("401 Unauthorized", "{\"error\":\"no key hunter2-hunter2\"}"));
+    REQUIRE(p.delivers());
+    CHECK(str(p.last().error) == "HTTP 401: no key ***");
+}
+
+// ---- addresses
+
+TEST_CASE("an address that refuses leaves the request to the next one, which is remembered") {
+    peer server;
+    thread owner(target_at({free_port(), server.port()}));
+    connection c(owner.io, owner);
+    c.start(asking());
+    REQUIRE(owner.turn_until([&] { return owner.io.connections_opened == 1; }));
+    CHECK(owner.io.good_address == 1);
+    REQUIRE(server.accept());
+    server.say(healthy());
+    REQUIRE(owner.turn_until([&] { return owner.idle == 1; }));
+    CHECK(owner.delivered.at(0).status == request_status::ok);
+}
+
+TEST_CASE("where all addresses refuse there is no connection") {
+    thread owner(target_at({free_port(), free_port()}));
+    connection c(owner.io, owner);
+    c.start(asking());
+    REQUIRE(owner.turn_until([&] { return owner.retired == 1; }));
+    CHECK(owner.delivered.at(0).status == request_status::connect);
+    CHECK(str(owner.delivered.at(0).error) == "cannot connect: Connection refused");
+    CHECK(owner.io.connections_opened == 0);
+
+    thread ahead(target_at({free_port()}));
+    connection nobodys(ahead.io, ahead);
+    nobodys.open_ahead();
+    REQUIRE(ahead.turn_until([&] { return ahead.retired == 1; }));
+    CHECK(ahead.delivered.empty());
+}
+
+TEST_CASE("an address that does not answer is left after its share of limits.connect") {
+    peer silent, server;
+    thread owner(target_at({silent.port(), server.port()}));
+    connection c(owner.io, owner);
+    c.start(asking());  // nobody has turned yet: it is on its way
+    c.check_limits(now_ns() + 2 * second);
+    CHECK(owner.delivered.empty());
+    c.check_limits(now_ns() + 3 * second);  // of 5 s for two addresses
+    REQUIRE(owner.turn_until([&] { return owner.io.connections_opened == 1; }));
+    CHECK(owner.io.good_address == 1);
+    CHECK(server.accept());
+}
+
+// ---- limits, at times that the test makes up
+
+TEST_CASE("no connection within limits.connect is a failure") {
+    pair_of_them p;
+    p.c.start(asking());  // nobody has turned yet: it is on its way
+    p.c.check_limits(now_ns() + 4 * second);
+    CHECK(p.owner.delivered.empty());
+    p.c.check_limits(now_ns() + 6 * second);
+    REQUIRE(p.owner.delivered.size() == 1);
+    CHECK(p.last().status == request_status::connect);
+    CHECK(str(p.last().error) == "no connection within 5 s (limits.connect)");
+    CHECK(p.owner.retired == 1);
+}
+
+TEST_CASE("an answer that does not begin, go on or end in time is a failure") {
+    struct limit {
+        int events;
+        long long good_s, bad_s;
+        const char* error;
+    };
+    for (const limit& l : {limit{0, 59, 61, "no content within 60 s (limits.first_event)"},
+                           limit{1, 29, 31, "no further content within 30 s "
+                                            "(limits.between_events)"},
+                           limit{1, 29, 301, "not complete within 300 s (limits.total)"}}) {
+        CAPTURE(l.error);
+        pair_of_them p;
+        p.ask();
+        p.server.say(scripted::chunked_head());
+        if (l.events > 0) p.server.say(scripted::chunk(scripted::chat_chunk("a")));
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.content_events == l.events; }));
+        const long long now = now_ns();
+        p.c.check_limits(now + l.good_s * second);
+        CHECK(p.owner.delivered.empty());
+        p.c.check_limits(now + l.bad_s * second);
+        REQUIRE(p.owner.delivered.size() == 1);
+        CHECK(p.last().status == request_status::timeout);
+        CHECK(str(p.last().error) == l.error);
+        CHECK(p.last().events == l.events);
+    }
+}
+
+TEST_CASE("an answer in one piece has limits.total alone") {
+    plan whole;
+    whole.common.stream = false;
+    pair_of_them p(whole);
+    p.ask();
+    p.c.check_limits(now_ns() + 299 * second);
+    CHECK(p.owner.delivered.empty());
+    p.c.check_limits(now_ns() + 301 * second);
+    REQUIRE(p.owner.delivered.size() == 1);
+    CHECK(str(p.last().error) == "not complete within 300 s (limits.total)");
+}
+
+// ---- turns
+
+TEST_CASE("an event of the turn in which a socket was opened is not that socket's") {
+    pair_of_them p;
+    p.c.start(asking());
+    p.c.on_ready(EPOLLOUT);  // of the socket that this one had before
+    CHECK(p.owner.io.connections_opened == 0);
+    CHECK(p.owner.turn_until([&] { return p.owner.io.connections_opened == 1; }));
+}
+
+#ifdef LLMBENCH_WITH_TLS
+#include "support/tls_server.hpp"
+
+// ---- TLS
+
+namespace {
+
+/// A certificate, a server behind it, and a thread that asks there.
+struct behind_tls {
+    tls::identity good = tls::made("good");
+    scripted::server server;
+    tls::front front;
+    thread owner;
+    explicit behind_tls(tls::manner how = {}, bool verify = false)
+        : front(server.port(), {with_identity(how)}), owner(target(verify)) {}
+    tls::manner with_identity(tls::manner how) const {
+        how.who = &good;
+        return how;
+    }
+    load_target target(bool verify) const {
+        load_target t = target_at({front.port()});
+        t.tls = std::make_shared<tls_client>(tls_options{.verify = verify}, t.url);
+        return t;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a request goes through TLS, and a later connection goes on with the session") {
+    behind_tls t;
+    connection first(t.owner.io, t.owner), later(t.owner.io, t.owner);
+    first.start(asking(0));
+    REQUIRE(t.owner.turn_until([&] { return t.owner.idle == 1; }));
+    later.start(asking(1));
+    REQUIRE(t.owner.turn_until([&] { return t.owner.idle == 2; }));
+    for (const record& r : t.owner.delivered) {
+        CHECK(r.status == request_status::ok);
+        CHECK(r.events == 3);
+        CHECK(r.connected_ns >= r.dispatched_ns);
+        CHECK(r.sent_ns >= r.connected_ns);
+    }
+    CHECK(t.owner.io.handshakes_full.count == 1);
+    CHECK(t.owner.io.handshakes_resumed.count == 1);
+    CHECK(t.owner.io.handshakes_full.mean > 0);
+    CHECK(t.owner.io.connections_opened == 2);
+    first.close();
+    CHECK_FALSE(first.is_usable());
+}
+
+TEST_CASE("a handshake that fails is told as such, and nobody is told of one without a request") {
+    behind_tls t({}, true);
+    connection asked(t.owner.io, t.owner), ahead(t.owner.io, t.owner);
+    asked.start(asking());
+    REQUIRE(t.owner.turn_until([&] { return t.owner.retired == 1; }));
+    REQUIRE(t.owner.delivered.size() == 1);
+    CHECK(t.owner.delivered[0].status == request_status::tls);
+    CHECK(str(t.owner.delivered[0].error).find("the server's certificate ") == 0);
+    CHECK(t.owner.delivered[0].sent_ns == 0);
+    ahead.open_ahead();
+    REQUIRE(t.owner.turn_until([&] { return t.owner.retired == 2; }));
+    CHECK(t.owner.delivered.size() == 1);
+}
+
+TEST_CASE("a handshake that is cut is a failure of TLS") {
+    behind_tls t({.cut_after = 100});
+    connection c(t.owner.io, t.owner);
+    c.start(asking());
+    REQUIRE(t.owner.turn_until([&] { return t.owner.retired == 1; }));
+    CHECK(t.owner.delivered.at(0).status == request_status::tls);
+    CHECK(str(t.owner.delivered.at(0).error) == closed_in_handshake);
+}
+#endif
