@@ -1,0 +1,102 @@
+// The table of metrics: each name that a gate says finds its own row, and what concerns a statistic
+// is looked up for its predicates, too.
+#include "core/metric/table.hpp"
+
+#include <doctest/doctest.h>
+
+#include <iterator>
+#include <set>
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+// Without a default: the compiler names a metric that is missing here.
+const char* name_of(latency_metric m) {
+    switch (m) {
+    case ttft: return "ttft";
+    case tpot: return "tpot";
+    case itl: return "itl";
+    case e2e: return "e2e";
+    case normalized_latency: return "normalized_latency";
+    case ttft_per_prompt_token: return "ttft_per_prompt_token";
+    case ttft_from_send: return "ttft_from_send";
+    case queue_time: return "queue_time";
+    case first_turn_ttft: return "first_turn_ttft";
+    case later_turn_ttft: return "later_turn_ttft";
+    }
+    return nullptr;
+}
+const char* name_of(speed_metric m) {
+    switch (m) {
+    case prefill_speed: return "prefill_speed";
+    case decode_speed: return "decode_speed";
+    }
+    return nullptr;
+}
+const char* name_of(token_throughput m) {
+    switch (m) {
+    case output_throughput: return "output_throughput";
+    case total_throughput: return "total_throughput";
+    case prefill_throughput: return "prefill_throughput";
+    case decode_throughput: return "decode_throughput";
+    }
+    return nullptr;
+}
+
+/// All metrics of a type stand in the table in its order, from the first to the last.
+template <class M>
+void check_names(metric_id last) {
+    int i = 0;
+    for (; name_of(static_cast<M>(i)); ++i)
+        CHECK(std::string(metric_name(id_of(static_cast<M>(i)))) == name_of(static_cast<M>(i)));
+    CHECK(id_of(static_cast<M>(i - 1)) == last);
+}
+
+statistic_data of(metric_id m) {
+    statistic_data s;
+    s.metric = m;
+    return s;
+}
+}  // namespace
+
+TEST_CASE("each metric has the row that its name says") {
+    check_names<latency_metric>(metric_id::later_turn_ttft);
+    check_names<speed_metric>(metric_id::decode_speed);
+    check_names<token_throughput>(metric_id::decode_throughput);
+    CHECK(std::string(metric_name(id_of(request_throughput))) == "request_throughput");
+    CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");
+    CHECK(std::string(metric_name(id_of(startup_time))) == "startup_time");
+    std::set<std::string> names;
+    for (const metric_facts& f : metric_table) names.insert(f.name);
+    CHECK(names.size() == std::size(metric_table));
+}
+
+TEST_CASE("kinds of metrics exclude each other") {
+    for (const metric_facts& f : metric_table) {
+        CAPTURE(std::string(f.name));
+        CHECK(is_share(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
+                  (f.of == metric_of::server) ==
+              1);
+        CHECK((!is_speed(f.id) || is_of_requests(f.id)));
+        CHECK(is_share(f.id) == (f.unit == metric_unit::share));
+        CHECK((!f.bounds_lateness || f.is_hurt_by_lateness));
+    }
+}
+
+TEST_CASE("a statistic is concerned by its metric and by what its predicate compares") {
+    CHECK(concerns(of(metric_id::tpot), &metric_facts::is_pace));
+    CHECK(!concerns(of(metric_id::ttft), &metric_facts::is_pace));
+    CHECK(concerns(of(metric_id::output_throughput), &metric_facts::is_hurt_by_lateness));
+    CHECK(!concerns(of(metric_id::error_rate), &metric_facts::is_hurt_by_lateness));
+
+    statistic_data goodput = of(metric_id::goodput);
+    CHECK(!concerns(goodput, &metric_facts::is_pace));
+    goodput.where = {{predicate_step::op_kind::compare, metric_id::ttft, true, 0.3},
+                     {predicate_step::op_kind::compare, metric_id::itl, true, 0.03},
+                     {predicate_step::op_kind::both, metric_id::tpot, true, 0}};
+    CHECK(concerns(goodput, &metric_facts::is_hurt_by_lateness));
+    CHECK(concerns(goodput, &metric_facts::is_of_gaps));
+    CHECK(!concerns(goodput, &metric_facts::is_pace));  // a step that combines compares nothing
+}
