@@ -1,0 +1,106 @@
+// What the environment asks for, as text.
+#include <doctest/doctest.h>
+
+#include "effects/system/settings.hpp"
+
+#include "support/texts.hpp"
+
+#include <map>
+#include <string>
+
+using namespace llmbench::detail;
+using texts::refusal_of;
+
+namespace {
+
+using variables = std::map<std::string, std::string>;
+
+variable_lookup in(const variables& set) {
+    return [set](const char* name) {
+        const auto at = set.find(name);
+        return at == set.end() ? std::string() : at->second;
+    };
+}
+settings read(const variables& set) { return settings_of(in(set)); }
+std::string refused(const char* name, const char* value) {
+    return refusal_of([&] { read({{name, value}}); });
+}
+
+}  // namespace
+
+TEST_CASE("nothing set is what a newcomer wants") {
+    const settings s = read({});
+    CHECK(s.seed == 1);
+    CHECK(s.inconclusive == inconclusive_means::warn);
+    CHECK_FALSE(s.skip_without_server);
+    CHECK(s.time_budget_s == 0);
+    CHECK(s.calibrate == 0);
+    CHECK(s.calibration == "");
+    CHECK_FALSE(s.write_baseline);
+    CHECK(s.progress == progress_mode::automatic);
+}
+
+TEST_CASE("each variable is read") {
+    const settings s = read({{"LLMBENCH_SEED", "18446744073709551615"},
+                             {"LLMBENCH_INCONCLUSIVE", "skip"},
+                             {"LLMBENCH_SKIP_WITHOUT_SERVER", "yes"},
+                             {"LLMBENCH_TIME_BUDGET", "1.5min"},
+                             {"LLMBENCH_CALIBRATE", "10"},
+                             {"LLMBENCH_CALIBRATION", "noise.json"},
+                             {"LLMBENCH_WRITE_BASELINE", "on"},
+                             {"LLMBENCH_PROGRESS", "plain"}});
+    CHECK(s.seed == 18446744073709551615ull);
+    CHECK(s.inconclusive == inconclusive_means::skip);
+    CHECK(s.skip_without_server);
+    CHECK(s.time_budget_s == 90);
+    CHECK(s.calibrate == 10);
+    CHECK(s.calibration == "noise.json");
+    CHECK(s.write_baseline);
+    CHECK(s.progress == progress_mode::plain);
+    CHECK(read({{"LLMBENCH_TIME_BUDGET", "300"}}).time_budget_s == 300);
+    CHECK(read({{"LLMBENCH_TIME_BUDGET", "0.5s"}}).time_budget_s == 0.5);
+    for (const char* no : {"", "0", "false", "no", "off"}) {
+        CAPTURE(no);
+        CHECK_FALSE(read({{"LLMBENCH_WRITE_BASELINE", no}}).write_baseline);
+    }
+}
+
+TEST_CASE("a value that cannot be used is refused by its name") {
+    CHECK(refused("LLMBENCH_SEED", "0") ==
+          "LLMBENCH_SEED is \"0\": it must be a whole number above 0");
+    CHECK(refused("LLMBENCH_SEED", "7 ") ==
+          "LLMBENCH_SEED is \"7 \": it must be a whole number above 0");
+    CHECK(refused("LLMBENCH_SEED", "18446744073709551616") != "");
+    CHECK(refused("LLMBENCH_INCONCLUSIVE", "FAIL") ==
+          "LLMBENCH_INCONCLUSIVE is \"FAIL\": it must be warn, fail or skip");
+    CHECK(refused("LLMBENCH_WRITE_BASELINE", "maybe") ==
+          "LLMBENCH_WRITE_BASELINE is \"maybe\": it must be 1 or 0");
+    for (const char* budget : {"soon", "-1", "0", "nan", "inf", "1e9", "5 min", "10h"}) {
+        CAPTURE(budget);
+        CHECK(refused("LLMBENCH_TIME_BUDGET", budget).find("it must be a time above zero") !=
+              std::string::npos);
+    }
+    for (const char* repeats : {"2", "101", "3.5", "ten"}) {
+        CAPTURE(repeats);
+        CHECK(refused("LLMBENCH_CALIBRATE", repeats).find("from 3 to 100") != std::string::npos);
+    }
+    CHECK(refused("LLMBENCH_PROGRESS", "loud") ==
+          "LLMBENCH_PROGRESS is \"loud\": it must be auto, line, plain or off");
+    CHECK(refused("LLMBENCH_SEED", "a\nb\x1b[2J").find('\n') == std::string::npos);
+}
+
+TEST_CASE("where a program runs decides what its console shows") {
+    CHECK(surroundings_of(in({}), false).report_directory == "llmbench-report");
+    CHECK(surroundings_of(in({{"LLMBENCH_REPORT_DIR", "/r"}}), false).report_directory == "/r");
+    const auto shown = [](const variables& set, bool terminal) {
+        return surroundings_of(in(set), terminal).shown(progress_mode::automatic);
+    };
+    CHECK(shown({{"TERM", "xterm"}}, true) == progress_mode::line);
+    CHECK(shown({{"TERM", "dumb"}}, true) == progress_mode::plain);
+    CHECK(shown({{"TERM", "xterm"}}, false) == progress_mode::plain);
+    CHECK(surroundings_of(in({}), true).shown(progress_mode::off) == progress_mode::off);
+    CHECK(surroundings_of(in({{"TERM", "xterm"}}), true).style().colour);
+    CHECK_FALSE(surroundings_of(in({{"TERM", "xterm"}, {"NO_COLOR", "1"}}), true).style().colour);
+    CHECK_FALSE(surroundings_of(in({{"GITHUB_ACTIONS", "1"}}), false).on_github);
+    CHECK(surroundings_of(in({{"GITHUB_ACTIONS", "true"}}), false).on_github);
+}
