@@ -67,8 +67,9 @@ inline void write(const std::string& file, const std::string& content) {
     std::ofstream(file, std::ios::binary) << content;
 }
 
-/// A file that this program's gates left.
+/// A file that this program's gates left, all of those that have ended in it.
 inline std::string report_file(const std::string& name) {
+    llmbench::exit_code();  // asked for before the end, it has the files written
     const char* directory = std::getenv("LLMBENCH_REPORT_DIR");
     return std::string(directory && *directory ? directory : "llmbench-report") + "/" + name;
 }
