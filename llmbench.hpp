@@ -134,8 +134,8 @@
 //   [E25] asio, for the simulated server
 //   [E26] a connection of the simulated server
 //   [E27] simulated server
-//   [E28] who asks a server
-//   [E29] what a server is asked before the load
+//   [E28] what a server is asked before the load
+//   [E29] who asks a server
 //   [E30] servers that a gate starts
 //   [E31] targets brought up
 //   [E32] records.jsonl and events.bin, written while the load runs
@@ -12706,6 +12706,8 @@ inline void remove_group_to_end(pid_t group) {
 }
 /// Servers that were started so far: each has a log of its own in the report directory.
 inline std::atomic<int> servers_started{0};
+/// Executions of gates that began so far: no two of them send the same words.
+inline std::atomic<std::uint64_t> gates_executed{0};
 
 inline void on_interrupt(int signal) {
     if (interrupted.exchange(true)) {
@@ -15290,89 +15292,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] who asks a server ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// The header lines that all requests to a server share, and what of them is for nobody else.
-struct credentials {
-    std::string fields{};
-    std::vector<std::string> secrets{};
-
-    /// The value of a header or of a variable. A short one ("gzip") is none.
-    void keep_secret(const std::string& value) {
-        if (value.size() >= 8) add_secret(secrets, value);
-    }
-};
-
-/// Throws std::invalid_argument where a gate cannot send such a header.
-inline void check_header(const std::string& name, const std::string& value) {
-    require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
-                                "\": it must be one word without a colon");
-    require(is_header_safe(value), "endpoint.headers: the value of " + name +
-                                       " holds a line break or another control character");
-    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
-                             "connection", "x-request-id"})
-        require(!same_ignoring_case(name, ours),
-                "endpoint.headers sets " + name + ": that header belongs to llmbench");
-}
-
-/// The variable that holds the key.
-inline std::string key_variable(const endpoint& e) {
-    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
-}
-
-/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
-inline void check_key(const endpoint& e, const std::string& key) {
-    const std::string variable = key_variable(e);
-    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                         std::string::npos;
-    require(e.api_key_env.empty() || !key.empty(),
-            is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
-                    : "endpoint.api_key_env names a variable that is not set; it is not "
-                      "repeated here, for it looks like a key and not like a name");
-    require(is_header_safe(key), "the API key in " + variable +
-                                     " holds a line break or another control character");
-}
-
-/// The header line with the key, "" where there is none. Where the gate names a header of that
-/// kind itself, LLMBENCH_API_KEY is for others.
-inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
-    const std::string_view header = api.key_before;
-    for (const name_value& h : e.headers) {
-        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
-        require(e.api_key_env.empty(), "endpoint.headers sets " + str(h.name) + " and " +
-                                           "endpoint.api_key_env names a key: give one of them");
-        return {};
-    }
-    return key.empty() ? key : api.key_before + key + "\r\n";
-}
-
-/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
-inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key) {
-    credentials c;
-    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
-    c.fields += api.fields;
-    for (const name_value& h : e.headers) {
-        const std::string name = str(h.name), value = str(h.value);
-        check_header(name, value);
-        c.fields += name + ": " + value + "\r\n";
-        c.keep_secret(value);
-    }
-    check_key(e, key);
-    add_secret(c.secrets, key);
-    c.fields += key_line(e, api, key);
-    return c;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E29] what a server is asked before the load ==============================================
+// ===== [E28] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15531,6 +15451,88 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     const bool may_be_ids =
         to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
     return token_inquiry(to, p.common, post).fit(may_be_ids);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E29] who asks a server ===================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The header lines that all requests to a server share, and what of them is for nobody else.
+struct credentials {
+    std::string fields{};
+    std::vector<std::string> secrets{};
+
+    /// The value of a header or of a variable. A short one ("gzip") is none.
+    void keep_secret(const std::string& value) {
+        if (value.size() >= 8) add_secret(secrets, value);
+    }
+};
+
+/// Throws std::invalid_argument where a gate cannot send such a header.
+inline void check_header(const std::string& name, const std::string& value) {
+    require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
+                                "\": it must be one word without a colon");
+    require(is_header_safe(value), "endpoint.headers: the value of " + name +
+                                       " holds a line break or another control character");
+    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
+                             "connection", "x-request-id"})
+        require(!same_ignoring_case(name, ours),
+                "endpoint.headers sets " + name + ": that header belongs to llmbench");
+}
+
+/// The variable that holds the key.
+inline std::string key_variable(const endpoint& e) {
+    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
+}
+
+/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
+inline void check_key(const endpoint& e, const std::string& key) {
+    const std::string variable = key_variable(e);
+    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                         std::string::npos;
+    require(e.api_key_env.empty() || !key.empty(),
+            is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
+                    : "endpoint.api_key_env names a variable that is not set; it is not "
+                      "repeated here, for it looks like a key and not like a name");
+    require(is_header_safe(key), "the API key in " + variable +
+                                     " holds a line break or another control character");
+}
+
+/// The header line with the key, "" where there is none. Where the gate names a header of that
+/// kind itself, LLMBENCH_API_KEY is for others.
+inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
+    const std::string_view header = api.key_before;
+    for (const name_value& h : e.headers) {
+        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
+        require(e.api_key_env.empty(), "endpoint.headers sets " + str(h.name) + " and " +
+                                           "endpoint.api_key_env names a key: give one of them");
+        return {};
+    }
+    return key.empty() ? key : api.key_before + key + "\r\n";
+}
+
+/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
+inline credentials credentials_of(const endpoint& e, const api_traits& api,
+                                  const std::string& key) {
+    credentials c;
+    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
+    c.fields += api.fields;
+    for (const name_value& h : e.headers) {
+        const std::string name = str(h.name), value = str(h.value);
+        check_header(name, value);
+        c.fields += name + ": " + value + "\r\n";
+        c.keep_secret(value);
+    }
+    check_key(e, key);
+    add_secret(c.secrets, key);
+    c.fields += key_line(e, api, key);
+    return c;
 }
 
 }  // namespace llmbench
@@ -16601,9 +16603,8 @@ namespace detail {
 /// Another one for every execution of a gate, in this program and in all others.
 inline std::uint64_t fresh_nonce() {
     std::random_device entropy;
-    static std::atomic<std::uint64_t> executions{0};
     return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
-                 mixed(static_cast<std::uint64_t>(now_ns()) + ++executions));
+                 mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
 /// The scenario's plan, with the name and the place of its gate.

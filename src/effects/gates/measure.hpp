@@ -25,13 +25,12 @@
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/system/workload_files.hpp"
-#include "effects/targets/live_target.hpp"
+#include "effects/targets/inquiries.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // max
-#include <atomic>
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr
 #include <random>  // what no other run has sent
@@ -48,9 +47,8 @@ namespace detail {
 /// Another one for every execution of a gate, in this program and in all others.
 inline std::uint64_t fresh_nonce() {
     std::random_device entropy;
-    static std::atomic<std::uint64_t> executions{0};
     return mixed((static_cast<std::uint64_t>(entropy()) << 32 | entropy()) ^
-                 mixed(static_cast<std::uint64_t>(now_ns()) + ++executions));
+                 mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
 /// The scenario's plan, with the name and the place of its gate.

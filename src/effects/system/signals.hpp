@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>  // uint64_t
 
 #include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM
 #include <sys/types.h>  // pid_t
@@ -29,6 +30,8 @@ inline void remove_group_to_end(pid_t group) {
 }
 /// Servers that were started so far: each has a log of its own in the report directory.
 inline std::atomic<int> servers_started{0};
+/// Executions of gates that began so far: no two of them send the same words.
+inline std::atomic<std::uint64_t> gates_executed{0};
 
 inline void on_interrupt(int signal) {
     if (interrupted.exchange(true)) {
