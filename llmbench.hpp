@@ -154,7 +154,6 @@
 //   LLMBENCH_IMPLEMENT         the implementation only (bring your own main)
 //   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
 //   LLMBENCH_WITH_TLS          https:// through OpenSSL: link -lssl -lcrypto
-//   LLMBENCH_EXPOSE_INTERNALS  part two becomes visible (for this project's own tests)
 //
 // SPDX-License-Identifier: MIT
 //
@@ -1638,7 +1637,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 
 #endif  // LLMBENCH_HPP
 
-#if (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_EXPOSE_INTERNALS)) && !defined(LLMBENCH_CORE)
+#if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
 #include <algorithm>  // equal, count_if, max, min, all_of, any_of, sort, count, reverse, ...

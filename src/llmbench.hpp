@@ -16,7 +16,6 @@
 //   LLMBENCH_IMPLEMENT         the implementation only (bring your own main)
 //   LLMBENCH_NO_DOCTEST        no doctest anywhere: use run() and judge() from another framework
 //   LLMBENCH_WITH_TLS          https:// through OpenSSL: link -lssl -lcrypto
-//   LLMBENCH_EXPOSE_INTERNALS  part two becomes visible (for this project's own tests)
 //
 // SPDX-License-Identifier: MIT
 //
@@ -65,7 +64,7 @@
 #include "api/verbs.hpp"
 #endif  // LLMBENCH_HPP
 
-#if (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_EXPOSE_INTERNALS)) && !defined(LLMBENCH_CORE)
+#if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 #include "core/wire/url.hpp"
 #include "core/answers/answer_reader.hpp"

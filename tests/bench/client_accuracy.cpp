@@ -4,12 +4,14 @@
 //   client_accuracy [SECONDS]      of each measurement, default 4
 //   client_accuracy --quick        whether our stamps are those of the raw reader, in seconds; exits 1
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/schedule.hpp"
 
 #include "flood_server.hpp"
 #include "support/one_repeat.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 

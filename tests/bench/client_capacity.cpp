@@ -6,8 +6,8 @@
 //   client_capacity --quick        the ratios that hold on any machine, in a few seconds; exits 1
 //   client_capacity --memory [SECONDS]    of the client, for an event kept and for a stream in flight
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
+#include "core/base/text.hpp"
 
 #include "flood_server.hpp"
 #include "support/one_repeat.hpp"

@@ -4,8 +4,8 @@
 //   dispatch [SECONDS]             of each measurement, default 5; exits 1 where a bound is missed
 //   dispatch --quick               1000 requests/s for a second: the median and the rate only
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
+#include "core/base/text.hpp"
 
 #include "../support/kolmogorov.hpp"
 #include "flood_server.hpp"

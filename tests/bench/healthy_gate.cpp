@@ -2,13 +2,15 @@
 // simulated server in real time. What is counted is the method and this machine's noise together.
 //   healthy_gate [--runs N]        default 20
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_EXPOSE_INTERNALS  // as what it is linked with
 #include "llmbench.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <map>
+#include <string>
 
 using namespace llmbench;
 

@@ -5,8 +5,8 @@
 //   soak --quick    300 streams, 6 seconds, more faults; what holds on any machine. Exits 1 where
 //                   it does not
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
+#include "core/base/text.hpp"
 
 #include "support/one_repeat.hpp"
 

@@ -10,8 +10,13 @@
 // new traffic for each run are held against the long-run value. Only the limit depends on r, so one
 // simulation serves all r and all statistics. Each trial has another trace: none is a lucky one.
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_EXPOSE_INTERNALS
 #include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
+#include "core/judging/judge.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/simulated/engine_model.hpp"
 
 #include "../support/measurements.hpp"
 

@@ -1,3 +1,5 @@
-// What all fuzzers link of the header's implementation: nothing that they look at.
-#define LLMBENCH_IMPLEMENT
-#include "llmbench.hpp"
+// What the parts have that is not inline, compiled for all fuzzers: nothing that they look at.
+#include "core/bodies/result.hpp"
+#include "core/bodies/slo.hpp"
+#include "core/bodies/text.hpp"
+#include "core/bodies/traffic.hpp"

@@ -1,6 +1,12 @@
 #include "targets.hpp"
 
 #include "llmbench.hpp"
+#include "core/dialects/openai.hpp"
+#include "core/dialects/table.hpp"
+#include "core/answers/answer_reader.hpp"
+#include "core/files/datasets.hpp"
+#include "core/files/traces.hpp"
+#include "core/reports/stored.hpp"
 
 #include <cstdio>
 #include <cstdlib>

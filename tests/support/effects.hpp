@@ -1,4 +1,4 @@
-// What tests use of part three of the header, which only implementation.cpp compiles.
+// What live tests use of parts two and three of the header, which live/implementation.cpp compiles.
 #pragma once
 #include "llmbench.hpp"
 
@@ -27,6 +27,17 @@ private:
     struct host;
     std::unique_ptr<host> host_;
 };
+
+/// When an open loop's requests are due, in seconds after its start, for a gate's first repeat.
+std::vector<double> open_loop_times(const llmbench::open_loop& o, long long requests);
+
+/// An API's name in LLMBENCH_API, and the path that it is asked at.
+std::string name_of(llmbench::api_format api);
+std::string path_asked_for(llmbench::api_format api, const std::string& model);
+
+/// As result.json and junit.xml write them.
+std::string fnv1a_64(const std::string& bytes);
+std::string escaped(const std::string& text);
 
 /// Why a scenario is refused once its files were read, or "".
 std::string refusal_to_plan(const llmbench::scenario& s);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "llmbench.hpp"
-
-#include "measurements.hpp"
-#include "timelines.hpp"
+#include "core/judging/judge.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/reports/gate_report.hpp"
+#include "support/measurements.hpp"
+#include "support/timelines.hpp"
 
 #include <string>
 #include <vector>

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "llmbench.hpp"
-
-#include "sample_gates.hpp"
+#include "core/base/random.hpp"
+#include "core/judging/judge.hpp"
+#include "core/traffic/requests.hpp"
+#include "support/sample_gates.hpp"
 
 #include <cmath>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "llmbench.hpp"
+#include <picojson.h>
 
 #include <fstream>
 #include <initializer_list>

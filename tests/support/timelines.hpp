@@ -3,6 +3,10 @@
 #pragma once
 
 #include "llmbench.hpp"
+#include "core/dialects/openai.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/request_log.hpp"
+#include "core/judging/evidence.hpp"
 
 #include <cmath>
 #include <string>

@@ -1,5 +1,4 @@
 #define LLMBENCH_NO_DOCTEST
-#define LLMBENCH_EXPOSE_INTERNALS
 #define LLMBENCH_IMPLEMENT
 #include "one_repeat.hpp"
 

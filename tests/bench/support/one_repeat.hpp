@@ -2,6 +2,9 @@
 #pragma once
 
 #include "llmbench.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <cstdint>
 
 namespace bench {
 

@@ -1,6 +1,8 @@
 // [P7] APIs: answers as each server sends them, byte by byte through the whole reader, and the
 // requests that ask for them.
 #include "llmbench.hpp"
+#include "core/answers/answer_reader.hpp"
+#include "core/traffic/planning.hpp"
 
 #include <string>
 #include <vector>

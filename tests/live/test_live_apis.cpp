@@ -160,7 +160,7 @@ TEST_CASE("a stream that is cut is truncated, however its API frames it") {
     engine rude = short_steps();
     rude.faults.reset_rate = 100_pct;
     for (const api_format api : {openai_chat, triton, ollama, plain_text}) {
-        CAPTURE(detail::traits_of(api).name);
+        CAPTURE(name_of(api));
         const logging_server server(rude);
         scenario s = few(at(server.url(), api));
         s.requests = 4;
@@ -176,9 +176,8 @@ TEST_CASE("LLMBENCH_API names any of them, and a wrong name is refused with all 
         const variable api("LLMBENCH_API", all_apis[i].name);
         scripted::server server({{scripted::send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")}});
         run(asking(endpoint{.url = server.url()}));
-        const detail::api_traits& a = detail::traits_of(all_apis[i].api);
-        CHECK(a.name == all_apis[i].name);
-        CHECK(server.log().back().path == detail::request_path(a, a.path, "", "m"));
+        CHECK(name_of(all_apis[i].api) == all_apis[i].name);
+        CHECK(server.log().back().path == path_asked_for(all_apis[i].api, "m"));
     }
     const variable api("LLMBENCH_API", "openai");
     const std::string said = refusal_to_bring_up(endpoint{.url = "http://127.0.0.1:9"});

@@ -1,4 +1,8 @@
 // [P11] datasets and traces.
+#include "llmbench.hpp"
+#include "core/base/bytes.hpp"
+#include "core/files/datasets.hpp"
+#include "core/files/traces.hpp"
 #include "support/texts.hpp"
 
 #include <malloc.h>

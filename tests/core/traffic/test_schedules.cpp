@@ -1,12 +1,16 @@
 // [P4] schedules.
+#include "llmbench.hpp"
+#include "core/base/bytes.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/lengths.hpp"
+#include "core/traffic/schedule.hpp"
+#include "support/kolmogorov.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
-
-#include "llmbench.hpp"
-#include "support/kolmogorov.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;

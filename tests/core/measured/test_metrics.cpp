@@ -1,4 +1,8 @@
 // [P8] metrics: every definition on timelines whose numbers can be worked out on paper.
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/request_log.hpp"
 #include "support/timelines.hpp"
 
 using namespace llmbench;

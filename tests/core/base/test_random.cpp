@@ -1,11 +1,12 @@
 // [P2] random numbers.
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "support/kolmogorov.hpp"
+
 #include <bit>
 #include <cmath>
 #include <set>
 #include <vector>
-
-#include "llmbench.hpp"
-#include "support/kolmogorov.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;

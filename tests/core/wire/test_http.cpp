@@ -1,5 +1,8 @@
 // [P5] HTTP/1.1: URLs, the response parser of the client, the request parser of the simulated
 // server.
+#include "llmbench.hpp"
+#include "core/wire/http.hpp"
+#include "core/wire/url.hpp"
 #include "support/texts.hpp"
 
 #include <tuple>

@@ -1,4 +1,4 @@
-// The one file of the test program that carries doctest's and llmbench's implementation. Its main
+// The one file of the live tests that carries doctest's and llmbench's implementation. Its main
 // knows nothing of llmbench's own: that verdicts reach such a main is tested that way.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
@@ -6,8 +6,8 @@
 #define LLMBENCH_IMPLEMENT
 #include "llmbench.hpp"
 
-#include "effects.hpp"
-#include "texts.hpp"
+#include "support/effects.hpp"
+#include "support/texts.hpp"
 
 namespace live {
 using namespace llmbench::detail;
@@ -67,6 +67,21 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
     return records;
 }
 
+std::vector<double> open_loop_times(const llmbench::open_loop& o, long long requests) {
+    return open_loop_schedule(o.data(), 0, 0, requests, 0, 1).at;
+}
+std::string path_asked_for(llmbench::api_format api, const std::string& model) {
+    const api_traits& a = traits_of(api);
+    return request_path(a, a.path, "", model);
+}
+std::string name_of(llmbench::api_format api) { return std::string(traits_of(api).name); }
+std::string fnv1a_64(const std::string& bytes) {
+    fnv1a hash;
+    hash.add(bytes.data(), bytes.size());
+    return hash.text();
+}
+std::string escaped(const std::string& text) { return xml_escaped(text); }
+
 gaps_kept::gaps_kept(unsigned long long most) : before_(most_gaps_kept) { most_gaps_kept = most; }
 gaps_kept::~gaps_kept() { most_gaps_kept = before_; }
 
@@ -86,7 +101,7 @@ std::string refusal_to_run(const llmbench::scenario& s) {
 }  // namespace live
 
 int main(int argc, char** argv) {
-    // As a server of its own, for the tests of process{...}: llmbench_tests --serve PORT
+    // As a server of its own, for the tests of process{...}: llmbench_live_tests --serve PORT
     if (argc == 3 && std::string(argv[1]) == "--serve") {
         llmbench::engine fast;
         fast.decode_step = llmbench::time_span::from_seconds(0.002);

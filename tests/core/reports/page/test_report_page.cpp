@@ -1,4 +1,7 @@
 // [P15] the report page: what is on it, and that it stays whole whatever it is told.
+#include "llmbench.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/reports/page/page.hpp"
 #include "support/sample_gates.hpp"
 #include "support/synthetic_gates.hpp"
 #include "support/texts.hpp"

@@ -1,12 +1,14 @@
 // [D3] SLO expressions.
+#include "llmbench.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+
 #include <chrono>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
-
-#include "llmbench.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;

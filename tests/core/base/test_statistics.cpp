@@ -1,8 +1,10 @@
 // [P3] statistics. Reference values come from published tables or from closed forms; each says so.
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
+
 #include <cmath>
 #include <vector>
-
-#include "llmbench.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;

@@ -1,4 +1,9 @@
 // [P13] reports: what people and programs read.
+#include "llmbench.hpp"
+#include "core/reports/ci_files.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/progress.hpp"
+#include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"

@@ -1,12 +1,17 @@
 // [P1] text helpers.
+#include "llmbench.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/json.hpp"
+#include "core/base/random.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "llmbench.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;

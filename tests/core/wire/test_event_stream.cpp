@@ -1,5 +1,6 @@
 // [P6] server-sent events.
 #include "llmbench.hpp"
+#include "core/wire/event_stream.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;

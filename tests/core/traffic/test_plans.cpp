@@ -1,4 +1,9 @@
 // [P12] plans.
+#include "llmbench.hpp"
+#include "core/traffic/plan_words.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/trace_hash.hpp"
 #include "support/texts.hpp"
 
 #include <algorithm>

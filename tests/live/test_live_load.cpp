@@ -24,8 +24,6 @@ using namespace live;
 using namespace std::chrono_literals;
 using texts::count;
 using texts::parsed;
-namespace lb = llmbench::detail;
-
 namespace {
 
 /// A token takes 2 ms; nothing is left to chance.
@@ -97,12 +95,12 @@ std::set<std::size_t> from_0_to(std::size_t n) {
 
 /// The load goes out as planned: nothing early, and at the rate that was asked for. How late a send
 /// is depends on the machine; that even the most punctual ones grow later would be our fault.
-void check_follows(const records& all, const lb::schedule& plan) {
-    REQUIRE(all.size() == plan.at.size());
-    const long long start = all[0].scheduled_ns - ns_of(plan.at[0]);
+void check_follows(const records& all, const std::vector<double>& due) {
+    REQUIRE(all.size() == due.size());
+    const long long start = all[0].scheduled_ns - ns_of(due[0]);
     bool as_planned = true, none_early = true;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        as_planned &= all[i].scheduled_ns == start + ns_of(plan.at[i]);
+        as_planned &= all[i].scheduled_ns == start + ns_of(due[i]);
         none_early &= all[i].dispatched_ns >= all[i].scheduled_ns;
     }
     CHECK(as_planned);
@@ -114,9 +112,6 @@ void check_follows(const records& all, const lb::schedule& plan) {
     const double length = seconds(all.back().scheduled_ns - all.front().scheduled_ns);
     CHECK(growth <= std::max(0.005 * length, 0.005));
 }
-lb::schedule schedule_of(const open_loop& o, long long n) {
-    return lb::open_loop_schedule(o.data(), 0, 0, n, 0, 1);
-}
 
 }  // namespace
 
@@ -127,7 +122,7 @@ TEST_CASE("Poisson requests leave when they are due, at the rate asked for") {
     s.requests = 120;
     const result r = run(s);
     const records all = all_ok(r);
-    check_follows(all, schedule_of(poisson(50_rps), 120));
+    check_follows(all, open_loop_times(poisson(50_rps), 120));
     CHECK(r.self_check().asked_rate == doctest::Approx(50));
     // 120 requests at 50 a second take 2.4 s, however they are spread.
     CHECK(seconds(all.back().scheduled_ns - all.front().scheduled_ns) < 2.4);
@@ -139,7 +134,7 @@ TEST_CASE("constant and gamma requests leave when they are due") {
         CAPTURE(static_cast<int>(o.data().kind));
         scenario s = short_requests(o);
         s.requests = 100;
-        check_follows(all_ok(run(s)), schedule_of(o, 100));
+        check_follows(all_ok(run(s)), open_loop_times(o, 100));
     }
 }
 
@@ -147,12 +142,12 @@ TEST_CASE("a ramp and stages leave when they are due") {
     const open_loop rising = ramp(50_rps, 150_rps, 1_s);
     scenario s = short_requests(rising);
     s.requests = 60;
-    check_follows(all_ok(run(s)), schedule_of(rising, 60));
+    check_follows(all_ok(run(s)), open_loop_times(rising, 60));
 
     const open_loop staged = steps({{100_rps, 300_ms}, {50_rps, 400_ms}});
     s = short_requests(staged);
     s.requests = 0;
-    check_follows(all_ok(run(s)), schedule_of(staged, 0));
+    check_follows(all_ok(run(s)), open_loop_times(staged, 0));
 }
 
 TEST_CASE("sends that are spun for are not early either") {
@@ -327,7 +322,7 @@ TEST_CASE("no more connections are opened than are needed at a time, and one ahe
         const records all = all_ok(r);
         // One for each user or request at a time, and one ahead. What a machine that stalls makes
         // of a rate is its own affair.
-        const bool users = a.data().kind == lb::arrival_kind::closed_loop;
+        const bool users = a.data().kind == detail::arrival_kind::closed_loop;
         CHECK(r.self_check().connections_opened <= (users ? 4 : 12) + 1);
         CHECK(least(all, [](const record& x) { return x.connected_ns - x.dispatched_ns; }) >= 0);
     }
@@ -357,7 +352,7 @@ TEST_CASE("two threads send what one would send") {
     }
     scenario s = short_requests(poisson(200_rps));
     s.client = {.threads = 2};
-    check_follows(all_ok(run(s)), schedule_of(poisson(200_rps), 40));
+    check_follows(all_ok(run(s)), open_loop_times(poisson(200_rps), 40));
 }
 
 TEST_CASE("repeats send the same lengths at the same times, in other words") {
@@ -488,9 +483,7 @@ TEST_CASE("events.bin holds the gaps of every record, and result.json where they
     const std::string bytes = content_of(report_file("events.bin"));
     const picojson::value& index = result.get("events");
     CHECK(index.get("file").to_str() == "events.bin");
-    lb::fnv1a hash;
-    hash.add(bytes.data(), bytes.size());
-    CHECK(index.get("fnv1a_64").to_str() == hash.text());
+    CHECK(index.get("fnv1a_64").to_str() == fnv1a_64(bytes));
     CHECK(index.get("bytes").get<double>() == static_cast<double>(bytes.size()));
 
     const auto& offsets = index.get("offsets").get<picojson::array>();
@@ -564,7 +557,7 @@ TEST_CASE("result.json and junit.xml tell the verdicts of a run") {
         CHECK(slos[i].get("verdict").to_str() == to_string(v.outcome));
         CHECK(slos[i].get("advisory").get<bool>() == (i == 2));
         CHECK(slos[i].get("repeats").get<double>() == 2);
-        CHECK(suite.find("name=\"" + lb::xml_escaped(lb::str(v.what.text())) + "\"") !=
+        CHECK(suite.find("name=\"" + escaped(std::string(v.what.text())) + "\"") !=
               std::string::npos);
     }
     for (const char* name : {"summary.md", "report.html"}) {

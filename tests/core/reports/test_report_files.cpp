@@ -1,4 +1,10 @@
 // [P13] reports, whole: what is written to the console and into files, held against tests/golden/.
+#include "llmbench.hpp"
+#include "core/reports/ci_files.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/progress.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/reports/stored.hpp"
 #include "support/golden.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"

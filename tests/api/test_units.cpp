@@ -1,4 +1,7 @@
 // [D1] text and lists, [D2] units.
+#include "llmbench.hpp"
+#include "core/base/text.hpp"
+
 #include <chrono>
 #include <limits>
 #include <sstream>
@@ -7,8 +10,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "llmbench.hpp"
 
 using namespace llmbench;
 using namespace llmbench::detail;

@@ -153,5 +153,5 @@ TEST_CASE("a saturated server's throughput is judged, one below saturation is no
     s.slos = {output_throughput >= 100_tps, p50(e2e) <= 10_s};
     CHECK(outcome_of(run(s), "output_throughput >= 100 tok/s") == verdict::pass);
     s.arrivals = poisson(10_rps);
-    CHECK_THROWS_AS(detail::planned(s, 1), std::invalid_argument);
+    CHECK(refusal_to_plan(s) != "");
 }

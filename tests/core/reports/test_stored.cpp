@@ -1,4 +1,7 @@
 // [P14] stored results: what a run leaves, read back.
+#include "llmbench.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/reports/stored.hpp"
 #include "support/sample_gates.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"

@@ -1,4 +1,12 @@
 // [P9] verdicts. Reference values of the t and beta distributions were computed with 30 digits.
+#include "llmbench.hpp"
+#include "core/judging/calibration.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/words.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/simulated/engine_model.hpp"
+#include "core/figures/held_gate.hpp"
+#include "core/reports/result_json.hpp"
 #include "support/measurements.hpp"
 #include "support/timelines.hpp"
 

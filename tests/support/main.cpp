@@ -1,0 +1,3 @@
+// doctest, and the main of the unit tests.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
