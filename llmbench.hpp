@@ -12802,18 +12802,16 @@ inline bool says_yes(const char* name, const std::string& v) {
 /// LLMBENCH_SEED, 1 where it is not set.
 inline std::uint64_t seed_of(const std::string& s) {
     if (s.empty()) return 1;
-    std::uint64_t seed = 0;
-    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), seed);
-    require(error == std::errc{} && end == s.data() + s.size() && seed > 0,
+    const std::uint64_t seed = parsed_number<std::uint64_t>(s).value_or(0);
+    require(seed > 0,
             "LLMBENCH_SEED is \"" + printable(s) + "\": it must be a whole number above 0");
     return seed;
 }
 /// LLMBENCH_CALIBRATE, 0 where it is not set.
 inline int calibration_repeats_of(const std::string& s) {
     if (s.empty()) return 0;
-    int n = 0;
-    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), n);
-    require(error == std::errc{} && end == s.data() + s.size() && n >= 3 && n <= 100,
+    const int n = parsed_number<int>(s).value_or(0);
+    require(n >= 3 && n <= 100,
             "LLMBENCH_CALIBRATE is \"" + printable(s, 40) +
                 "\": it must be a whole number from 3 to 100");
     return n;
@@ -12821,11 +12819,10 @@ inline int calibration_repeats_of(const std::string& s) {
 /// LLMBENCH_TIME_BUDGET in seconds ("300", "300s", "5min"), 0 where it is not set.
 inline double time_budget_of(const std::string& s) {
     if (s.empty()) return 0;
-    double v = 0;
-    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-    const std::string unit(end, s.data() + s.size());
+    std::string_view unit = s;
+    const double v = leading_number<double>(unit).value_or(0);
     const double scale = unit.empty() || unit == "s" ? 1 : unit == "min" ? 60 : 0;
-    require(error == std::errc{} && v > 0 && scale > 0 && v * scale <= 1e7,
+    require(v > 0 && scale > 0 && v * scale <= 1e7,
             "LLMBENCH_TIME_BUDGET is \"" + printable(s, 40) +
                 "\": it must be a time above zero, such as 300, 300s or 5min");
     return v * scale;
