@@ -3,6 +3,7 @@
 #pragma once
 
 #include "llmbench.hpp"
+#include "core/judging/calibration.hpp"
 #include "core/judging/judge.hpp"
 
 #include <string>

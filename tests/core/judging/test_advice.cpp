@@ -1,0 +1,139 @@
+// What a sample could have shown, and what to write instead of a limit that is not decided.
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/words.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+namespace {
+
+/// The number behind "<= " or ">= " of an advice.
+double advised(const slo_verdict& v, const char* unit = "ms") {
+    const std::string advice = str(v.advice);
+    const std::size_t at = advice.find(v.what.at_most ? "<= " : ">= ");
+    if (at == std::string::npos) return not_a_number;
+    double limit = not_a_number;
+    char seen[16] = {};
+    if (std::sscanf(advice.c_str() + at + 3, "%lf %15s", &limit, seen) != 2) return not_a_number;
+    return std::string(seen).substr(0, std::strlen(unit)) == unit ? limit : not_a_number;
+}
+
+}  // namespace
+
+TEST_CASE("a share says which share of misses it would have shown in four runs of five") {
+    const auto at_least = [](double k, double n, double p) {
+        double under = 0, log_ways = 0;
+        for (double i = 0; i < k; ++i) {
+            under += std::exp(log_ways + i * std::log(p) + (n - i) * std::log1p(-p));
+            log_ways += std::log((n - i) / (i + 1));
+        }
+        return 1 - under;
+    };
+    // 12 of 400 is the fewest that fails a limit of 1 %.
+    for (const int failures : {0, 3, 12}) {
+        const slo_verdict v = verdict_on_failures(400, failures, error_rate <= 1_pct);
+        CHECK(at_least(12, 400, v.detectable) == about(0.8).epsilon(1e-6));
+    }
+    CHECK(verdict_on_failures(800, 0, error_rate <= 1_pct).detectable <
+          verdict_on_failures(400, 0, error_rate <= 1_pct).detectable);
+}
+
+TEST_CASE("where no number of misses could fail the line does not name one") {
+    const slo_verdict v = verdict_on_failures(8, 0, error_rate <= 50_pct);
+    CHECK_FALSE(mentions(verdict_line(v), "e+0"));
+}
+
+TEST_CASE("what a fresh quantile could have shown is a share and is told as one") {
+    const slo_verdict v = judged(fresh_stages({steady_repeat(80, 500)}), p90(ttft) <= 100_ms);
+    REQUIRE(v.detectable > 0.1);  // more than the 10 % that are allowed
+    CHECK_FALSE(mentions(verdict_line(v), "shows a miss from"));
+}
+
+TEST_CASE("small headroom is told once, with a limit that is decided") {
+    CHECK(verdict_on({80, 80}).advice.empty());
+    CHECK(verdict_on({90, 90}).advice.empty());
+    CHECK(verdict_on({125, 125}).advice.empty());  // that one is decided
+    for (const double ms : {95.5, 97.0, 99.0, 99.9}) {
+        const slo_verdict v = verdict_on(std::vector<double>(5, ms));
+        CAPTURE(ms);
+        CHECK(mentions(v.advice, "will often be inconclusive"));
+        CHECK_FALSE(mentions(verdict_line(v), "often"));
+        const double limit = advised(v);
+        REQUIRE(limit > ms);
+        CHECK(limit < 1.1 * ms);
+        CHECK(verdict_on(std::vector<double>(5, ms), ttft_limit(limit)).outcome == verdict::pass);
+        // Taken, the advice is not given again.
+        CHECK(verdict_on(std::vector<double>(5, ms), ttft_limit(limit)).advice.empty());
+    }
+}
+
+TEST_CASE("the advised limit is decided in most runs of a machine as noisy as expected") {
+    generator random(11);
+    const auto run_of = [&] {
+        std::vector<repeat_data> repeats;
+        for (int i = 0; i < 5; ++i)
+            repeats.push_back(steady_repeat(100 * std::exp(0.04 * random.normal()), 4));
+        return repeats;
+    };
+    int advised_runs = 0, decided = 0;
+    for (int i = 0; i < 150; ++i) {
+        const slo_verdict v = judged(measured(run_of()), ttft_limit(102));
+        const double limit = advised(v);
+        if (std::isnan(limit) || !mentions(v.advice, "seldom")) continue;
+        ++advised_runs;
+        decided += judged(measured(run_of()), ttft_limit(limit)).outcome == verdict::pass;
+    }
+    CHECK(advised_runs > 50);
+    CHECK(decided > 0.85 * advised_runs);
+}
+
+TEST_CASE("what is undecided without headroom is told a limit that would pass") {
+    const slo_verdict v = verdict_on({101, 101, 101, 101, 101});
+    REQUIRE(v.outcome == verdict::inconclusive);
+    CHECK(mentions(v.advice, "would pass"));
+    CHECK(verdict_on({101, 101, 101, 101, 101}, ttft_limit(advised(v))).outcome == verdict::pass);
+
+    const slo_verdict speed = verdict_on({50, 50, 50, 50, 50}, p50(decode_speed) >= 101_tps);
+    REQUIRE(speed.outcome == verdict::inconclusive);
+    const double floor = advised(speed, "tok/s");
+    REQUIRE(floor > 90);
+    CHECK(verdict_on({50, 50, 50, 50, 50}, p50(decode_speed) >= token_rate(floor)).outcome ==
+          verdict::pass);
+
+    const slo_verdict errors = verdict_on_failures(400, 4, error_rate <= 1_pct);
+    REQUIRE(errors.outcome == verdict::inconclusive);
+    const double errors_limit = advised(errors, "%");
+    REQUIRE(errors_limit > 1);
+    CHECK(verdict_on_failures(400, 4, error_rate <= share(errors_limit / 100)).outcome ==
+          verdict::pass);
+
+    const slo_verdict good = verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= 99_pct);
+    REQUIRE(good.outcome == verdict::inconclusive);
+    CHECK(verdict_on_failures(400, 4, goodput(ttft <= 1_s) >= share(advised(good, "%") / 100))
+              .outcome == verdict::pass);
+
+    const slo_verdict ratio = verdict_on_pairs(std::vector<double>(8, 1.11));
+    REQUIRE(ratio.outcome == verdict::inconclusive);
+    const double factor = advised(ratio, "*");
+    CHECK(verdict_on_pairs(std::vector<double>(8, 1.11), mean(ttft) <= factor * baseline).outcome ==
+          verdict::pass);
+}
+
+TEST_CASE("an undecided fresh quantile is told a limit that would pass") {
+    const measurement m = fresh_stages({stage_of_ttft(scattered(50, 1))});
+    const slo_verdict v = judged(m, p90(ttft) <= 140_ms);
+    const double limit = advised(v);
+    REQUIRE(limit >= 146);
+    CHECK(judged(m, p90(ttft) <= time_span::from_seconds(limit / 1000)).outcome == verdict::pass);
+}

@@ -1,0 +1,182 @@
+// Verdicts on pairs with a baseline, and against a stored one.
+#include "llmbench.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/words.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+// ---- baselines ---------------------------------------------------------------------------------
+
+TEST_CASE("pairs are judged on the ratio, from the fourth on") {
+    const slo_verdict same = verdict_on_pairs({1, 1, 1, 1, 1, 1, 1, 1});
+    CHECK(same.outcome == verdict::pass);
+    CHECK(same.repeats == 4);
+    CHECK(same.limit == 1.10);
+    CHECK(same.estimate.value == about(1));
+    // The prior of one run, 4 %, gives 0.959564353 and 1.042139589; a ratio has the noise of two.
+    CHECK(same.estimate.low == about(std::pow(0.959564353, std::sqrt(2.0))));
+    CHECK(same.estimate.high == about(std::pow(1.042139589, std::sqrt(2.0))));
+    CHECK(verdict_on_pairs({1.2, 1.2, 1.2, 1.2}).outcome == verdict::fail);
+    CHECK(verdict_on_pairs({1.2, 1.2, 1.2, 1.2}).repeats == 4);
+    // Three pairs are too few, however clear they look.
+    CHECK(verdict_on_pairs({0.5, 0.5, 0.5}).outcome == verdict::inconclusive);
+    CHECK(verdict_on_pairs({2, 2, 2}).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("close pairs take up to eight") {
+    const slo_verdict inside = verdict_on_pairs(std::vector<double>(8, 1.045));
+    CHECK(inside.outcome == verdict::pass);
+    CHECK(inside.repeats == 5);
+    const slo_verdict outside = verdict_on_pairs(std::vector<double>(8, 1.185));
+    CHECK(outside.outcome == verdict::fail);
+    CHECK(outside.repeats == 5);
+    const slo_verdict at_limit = verdict_on_pairs(std::vector<double>(8, 1.10));
+    CHECK(at_limit.outcome == verdict::inconclusive);
+    CHECK(at_limit.repeats == 8);
+    CHECK(str(at_limit.reason) == "too close to call");
+}
+
+TEST_CASE("what both arms of a pair share cancels out") {
+    // The machine is twice as slow for two of the pairs; the ratio is not.
+    measurement m;
+    for (const double base : {100.0, 200.0, 200.0, 100.0}) {
+        m.candidate.push_back(steady_repeat(base));
+        m.baseline.push_back(steady_repeat(base));
+    }
+    const slo_verdict v = judged(m, mean(ttft) <= 1.10 * baseline);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.estimate.value == about(1));
+}
+
+TEST_CASE("a speed may fall to its share of the baseline's") {
+    measurement m;
+    for (int i = 0; i < 4; ++i) {
+        m.candidate.push_back(steady_repeat(100, 20, 12.5));  // 80 tokens/s
+        m.baseline.push_back(steady_repeat(100, 20, 10));     // 100 tokens/s
+    }
+    CHECK(judged(m, p50(decode_speed) >= 0.70 * baseline).outcome == verdict::pass);
+    CHECK(judged(m, p50(decode_speed) >= 0.90 * baseline).outcome == verdict::fail);
+    CHECK(judged(m, p50(decode_speed) >= 0.70 * baseline).estimate.value == about(0.8));
+}
+
+TEST_CASE("shares of a gate with a baseline are looked at as often as its pairs") {
+    measurement m;
+    for (int i = 0; i < 5; ++i) {
+        m.candidate.push_back(repeat_with_failures(1000, 0));
+        m.baseline.push_back(repeat_with_failures(1000, 500));
+    }
+    const slo_verdict v = judged(m, error_rate <= 1_pct);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.estimate.value == 0);  // of the candidate
+    CHECK(v.repeats == 4);
+}
+
+TEST_CASE("absolute limits of a gate with a baseline are looked at as often as its pairs") {
+    measurement m = pairs_with_ratio({0.5, 0.5, 0.5, 0.5, 2});
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
+    CHECK(judged(m, mean(ttft) <= 100_ms).repeats == 4);
+    m.candidate.resize(3);
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a candidate that fails half of its pairs is not saved by a good baseline") {
+    measurement m = pairs_with_ratio({1, 1, 1, 1});
+    for (repeat_data& d : m.candidate) d = repeat_with_failures(20, 4);
+    CHECK(judged(m, p90(ttft) <= 1.5 * baseline).outcome == verdict::fail);
+}
+
+// ---- stored baselines --------------------------------------------------------------------------
+
+TEST_CASE("a stored baseline adds its own spread and that of days") {
+    // Ratios 0.80 and 0.84 to the geometric mean of 100, 104 and 96 ms.
+    const slo_verdict v =
+        judged(against_stored({80, 84}, {0.100, 0.104, 0.096}), mean(ttft) <= 1.1 * baseline);
+    const double base = (std::log(0.100) + std::log(0.104) + std::log(0.096)) / 3;
+    const double x1 = std::log(0.080) - base - std::log(1.1),
+                 x2 = std::log(0.084) - base - std::log(1.1);
+    double squares = (x1 - x2) * (x1 - x2) / 2;
+    for (const double b : {0.100, 0.104, 0.096})
+        squares += (std::log(b) - base) * (std::log(b) - base);
+    const double variance = (8 * 0.04 * 0.04 + squares) / 11;
+    const double se = std::sqrt(variance * (1 / 2.0 + 1 / 3.0) + 0.05 * 0.05);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.limit == 1.1);
+    CHECK(input(v, "df") == 11);
+    CHECK(input(v, "mean") == about((x1 + x2) / 2));
+    CHECK(input(v, "standard_error") == about(se));
+    CHECK(v.estimate.value == about(std::sqrt(0.080 * 0.084) / std::exp(base)));
+    CHECK(mentions(v.method, "stored"));
+    CHECK_FALSE(mentions(verdict_line(v), "pair"));
+}
+
+TEST_CASE("days that differ more say less") {
+    const auto outcome = [](double day_sd) {
+        return judged(against_stored(std::vector<double>(5, 97), {0.1, 0.1, 0.1}, day_sd),
+                      mean(ttft) <= 1.1 * baseline)
+            .outcome;
+    };
+    CHECK(outcome(0) == verdict::pass);
+    CHECK(outcome(0.05) == verdict::inconclusive);
+}
+
+TEST_CASE("nothing under twice the difference of days is a regression") {
+    // A loose level lets five repeats against ten show 9 %, which two days in a row may differ by.
+    const std::vector<double> ten(10, 0.1);
+    const auto on = [&](double ms, const slo& s) {
+        measurement m = against_stored(std::vector<double>(5, ms), ten);
+        m.rule = rule_of({.false_fail = 20_pct}, replayed, 2, 5);
+        return judged(m, s);
+    };
+    const slo none_slower = mean(ttft) <= 1.0 * baseline;
+    const slo_verdict within = on(109, none_slower);
+    CHECK(input(within, "fail_bound") > 0);
+    CHECK(within.outcome == verdict::inconclusive);
+    CHECK(on(112, none_slower).outcome == verdict::fail);
+    // The limit itself does not move it: what counts is the change, not the distance.
+    CHECK(on(112, mean(ttft) <= 1.02 * baseline).outcome == verdict::fail);
+}
+
+TEST_CASE("a speed may fall below a stored one by twice the difference of days") {
+    const auto on = [](double gap_ms) {
+        measurement m;
+        for (int i = 0; i < 5; ++i) m.candidate.push_back(steady_repeat(50, 20, gap_ms));
+        m.stored = {"chat.json", 0.05, {{"p50(decode_speed)", std::vector<double>(10, 100.0)}}};
+        m.rule = rule_of({.false_fail = 20_pct}, replayed, 2, 5);
+        return judged(m, p50(decode_speed) >= 1.0 * baseline);
+    };
+    CHECK(input(on(10.9), "fail_bound") > 0);  // 91.7 tokens/s
+    CHECK(on(10.9).outcome == verdict::inconclusive);
+    CHECK(on(11.3).outcome == verdict::fail);  // 88.5 tokens/s
+    CHECK(on(8).outcome == verdict::pass);
+}
+
+TEST_CASE("what a stored baseline does not have cannot be compared") {
+    const measurement m = against_stored({80, 80}, {0.1, 0.1});
+    const slo_verdict v = judged(m, p99(ttft) <= 1.1 * baseline);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason) == "the stored baseline has no value of p99(ttft)");
+    for (const std::vector<double>& bad :
+         {std::vector<double>{}, {0.1, not_a_number}, {0.1, infinity}, {0.1, 0}})
+        CHECK(judged(against_stored({80, 80}, bad), mean(ttft) <= 1.1 * baseline).outcome ==
+              verdict::invalid);
+}
+
+TEST_CASE("absolute limits and shares of a gate with a stored baseline are judged as ever") {
+    const measurement m = against_stored({80, 80}, {0.1, 0.1});
+    CHECK(verdict_line(judged(m, mean(ttft) <= 100_ms)) == verdict_line(verdict_on({80, 80})));
+    CHECK(judged(m, goodput(ttft <= 1_s) >= 50_pct).outcome == verdict::pass);
+}
+
+TEST_CASE("a candidate without a size fails against a stored baseline, too") {
+    measurement m = against_stored({80, 80}, {0.1, 0.1});
+    m.stored.values["p90(ttft)"] = {0.1, 0.1};
+    m.candidate = {repeat_with_failures(20, 4), repeat_with_failures(20, 4)};
+    CHECK(judged(m, p90(ttft) <= 2.0 * baseline).outcome == verdict::fail);
+}

@@ -1,0 +1,93 @@
+// What a calibration tells: noise, headroom, a limit that can be kept.
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/judging/calibration.hpp"
+#include "core/judging/judge.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+TEST_CASE("a calibration tells the noise of each statistic, the headroom in it and a limit") {
+    const std::vector<calibrated> rows = calibration_of(
+        measured(repeats_with_ttft({80, 84, 88}),
+                 {mean(ttft) <= 100_ms, mean(ttft) <= 80_ms, p50(decode_speed) >= 80_tps,
+                  error_rate <= 1_pct, goodput(ttft <= 1_s) >= 90_pct}));
+    REQUIRE(rows.size() == 5);
+    const double x[] = {std::log(0.080), std::log(0.084), std::log(0.088)};
+    const double center = (x[0] + x[1] + x[2]) / 3;
+    double squares = 0;
+    for (const double v : x) squares += (v - center) * (v - center);
+    const double sd = std::sqrt(squares / 2);
+    CHECK(rows[0].estimate == about(std::exp(center)));
+    CHECK(rows[0].sd == about(sd));
+    CHECK(rows[0].headroom_sd == about((std::log(0.100) - center) / sd));
+    CHECK(rows[1].headroom_sd == about((std::log(0.080) - center) / sd));
+    CHECK(rows[1].headroom_sd < 0);
+    // 83.9 ms x exp((2.392 + 1.645) x 0.0477 / sqrt(5)) = 91.5 ms.
+    CHECK(rows[0].suggestion == "<= 92 ms");
+    CHECK(rows[1].suggestion == "<= 92 ms");
+    // All three have 100 tokens/s, which is believed to be as noisy as usual: 93.03 and down.
+    CHECK(rows[2].estimate == about(100));
+    CHECK(rows[2].sd < 1e-12);
+    CHECK(rows[2].suggestion == ">= 93 tok/s");
+    for (const std::size_t share : {std::size_t{3}, std::size_t{4}}) {
+        CHECK(std::isnan(rows[share].sd));
+        CHECK(rows[share].suggestion.empty());
+    }
+}
+
+TEST_CASE("a suggested limit passes in most runs as noisy as the calibration") {
+    generator random(21);
+    const auto run_of = [&](int repeats) {
+        std::vector<repeat_data> data;
+        for (int i = 0; i < repeats; ++i)
+            data.push_back(steady_repeat(100 * std::exp(0.05 * random.normal()), 4));
+        return data;
+    };
+    int passed = 0;
+    constexpr int runs = 150;
+    for (int i = 0; i < runs; ++i) {
+        const calibrated row = calibration_of(measured(run_of(10), {mean(ttft) <= 90_ms}))[0];
+        double limit = 0;
+        REQUIRE(std::sscanf(row.suggestion.c_str(), "<= %lf ms", &limit) == 1);
+        measurement m = measured(run_of(5));
+        m.noise = {{"mean(ttft)", row.sd}};
+        passed += judged(m, ttft_limit(limit)).outcome == verdict::pass;
+    }
+    CHECK(passed > 0.85 * runs);
+}
+
+TEST_CASE("a calibration against a baseline is of the ratios") {
+    measurement m = pairs_with_ratio({1.0, 1.1, 1.0, 1.1});
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+        // A machine that is twice as slow for a pair changes no ratio.
+        m.candidate[i] = steady_repeat(i == 1 ? 220 : 200);
+        m.baseline[i] = steady_repeat(200);
+    }
+    m.slos = {mean(ttft) <= 1.2 * baseline, mean(ttft) <= 1_s};
+    const std::vector<calibrated> rows = calibration_of(m);
+    CHECK(rows[0].estimate == about(std::sqrt(1.1)));
+    CHECK(rows[0].sd == about(std::log(1.1) / std::sqrt(3.0)));
+    CHECK(rows[1].sd > 0.3);  // the machine's
+}
+
+TEST_CASE("what has no finite value in every repeat, or one repeat only, is not calibrated") {
+    const slo s = p90(ttft) <= 100_ms;
+    const auto row = [&](std::vector<repeat_data> data) {
+        return calibration_of(measured(std::move(data), {s}))[0];
+    };
+    const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);
+    for (const calibrated& c : {row({good, bad}), row({good}), row({})}) {
+        CHECK(std::isnan(c.sd));
+        CHECK(c.suggestion.empty());
+        CHECK(str(c.what.text()) == str(s.text()));
+    }
+}

@@ -1,0 +1,119 @@
+// Verdicts on counts: shares, and the guard on errors.
+#include "llmbench.hpp"
+#include "core/judging/judge.hpp"
+#include "support/verdicts.hpp"
+
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+// ---- shares ------------------------------------------------------------------------------------
+
+TEST_CASE("without an error a limit of 1 % is shown by 410 requests and not by 380") {
+    CHECK(verdict_on_failures(410, 0, error_rate <= 1_pct).outcome == verdict::pass);
+    CHECK(verdict_on_failures(380, 0, error_rate <= 1_pct).outcome == verdict::inconclusive);
+    CHECK(verdict_on_failures(816, 0, error_rate <= 0.5_pct).outcome == verdict::pass);
+    CHECK(verdict_on_failures(780, 0, error_rate <= 0.5_pct).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("errors are shown to exceed their limit by an exact test") {
+    // 12 of 400: lower 1 % bound 1.143 %; 11 of 400: 0.994 %.
+    const slo_verdict v = verdict_on_failures(400, 12, error_rate <= 1_pct);
+    CHECK(v.outcome == verdict::fail);
+    CHECK(v.estimate.value == about(0.03));
+    CHECK(v.estimate.low == about(0.0147308918436));
+    CHECK(v.estimate.high == about(0.053740188).epsilon(1e-7));
+    CHECK(v.repeats == 2);
+    CHECK(v.requests == 400);
+    CHECK(verdict_on_failures(400, 11, error_rate <= 1_pct).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("goodput is judged on its misses") {
+    // 2 misses of 200: the upper bound is 3.81 % misses, the lower 0.0986 %.
+    const slo_verdict v = verdict_on_failures(200, 2, goodput(ttft <= 1_s) >= 95_pct);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.estimate.value == about(0.99));
+    CHECK(v.estimate.low == about(1 - 0.03808653534));
+    CHECK(v.estimate.high == about(1 - 0.0009860001801));
+    CHECK(verdict_on_failures(200, 2, goodput(ttft <= 1_s) >= 97_pct).outcome ==
+          verdict::inconclusive);
+    CHECK(verdict_on_failures(200, 20, goodput(ttft <= 1_s) >= 97_pct).outcome == verdict::fail);
+    CHECK(verdict_on_failures(200, 0, goodput(ttft <= 49_ms) >= 50_pct).outcome == verdict::fail);
+}
+
+TEST_CASE("counts are pooled over repeats") {
+    // Each repeat alone would be undecided.
+    const slo_verdict v = verdict_on_failures(500, 0, error_rate <= 1_pct, 5);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.repeats == 5);
+    CHECK(v.requests == 500);
+    CHECK(verdict_on_failures(1000, 0, error_rate <= 1_pct, 5).repeats == 3);
+}
+
+TEST_CASE("one repeat decides no share") {
+    const slo_verdict v = verdict_on_failures(1000, 0, error_rate <= 1_pct, 1);
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.repeats == 1);
+    CHECK(v.estimate.value == 0);
+}
+
+TEST_CASE("failures in one burst say less than the same number spread out") {
+    std::vector<request> requests;
+    for (int i = 0; i < 200; ++i)
+        requests.push_back(i >= 100 && i < 106 ? failed(100.0 * i) : answered(100.0 * i, 50));
+    const repeat_data burst = repeat_of(requests);
+    const slo s = error_rate <= 1_pct;
+    const slo_verdict bursty = judged(measured({burst, burst}, {s}), s),
+                      spread = verdict_on_failures(400, 12, s);
+    CHECK(spread.outcome == verdict::fail);
+    CHECK(bursty.outcome == verdict::inconclusive);
+    CHECK(bursty.estimate.value == spread.estimate.value);
+    CHECK(bursty.estimate.high > spread.estimate.high);
+}
+
+// ---- the guard on errors -----------------------------------------------------------------------
+
+TEST_CASE("the guard fails where errors are shown and else says nothing") {
+    const auto guard_on = [](int n, int failures) {
+        return judge_all(measured({repeat_with_failures(n / 2, failures / 2),
+                                   repeat_with_failures(n / 2, failures - failures / 2)},
+                                  {mean(ttft) <= 100_ms}))
+            .back();
+    };
+    CHECK(guard_on(400, 12).outcome == verdict::fail);
+    for (const int failures : {0, 1, 4, 8, 11}) {
+        CAPTURE(failures);
+        const slo_verdict v = guard_on(400, failures);
+        CHECK(v.outcome == verdict::pass);
+        CHECK(str(v.reason) == "not shown to be exceeded");
+    }
+    CHECK(guard_on(1000, 0).reason.empty());  // shown to be met
+}
+
+TEST_CASE("a gate that states its error rate has no guard") {
+    const std::vector<repeat_data> data = {repeat_with_failures(200, 6),
+                                           repeat_with_failures(200, 6)};
+    CHECK(judge_all(measured(data, {})).size() == 1);
+    CHECK(judge_all(measured(data, {})).back().limit == 0.01);
+    CHECK(judge_all(measured(data, {mean(ttft) <= 100_ms})).size() == 2);
+    const std::vector<slo_verdict> own = judge_all(measured(data, {error_rate <= 10_pct}));
+    CHECK(own.size() == 1);
+    CHECK(own[0].outcome == verdict::pass);
+    // What is only noted guards nothing.
+    CHECK(judge_all(measured(data, {advisory(error_rate <= 10_pct)})).size() == 2);
+}
+
+TEST_CASE("verdicts come in the order of their objectives") {
+    const std::vector<slo_verdict> v = judge_all(
+        measured(repeats_with_ttft({80, 80, 80}), {mean(ttft) <= 50_ms, p50(ttft) <= 100_ms}));
+    REQUIRE(v.size() == 3);
+    CHECK(v[0].outcome == verdict::fail);
+    CHECK(v[1].outcome == verdict::pass);
+    CHECK(v[2].what.what.metric == metric_id::error_rate);
+    CHECK(all_decided(v));
+    CHECK_FALSE(
+        all_decided(judge_all(measured(repeats_with_ttft({99, 99}), {mean(ttft) <= 100_ms}))));
+}

@@ -1,0 +1,176 @@
+// The rule: one look at the repeats, error levels, how many looks, what noise is believed.
+#include "llmbench.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/words.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+// ---- one look ----------------------------------------------------------------------------------
+
+TEST_CASE("a look has the bounds worked out by hand") {
+    // Variance 0.0002, moderated (8 * 0.04^2 + 0.0002) / 9, so sd 0.0380058 at 9 degrees of
+    // freedom; t is 2.497410 to pass and 3.675597 to fail.
+    const look l = look_at({-0.10, -0.12}, 0.04);
+    CHECK(l.moderated);
+    CHECK(l.mean == about(-0.11));
+    CHECK(l.df == 9);
+    CHECK(l.sd == about(0.0380058475033046));
+    CHECK(l.pass_bound == about(-0.04288412806627877));
+    CHECK(l.fail_bound == about(-0.2087786922230938));
+    CHECK(l.detectable == about(0.1290719505935702));
+    CHECK(l.outcome == verdict::pass);
+
+    const look missed = look_at({0.20, 0.22}, 0.04);
+    CHECK(missed.pass_bound == about(0.2771158719337212));
+    CHECK(missed.fail_bound == about(0.1112213077769062));
+    CHECK(missed.outcome == verdict::fail);
+
+    CHECK(look_at({0.01, -0.01}, 0.04).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a single value is believed to be as noisy as the prior says") {
+    const look l = look_at({-0.2}, 0.04);
+    CHECK(l.df == 8);
+    CHECK(l.sd == about(0.04));
+    CHECK(l.pass_bound == about(-0.2 + 0.04 * 2.55317824071153204735457));
+    CHECK(l.fail_bound == about(-0.2 - 0.04 * 3.81716781061276658576251));
+}
+
+TEST_CASE("noisy repeats are judged by their own spread") {
+    // A machine of 5 % shows four repeats with a sd over 0.0807 in one run of twenty. This one is
+    // 0.1291, believed with 3 degrees of freedom beside 3 of 5 %: (3 * 0.05^2 + 0.05) / 6.
+    const look l = look_at({-0.1, 0.1, 0.0, 0.2}, 0.04);
+    CHECK_FALSE(l.moderated);
+    CHECK(l.df == 6);
+    CHECK(l.sd == about(0.0978945010372561));
+    CHECK(l.pass_bound == about(0.1838207818).epsilon(1e-8));
+    CHECK(l.fail_bound == about(-0.1603200367).epsilon(1e-8));
+    // Half the spread may be chance; all of it is quiet where the prior expects more.
+    CHECK(look_at({-0.05, 0.05, 0.0, 0.1}, 0.04).moderated);
+    CHECK(look_at({-0.1, 0.1, 0.0, 0.2}, 0.10).moderated);
+}
+
+// ---- error levels, looks, noise ----------------------------------------------------------------
+
+TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
+    const judging_rule usual = rule_of({}, replayed, 2, 5);
+    CHECK(usual.looks == 5);
+    CHECK(usual.most == 5);
+    CHECK(usual.pass_z == 2.12);
+    CHECK(usual.fail_z == 2.80);
+    // Jennison and Turnbull (2000), table 2.1; a two-sided 0.05 is 0.025 on one side.
+    const judging_rule strict =
+        rule_of({.false_pass = 2.5_pct, .false_fail = 0.5_pct}, replayed, 2, 5);
+    CHECK(strict.pass_z == about(2.413).epsilon(0.0003));
+    CHECK(strict.fail_z == about(2.986).epsilon(0.0003));
+    CHECK(strict.pass_level == about(0.025));
+    CHECK(strict.fail_level == about(0.005));
+    // Fewer looks are judged as five, more as they are.
+    CHECK(rule_of({.false_pass = 2.5_pct}, replayed, 2, 3).pass_z == strict.pass_z);
+    CHECK(rule_of({}, fresh, 1, 3).pass_z == 2.12);
+    CHECK(rule_of({}, fresh, 1, 3).traffic == fresh);
+    CHECK(rule_of({}, replayed, 4, 8).pass_z == 2.12);
+    const judging_rule many = rule_of({.false_pass = 2.5_pct}, replayed, 2, 11);
+    CHECK(many.looks == 10);
+    CHECK(many.pass_z == about(2.555).epsilon(0.0003));
+}
+
+TEST_CASE("a stricter level takes more to decide") {
+    const auto outcome_at = [](double ms, const judging_options& o) {
+        measurement m = measured(repeats_with_ttft({ms, ms, ms}));
+        m.rule = rule_of(o, replayed, 2, 5);
+        return judged(m, mean(ttft) <= 100_ms).outcome;
+    };
+    // The third look has sd 0.0358, so standard error 0.0207, and 10 degrees of freedom: 4.94 %
+    // inside pass, 7.65 % outside fail.
+    CHECK(outcome_at(94.5, {}) == verdict::pass);
+    CHECK(outcome_at(94.5, {.false_pass = 1_pct}) == verdict::inconclusive);
+    CHECK(outcome_at(95.5, {}) == verdict::inconclusive);
+    CHECK(outcome_at(95.5, {.false_pass = 15_pct}) == verdict::pass);
+    CHECK(outcome_at(108, {}) == verdict::fail);
+    CHECK(outcome_at(108, {.false_fail = 0.1_pct}) == verdict::inconclusive);
+    CHECK(outcome_at(107, {}) == verdict::inconclusive);
+    CHECK(outcome_at(107, {.false_fail = 5_pct}) == verdict::fail);
+    // Each level has its own side.
+    CHECK(outcome_at(94.5, {.false_fail = 0.1_pct}) == verdict::pass);
+    CHECK(outcome_at(108, {.false_pass = 0.1_pct}) == verdict::fail);
+}
+
+TEST_CASE("repeats beyond five are looked at where they were planned") {
+    // 3 % inside: sd 0.0302 with 14 degrees of freedom at the seventh repeat, and 2.57 x 0.0114 is
+    // just less than 0.0305. At the sixth 2.59 x 0.0128 is more.
+    measurement m = measured(repeats_with_ttft(std::vector<double>(12, 97)));
+    m.rule = rule_of({}, replayed, 2, 12);
+    const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.repeats == 7);
+    m.rule = {};  // planned were five looks, so that after the fourth only the last one counts
+    CHECK(judged(m, mean(ttft) <= 100_ms).repeats == 12);
+}
+
+TEST_CASE("Holm divides the level by the objectives that are not shown to be missed") {
+    // 8 % outside is shown at 0.01 (7.65 %), but not at 0.005 (8.3 %).
+    const slo barely = mean(ttft) <= 100_ms, clearly = p90(ttft) <= 50_ms, met = p50(e2e) <= 1_s;
+    const auto outcomes = [](const std::vector<slo>& slos, bool holm) {
+        measurement m = measured(repeats_with_ttft({108, 108, 108}), slos);
+        m.rule = rule_of({.holm = holm}, replayed, 2, 5);
+        std::vector<verdict> out;
+        for (const slo_verdict& v : judge_all(m)) out.push_back(v.outcome);
+        out.pop_back();  // the guard on errors
+        return out;
+    };
+    using enum verdict;
+    using list_of = std::vector<verdict>;
+    CHECK(outcomes({barely, met}, false) == list_of{fail, pass});
+    CHECK(outcomes({barely, met}, true) == list_of{inconclusive, pass});
+    CHECK(outcomes({met, barely}, true) == list_of{pass, inconclusive});
+    CHECK(outcomes({barely}, true) == list_of{fail});
+    // What is shown at 0.005 leaves 0.01 to the other.
+    CHECK(outcomes({barely, clearly}, true) == list_of{fail, fail});
+    CHECK(outcomes({clearly, barely}, true) == list_of{fail, fail});
+    CHECK(outcomes({clearly, barely, met}, true) == list_of{fail, inconclusive, pass});
+    // Advisory ones change no outcome but their own.
+    CHECK(outcomes({barely, advisory(met)}, true) == list_of{fail, pass});
+    CHECK(outcomes({barely, advisory(clearly)}, true)[0] == fail);
+    CHECK(outcomes({barely, met, advisory(clearly)}, true)[0] == inconclusive);
+}
+
+TEST_CASE("with Holm nothing fails that would not without it") {
+    for (double ms = 107; ms < 109; ms += 0.05) {
+        measurement m = measured(repeats_with_ttft({ms, ms, ms}), {mean(ttft) <= 100_ms});
+        const verdict without = judge_all(m)[0].outcome;
+        m.rule.holm = true;
+        CAPTURE(ms);
+        CHECK_FALSE((judge_all(m)[0].outcome == verdict::fail && without != verdict::fail));
+    }
+}
+
+TEST_CASE("noise that was calibrated is believed where it is more than usual") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    const slo s = mean(ttft) <= 100_ms;
+    const slo_verdict usual = judged(m, s);
+    CHECK(usual.outcome == verdict::pass);
+    m.noise = {{"mean(ttft)", 0.20}};
+    const slo_verdict noisy = judged(m, s);
+    CHECK(noisy.outcome == verdict::inconclusive);
+    CHECK(noisy.estimate.high == about(0.08 * std::exp(2.49740980860672541 * 0.2 / 1.5)));
+    CHECK(judged(m, p50(ttft) <= 100_ms).outcome == verdict::pass);  // a statistic of its own
+    m.noise = {{"mean(ttft)", 0.01}};
+    CHECK(verdict_line(judged(m, s)) == verdict_line(usual));
+}
+
+TEST_CASE("a spread that the calibration foresaw is not noisy") {
+    measurement m = measured(repeats_with_ttft({80, 100, 80, 100}));
+    const slo s = mean(ttft) <= 200_ms;
+    CHECK(mentions(judged(m, s).method, "noisy"));
+    m.noise = {{"mean(ttft)", 0.12}};
+    CHECK(judged(m, s).method == text("moderated t"));
+}

@@ -1,0 +1,303 @@
+// A load over the server's capacity: how it is known, and what it makes of verdicts.
+#include "llmbench.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/saturation.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/simulated/engine_model.hpp"
+#include "support/verdicts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+namespace {
+
+/// A server that answers one request after another, each in `load` times the 100 ms in which they
+/// come: over 1 the queue grows. `failing`: every so many-th request fails at once.
+repeat_data queueing_repeat(double load, int n = 200, int failing = 0) {
+    std::vector<request> requests;
+    double free_at = 0;
+    for (int i = 0; i < n; ++i) {
+        const double at = 100.0 * i;
+        if (failing > 0 && i % failing == failing - 1) {
+            requests.push_back(failed(at).sent(at));
+            continue;
+        }
+        const double start = std::max(at, free_at);
+        free_at = start + 100 * load;
+        requests.push_back(answered(at, start - at + 100 * load - 50, 5));
+    }
+    repeat_data d = repeat_of(requests);
+    for (record& r : d.records)
+        if (r.end_ns == 0) r.end_ns = r.scheduled_ns;
+    return d;
+}
+measurement queueing(double load, int failing = 0) {
+    measurement m = measured(std::vector<repeat_data>(3, queueing_repeat(load, 200, failing)));
+    m.arrival_cv2 = 0;
+    return m;
+}
+struct virtual_load {
+    length_distribution prompts = lognormal(400, 0.6), outputs = lognormal(120, 0.7);
+    engine server{};
+};
+/// Answers of the engine model to requests at these times, the first `warmup` of them warming up.
+repeat_data answers_to(const virtual_load& load, const std::vector<double>& at, std::size_t warmup,
+                       std::uint64_t seed) {
+    generator lengths(seed, 3);
+    engine e = load.server;
+    e.seed = static_cast<long long>(seed);
+    engine_model model(e);
+    repeat_data d;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        record r;
+        r.phase = i < warmup ? run_phase::warmup : run_phase::measure;
+        r.status = request_status::ok;
+        r.scheduled_ns = r.dispatched_ns = r.sent_ns = at_ms(at[i] * 1000);
+        r.prompt_tokens = drawn_length(load.prompts, lengths, 1);
+        r.output_tokens = drawn_length(load.outputs, lengths, 2);
+        r.events = r.first_event_tokens = 1;
+        d.records.push_back(r);
+        d.gap_offsets.push_back(0);
+    }
+    std::size_t next = 0;
+    while (next < at.size() || model.step_end() < infinity) {
+        if (next < at.size() && at[next] <= model.step_end()) {
+            const record& r = d.records[next];
+            model.submit(at[next], {next, r.prompt_tokens, r.output_tokens, {}});
+            ++next;
+            continue;
+        }
+        const long long now = at_ms(model.step_end() * 1000);
+        for (const engine_model::emission& out : model.finish_step()) {
+            record& r = d.records[out.id];
+            if (r.first_token_ns == 0) r.first_token_ns = now;
+            r.last_token_ns = now;
+            if (out.finished) r.end_ns = now;
+        }
+    }
+    return d;
+}
+/// Requests per second that the engine answers when it is never idle.
+double capacity_of(const virtual_load& load) {
+    constexpr std::size_t n = 1500;
+    const repeat_data d = answers_to(load, std::vector<double>(n, 0.0), 0, 99);
+    long long last = 0;
+    for (const record& r : d.records) last = std::max(last, r.end_ns);
+    return static_cast<double>(n) / (static_cast<double>(last - start_ns) * 1e-9);
+}
+/// Whether two repeats of the same traffic are called over-saturated.
+bool is_flagged(const virtual_load& load, const arrival_data& arrivals, long long n,
+                std::uint64_t seed, double cv2) {
+    const schedule s = open_loop_schedule(arrivals, 20, 0, n, 0, seed);
+    const repeat_data d = answers_to(load, s.at, s.warmup, seed);
+    measurement m = measured({d, d});
+    m.arrival_cv2 = cv2;
+    return !over_saturation_reason(m).empty();
+}
+int flagged_of(int seeds, const virtual_load& load, double share_of_capacity, long long n = 300,
+               double burstiness = 1) {
+    const double rate = share_of_capacity * capacity_of(load);
+    const arrival_data arrivals = gamma(request_rate(rate), burstiness).data();
+    int flagged = 0;
+    for (int seed = 1; seed <= seeds; ++seed)
+        flagged += is_flagged(load, arrivals, n, static_cast<std::uint64_t>(seed), 1 / burstiness);
+    return flagged;
+}
+
+}  // namespace
+
+// ---- whose fault it is, and what comes before what ---------------------------------------------
+
+TEST_CASE("a queue that grows by a tenth of the arrivals is over the server's capacity") {
+    // In flight grows by 1 - 1 / load for each arrival.
+    CHECK(over_saturation_reason(queueing(0.9)) == "");
+    CHECK(over_saturation_reason(queueing(1.0)) == "");
+    CHECK(over_saturation_reason(queueing(1.08)) == "");
+    CHECK(over_saturation_reason(queueing(1.25)) != "");
+    CHECK(over_saturation_reason(queueing(2)) != "");
+    const std::string why = over_saturation_reason(queueing(2));
+    CHECK(why.find("over-saturated: requests in flight grew by ") == 0);
+    CHECK(why.find("and ttft by ") != std::string::npos);
+    CHECK(why.find("over the server's capacity") != std::string::npos);
+}
+
+TEST_CASE("a load that grows, bursts or waits by design is not over-saturated") {
+    measurement m = queueing(2);
+    m.arrival_cv2 = not_a_number;
+    CHECK(over_saturation_reason(m) == "");
+    CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("until the first answers have ended every load fills up, and that is no growth") {
+    // Answers take 10 s whatever the load: in flight grows to 100, and ttft a little with it.
+    std::vector<request> requests;
+    for (int i = 0; i < 150; ++i)
+        requests.push_back(answered(100.0 * i, 50 + std::min(i, 100), 990));
+    measurement m = measured({repeat_of(requests), repeat_of(requests)});
+    m.arrival_cv2 = 0;
+    CHECK(over_saturation_reason(m) == "");
+    // The same growth, but answers that take longer and longer.
+    requests.clear();
+    for (int i = 0; i < 150; ++i)
+        requests.push_back(answered(100.0 * i, 50 + 4.0 * i, 20 + 8.0 * i));
+    m.candidate = {repeat_of(requests), repeat_of(requests)};
+    CHECK(over_saturation_reason(m) != "");
+    // Longer answers that begin as fast as ever are no queue.
+    requests.clear();
+    for (int i = 0; i < 150; ++i) requests.push_back(answered(100.0 * i, 50, 20 + 8.0 * i));
+    m.candidate = {repeat_of(requests), repeat_of(requests)};
+    CHECK(over_saturation_reason(m) == "");
+}
+
+TEST_CASE("bursts of arrivals and of work let a queue wander further before it is called growth") {
+    // 186 requests after the first answers, growing by a third of them. Planned arrivals end on
+    // time: gaps of cv2 16 make a server at exactly its capacity wander by over
+    // 3.09 x sqrt(0.2 x 186 x 16) = 75 requests once in a thousand runs, of cv2 8 by 53.
+    measurement m = queueing(1.5);
+    CHECK(over_saturation_reason(m) != "");
+    m.arrival_cv2 = 8;
+    CHECK(over_saturation_reason(m) != "");
+    m.arrival_cv2 = 16;
+    CHECK(over_saturation_reason(m) == "");
+    // So does work: one answer in twenty of 200 tokens beside 5 has cv2 8.3, sqrt(1.2 x 8.3) more.
+    m.arrival_cv2 = 0;
+    for (repeat_data& d : m.candidate)
+        for (std::size_t i = 0; i < d.records.size(); ++i)
+            d.records[i].output_tokens = i % 20 == 0 ? 200 : 5;
+    CHECK(over_saturation_reason(m) == "");
+}
+
+TEST_CASE("over-saturation must be shown in most repeats of an arm") {
+    measurement m = queueing(2);
+    m.candidate = {queueing_repeat(2), queueing_repeat(0.5)};
+    CHECK(over_saturation_reason(m) == "");
+    m.candidate.push_back(queueing_repeat(2));
+    CHECK(over_saturation_reason(m) != "");
+    // Each arm is counted by itself, and the baseline is named.
+    measurement pairs;
+    pairs.arrival_cv2 = 0;
+    for (int i = 0; i < 4; ++i) {
+        pairs.candidate.push_back(queueing_repeat(0.5));
+        pairs.baseline.push_back(queueing_repeat(2));
+    }
+    CHECK(over_saturation_reason(pairs).find("baseline over-saturated: ") == 0);
+    const slo_verdict v = judged(pairs, mean(ttft) <= 1.1 * baseline);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason).find("baseline over-saturated: ") == 0);
+}
+
+TEST_CASE("over-saturated: a pass and an open question are invalid, a shown miss stays one") {
+    const measurement m = queueing(2);
+    const std::string why = over_saturation_reason(m);
+    for (const slo& s : {mean(tpot) <= 20_ms,  // would pass
+                         mean(ttft) <= 100_s, goodput(ttft <= 100_s) >= 90_pct,
+                         p50(decode_speed) >= 199_tps,  // would be open
+                         goodput(ttft <= 100_s) >= 99.9_pct}) {
+        CAPTURE(str(s.text()));
+        measurement calm = m;
+        calm.arrival_cv2 = not_a_number;
+        REQUIRE(judged(calm, s).outcome != verdict::fail);
+        const slo_verdict v = judged(m, s);
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(str(v.reason) == why);
+        CHECK(v.advice.empty());
+        CHECK_FALSE(std::isnan(v.estimate.value));
+    }
+    for (const slo& s : {mean(ttft) <= 100_ms, p90(e2e) <= 1_s, goodput(ttft <= 1_s) >= 90_pct}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::fail);
+        CHECK(str(judged(m, s).reason) == why);
+    }
+}
+
+TEST_CASE("over-saturated or not, errors keep a verdict of their own") {
+    CHECK(judged(queueing(2), error_rate <= 2_pct).outcome == verdict::pass);
+    CHECK(judged(queueing(2), error_guard(), true).outcome == verdict::pass);
+    const measurement failing = queueing(2, 20);
+    REQUIRE(over_saturation_reason(failing) != "");
+    for (const bool guard : {false, true}) {
+        const slo_verdict v = judged(failing, error_guard(), guard);
+        CHECK(v.outcome == verdict::fail);
+        CHECK_FALSE(mentions(v.reason, "over-saturated"));
+    }
+    measurement started = queueing(2);
+    started.candidate[0].startup_s = 10;
+    CHECK(judged(started, startup_time <= 20_s).outcome == verdict::pass);
+}
+
+TEST_CASE("the client's fault comes before the load's, and both before the server's errors") {
+    // Over-saturated, with 5 % of errors, and all sends late.
+    measurement m = queueing(2, 20);
+    m.slos = {mean(ttft) <= 100_ms};
+    const slo missed = mean(ttft) <= 100_ms, met = mean(tpot) <= 20_ms;
+    CHECK(judged(m, missed).outcome == verdict::fail);
+    CHECK(mentions(judged(m, missed).reason, "over-saturated"));
+    for (repeat_data& d : m.candidate) send_late(d, {0.05});
+    CHECK(judged(m, missed).outcome == verdict::invalid);
+    CHECK(mentions(judged(m, missed).reason, "client: requests were sent late"));
+    // Immune to late sends, but not to the load.
+    CHECK(judged(m, met).outcome == verdict::invalid);
+    CHECK(mentions(judged(m, met).reason, "over-saturated"));
+    CHECK(judged(m, error_rate <= 1_pct).outcome == verdict::fail);
+    // Without a server nothing else is told of anything.
+    m.candidate[1].target_gone = "its process exited with code 1";
+    for (const slo_verdict& v : judge_all(m)) {
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(str(v.reason) == "server: its process exited with code 1");
+    }
+}
+
+// ---- a load over the engine's capacity, in virtual time ----------------------------------------
+
+TEST_CASE("the model server of these tests answers about 9.5 requests per second") {
+    const double capacity = capacity_of({});
+    CHECK(capacity > 8.5);
+    CHECK(capacity < 10.5);
+}
+
+TEST_CASE("a load that the engine can take is never called over-saturated") {
+    CHECK(flagged_of(20, {}, 0.60) == 0);
+    CHECK(flagged_of(20, {}, 0.85) == 0);
+    CHECK(flagged_of(20, {}, 0.60, 300, 0.25) == 0);  // bursts
+    CHECK(flagged_of(20, {}, 0.85, 100) == 0);
+    CHECK(flagged_of(5, {}, 0.85, 1500) == 0);
+}
+
+TEST_CASE("a load at exactly the engine's capacity wanders and is hardly ever called over it") {
+    CHECK(flagged_of(40, {}, 1.0) <= 1);
+}
+
+TEST_CASE("a load far over the engine's capacity is called over-saturated") {
+    CHECK(flagged_of(20, {}, 1.5) >= 19);
+    CHECK(flagged_of(20, {}, 2.0) == 20);
+    CHECK(flagged_of(10, {}, 1.3, 1500) == 10);  // a longer run shows less
+}
+
+TEST_CASE("a pipe that fills with long answers at the start is not called over-saturated") {
+    // An answer takes about 12 s, so that in flight grows from 0 to 19 in the first of them.
+    virtual_load load;
+    load.outputs = fixed(800);
+    load.server.kv.memory_bytes = 1e12;
+    CHECK(flagged_of(10, load, 0.6, 60) == 0);
+    CHECK(flagged_of(10, load, 0.6, 100) == 0);
+    CHECK(flagged_of(10, load, 0.6, 300) == 0);
+    CHECK(flagged_of(10, load, 0.85, 100) == 0);
+    CHECK(flagged_of(10, load, 2.0, 300) == 10);
+}
+
+TEST_CASE("a ramp over the capacity is not called over-saturated, since it grows by design") {
+    const double capacity = capacity_of({});
+    const arrival_data up =
+        ramp(request_rate(0.5 * capacity), request_rate(2.5 * capacity), 20_s).data();
+    for (const std::uint64_t seed : {1u, 2u, 3u}) {
+        CHECK_FALSE(is_flagged({}, up, 300, seed, arrival_cv2_of(up)));
+        CHECK(is_flagged({}, up, 300, seed, 1));  // as it would be, were it not known
+    }
+}

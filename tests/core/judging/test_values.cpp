@@ -1,0 +1,193 @@
+// Verdicts on values: times, speeds, rates, and repeats that have no size.
+#include "llmbench.hpp"
+#include "core/judging/judge.hpp"
+#include "core/figures/held_gate.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+// ---- times, speeds, rates ----------------------------------------------------------------------
+
+TEST_CASE("two repeats far inside the limit pass") {
+    const slo_verdict v = verdict_on({80, 80});
+    CHECK(v.outcome == verdict::pass);
+    CHECK(v.repeats == 2);
+    CHECK(v.requests == 40);
+    CHECK(v.limit == 0.1);
+    CHECK(v.estimate.value == about(0.080));
+    CHECK(v.estimate.low == about(0.07484572835).epsilon(1e-8));
+    CHECK(v.estimate.high == about(0.08550922198).epsilon(1e-8));
+    CHECK(v.detectable == about(0.12801402).epsilon(1e-7));
+}
+
+TEST_CASE("red takes three repeats, however far they are outside") {
+    const slo_verdict v = verdict_on({125, 125, 125, 125, 125});
+    CHECK(v.outcome == verdict::fail);
+    CHECK(v.repeats == 3);
+    CHECK(v.estimate.value == about(0.125));
+    CHECK(verdict_on({125, 125}).outcome == verdict::inconclusive);
+    CHECK(str(verdict_on({125, 125}).reason) == "two repeats are too few to fail");
+    // Where no more than two are planned, they must do.
+    measurement two = measured(repeats_with_ttft({125, 125}));
+    two.rule.most = 2;
+    CHECK(judged(two, mean(ttft) <= 100_ms).outcome == verdict::fail);
+}
+
+TEST_CASE("one repeat decides nothing") {
+    CHECK(verdict_on({50}).outcome == verdict::inconclusive);
+    CHECK(verdict_on({500}).outcome == verdict::inconclusive);
+    CHECK(verdict_on({500}).repeats == 1);
+}
+
+TEST_CASE("closer values take as many repeats as it needs") {
+    // 5 % inside: the upper bound of the second look is 101.54 ms, of the third 99.94 ms.
+    const slo_verdict inside = verdict_on({95, 95, 95, 95, 95});
+    CHECK(inside.outcome == verdict::pass);
+    CHECK(inside.repeats == 3);
+    CHECK(inside.estimate.high == about(0.09994028882).epsilon(1e-8));
+    // 10 % outside: the lower 1 % bound is over the limit at the third look.
+    const slo_verdict outside = verdict_on({110, 110, 110, 110, 110});
+    CHECK(outside.outcome == verdict::fail);
+    CHECK(outside.repeats == 3);
+}
+
+TEST_CASE("what the last repeat leaves open is inconclusive and says what would decide") {
+    const slo_verdict v = verdict_on({99, 99, 99, 99, 99});
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(v.repeats == 5);
+    CHECK(v.detectable == about(0.064170325).epsilon(1e-7));
+    CHECK(str(v.reason) == "too close to call");
+    CHECK(mentions(v.advice, "<= 106 ms would seldom be"));
+    // The upper bound is 102.52 ms; the limit it names really passes, with room to spare.
+    for (const time_span limit : {105_ms, 106_ms})
+        CHECK(verdict_on({99, 99, 99, 99, 99}, mean(ttft) <= limit).outcome == verdict::pass);
+}
+
+TEST_CASE("a decision stands whatever comes after it") {
+    const slo_verdict passed = verdict_on({80, 80, 300, 300, 300});
+    CHECK(passed.outcome == verdict::pass);
+    CHECK(passed.repeats == 2);
+    CHECK(passed.estimate.value == about(0.080));
+    const slo_verdict failed_early = verdict_on({130, 130, 130, 10, 10});
+    CHECK(failed_early.outcome == verdict::fail);
+    CHECK(failed_early.repeats == 3);
+}
+
+TEST_CASE("more repeats are not more chances") {
+    // Noise around the limit crosses some bound sooner or later. The constants hold for five looks,
+    // so that after the fourth repeat only the last one is looked at.
+    const std::vector<double> ms = {100, 100, 100, 100, 92, 92, 92, 92, 107, 107, 107, 107};
+    CHECK(verdict_on(std::vector<double>(ms.begin(), ms.begin() + 8)).outcome == verdict::pass);
+    CHECK(verdict_on(ms).outcome == verdict::inconclusive);
+    CHECK(verdict_on(ms).repeats == 12);
+}
+
+TEST_CASE("an estimate is of all repeats, whatever a verdict would have needed") {
+    const auto estimated = [](const std::vector<repeat_data>& data, const statistic_data& what) {
+        const auto g = std::make_shared<held_gate>();
+        g->seen.candidate = data;
+        return detail::estimate(box::make(std::shared_ptr<const held_gate>(g)), what);
+    };
+    const std::vector<repeat_data> data = repeats_with_ttft({40, 90, 60});
+    CHECK(estimated(data, mean(ttft).data).value == about(0.060));
+    CHECK(estimated(data, p50(decode_speed).data).value == about(100));
+    const std::vector<repeat_data> failing = {
+        repeat_with_failures(20, 0), repeat_with_failures(20, 0), repeat_with_failures(20, 6)};
+    CHECK(
+        estimated(failing, make_statistic(statistic_kind::value, metric_id::error_rate, 0)).value ==
+        about(0.1));
+    CHECK(estimated(failing, goodput(ttft <= 1_s).data).value == about(0.9));
+    CHECK(estimated({failing[2], failing[2]}, p10(decode_speed).data).value == 0);
+    CHECK(std::isnan(estimated({}, mean(ttft).data).value));
+}
+
+TEST_CASE("a speed has its limit below it") {
+    // One token every 10 ms: 100 tokens/s.
+    CHECK(verdict_on({50, 50}, p50(decode_speed) >= 80_tps).outcome == verdict::pass);
+    CHECK(verdict_on({50, 50, 50}, p50(decode_speed) >= 125_tps).outcome == verdict::fail);
+    const slo_verdict v = verdict_on({50, 50}, p50(decode_speed) >= 80_tps);
+    CHECK(v.estimate.value == about(100));
+    CHECK(v.estimate.low == about(93.55716044));
+    CHECK(v.estimate.high == about(106.8865275));
+}
+
+TEST_CASE("a throughput is judged on its window") {
+    std::vector<repeat_data> repeats = repeats_with_ttft({50, 50, 50});
+    for (repeat_data& d : repeats) {
+        d.window_from_ns = at_ms(0);
+        d.window_to_ns = at_ms(2200);  // all 20 x 11 tokens arrive inside: 100 tokens/s
+    }
+    const measurement m = measured(repeats);
+    CHECK(judged(m, output_throughput >= 80_tps).outcome == verdict::pass);
+    CHECK(judged(m, output_throughput >= 125_tps).outcome == verdict::fail);
+    CHECK(judged(m, output_throughput >= 80_tps).estimate.value == about(100));
+}
+
+TEST_CASE("noisy repeats say so") {
+    const slo_verdict v = verdict_on({75, 105, 75, 105, 75});
+    CHECK(v.outcome == verdict::inconclusive);
+    CHECK(str(v.reason) == "the repeats spread by 18 %, far more than a quiet machine's 5 %");
+    CHECK(v.estimate.value == about(0.08580497669).epsilon(1e-8));
+    CHECK(v.estimate.high == about(0.1015218115).epsilon(1e-8));
+}
+
+TEST_CASE("a time to start may be decided by one start") {
+    std::vector<repeat_data> repeats = repeats_with_ttft({50, 50});
+    CHECK(judged(measured(repeats), startup_time <= 20_s).outcome == verdict::invalid);
+    CHECK(mentions(judged(measured(repeats), startup_time <= 20_s).reason,
+                   "startup_time is only known of a process"));
+    repeats[0].startup_s = 15;
+    CHECK(judged(measured(repeats), startup_time <= 20_s).outcome == verdict::pass);
+    CHECK(judged(measured(repeats), startup_time <= 20_s).repeats == 1);
+    repeats[0].startup_s = 28;
+    CHECK(judged(measured(repeats), startup_time <= 20_s).outcome == verdict::inconclusive);
+    repeats[0].startup_s = 30;
+    CHECK(judged(measured(repeats), startup_time <= 20_s).outcome == verdict::fail);
+}
+
+// ---- repeats with so many failures that the statistic has no size ------------------------------
+
+TEST_CASE("infinite repeats fail where they are two and half of all, and never pass") {
+    const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);
+    const slo s = p90(ttft) <= 100_ms;  // good ones have 50 ms, bad ones are infinite
+    const auto on = [&](const std::vector<repeat_data>& data) {
+        return judged(measured(data, {s}), s);
+    };
+    CHECK(on({bad, bad}).outcome == verdict::fail);
+    CHECK(on({good, bad, bad}).outcome == verdict::fail);
+    CHECK(on({bad, good, good, bad}).outcome == verdict::fail);
+    CHECK(on({bad, good, good, good, bad}).outcome == verdict::inconclusive);
+    CHECK(on({bad, good, good, good, good}).outcome == verdict::inconclusive);
+    CHECK(on({good, bad}).outcome == verdict::inconclusive);
+    CHECK(on({good, good, bad, bad, bad}).outcome == verdict::pass);  // decided before
+
+    const slo_verdict v = on({bad, bad});
+    CHECK(v.estimate.value == infinity);
+    CHECK(v.repeats == 2);
+    CHECK(str(v.reason) == "2 of 2 repeats have so many failures that the statistic is infinite");
+}
+
+TEST_CASE("for speeds a repeat of the worst value is zero") {
+    const repeat_data good = repeat_with_failures(20, 0), bad = repeat_with_failures(20, 4);
+    const slo s = p10(decode_speed) >= 50_tps;  // good ones have 100 tokens/s
+    CHECK(judged(measured({good, good}), s).outcome == verdict::pass);
+    const slo_verdict v = judged(measured({bad, bad}), s);
+    CHECK(v.outcome == verdict::fail);
+    CHECK(v.estimate.value == 0);
+    CHECK(mentions(v.reason, "the statistic is zero"));
+    CHECK(judged(measured({bad, good, good, good, good}), s).outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a statistic that some repeat does not have cannot be judged") {
+    const repeat_data good = repeat_with_failures(20, 0), dead = repeat_with_failures(20, 20);
+    const slo_verdict v = judged(measured({good, dead}), mean(ttft) <= 100_ms);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(mentions(v.reason, "repeat 2 has no value of mean(ttft)"));
+}

@@ -1,0 +1,95 @@
+// The lines of verdicts that people read.
+#include "llmbench.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/words.hpp"
+#include "support/verdicts.hpp"
+
+#include <cmath>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using namespace verdicts;
+
+TEST_CASE("every outcome has its line") {
+    CHECK(verdict_line(verdict_on({80, 80})) ==
+          "PASS          mean(ttft) <= 100 ms  80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, "
+          "2 repeats x 20 requests, moderated t, shows a miss from 13 %");
+    CHECK(verdict_line(verdict_on({125, 125, 125})) ==
+          "FAIL          mean(ttft) <= 100 ms  125 ms [119 ms, 132 ms], 25.0 % outside the limit, "
+          "3 repeats x 20 requests, moderated t, shows a miss from 9.5 %");
+    CHECK(verdict_line(verdict_on({99, 99, 99, 99, 99})) ==
+          "INCONCLUSIVE  mean(ttft) <= 100 ms  99 ms [95.6 ms, 103 ms], 1.0 % inside the limit, "
+          "5 repeats x 20 requests, moderated t, shows a miss from 6.4 %; too close to call");
+
+    std::vector<repeat_data> one_token = {repeat_of({answered(0, 50, 10, 1)}),
+                                          repeat_of({answered(0, 50, 10, 1)})};
+    CHECK(verdict_line(judged(measured(one_token), mean(tpot) <= 25_ms)) ==
+          "INVALID       mean(tpot) <= 25 ms  none; server: 2 of 2 completed requests have too few "
+          "tokens for a tpot");
+
+    slo_verdict skipped;
+    skipped.what = mean(ttft) <= 100_ms;
+    skipped.estimate = {not_a_number, not_a_number, not_a_number};
+    skipped.reason = "no server";
+    CHECK(verdict_line(skipped) == "SKIPPED       mean(ttft) <= 100 ms  none; no server");
+}
+
+TEST_CASE("lines of shares, speeds, pairs and misses without a size") {
+    CHECK(verdict_line(verdict_on_failures(400, 12, error_rate <= 1_pct)) ==
+          "FAIL          error_rate <= 1 %  3 % [1.473 %, 5.374 %], 2 repeats x 200 requests, "
+          "Clopper-Pearson on counts, shows misses from 3.7 %");
+    CHECK(verdict_line(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) ==
+          "PASS          p50(decode_speed) >= 80 tok/s  100 tok/s [93.6 tok/s, 107 tok/s], 25.0 % "
+          "inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %");
+    CHECK(verdict_line(verdict_on_pairs({1, 1, 1, 1})) ==
+          "PASS          mean(ttft) <= 1.1 * baseline  1.000 x baseline [0.943 x baseline, 1.060 x "
+          "baseline], "
+          "9.1 % inside the limit, 4 pairs x 20 requests, paired moderated t, shows a miss from 11 %");
+    const repeat_data bad = repeat_with_failures(20, 4);
+    CHECK(
+        verdict_line(judged(measured({bad, bad}), p90(ttft) <= 100_ms)) ==
+        "FAIL          p90(ttft) <= 100 ms  infinite, 2 repeats x 20 requests, counted misses; 2 of 2 repeats have "
+        "so many failures that the statistic is infinite");
+}
+
+TEST_CASE("a line may be given a width for its objective") {
+    CHECK(verdict_line(verdict_on({80, 80}), 24)
+              .find("PASS          mean(ttft) <= 100 ms      80 ms [") == 0);
+    CHECK(
+        verdict_line(verdict_on({80, 80}), 3).find("PASS          mean(ttft) <= 100 ms  80 ms [") ==
+        0);
+}
+
+TEST_CASE("a ratio without a value or without a size is told in words") {
+    CHECK(verdict_line(verdict_on({80, 80}, mean(ttft) <= 1.10 * baseline)) ==
+          "INVALID       mean(ttft) <= 1.1 * baseline  none; there is no baseline");
+    measurement m = pairs_with_ratio({1, 1, 1, 1});
+    for (repeat_data& d : m.candidate) d = repeat_with_failures(20, 4);
+    CHECK(verdict_line(judged(m, p90(ttft) <= 1.5 * baseline)) ==
+          "FAIL          p90(ttft) <= 1.5 * baseline  infinite, 4 pairs x 20 requests, counted misses; 4 of 4 "
+          "repeats have so many "
+          "failures that the statistic is infinite");
+}
+
+TEST_CASE("headroom is how far inside the limit the estimate is") {
+    CHECK(headroom(verdict_on({80, 80})) == about(0.20));
+    CHECK(headroom(verdict_on({125, 125})) == about(-0.25));
+    CHECK(headroom(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) == about(0.25));
+    const repeat_data bad = repeat_with_failures(20, 4);
+    CHECK(std::isnan(headroom(judged(measured({bad, bad}), p90(ttft) <= 100_ms))));
+}
+
+TEST_CASE("the arithmetic of a verdict names every number it used") {
+    CHECK(str(verdict_on({80, 80}).arithmetic) ==
+          "values 0.08, 0.08; ln distances from the limit -0.223144, -0.223144; mean -0.223144, sd "
+          "0.0377124 "
+          "(moderated), df 9, standard error 0.0266667; bounds: pass -0.223144 + 2.4974 x se = "
+          "-0.156546 < 0, fail -0.223144 - 3.6756 x se = -0.321159 > 0 (t quantiles of the normal "
+          "scores 2.1200 and 2.8000, Pocock's for 5 looks at 0.05 and 0.01)");
+    CHECK(str(verdict_on_failures(400, 12, error_rate <= 1_pct).arithmetic) ==
+          "misses 12 of 400, design effect 1.000, so 12 of 400 independent ones; upper bound 0.0537402 at level 0.017, lower "
+          "bound 0.0114291 at "
+          "level 0.002555 (one-sided Clopper-Pearson); allowed share of misses 0.01");
+}

@@ -1,0 +1,295 @@
+// Traffic from files: traces, datasets, conversations, groups.
+#include "llmbench.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/trace_hash.hpp"
+#include "support/scenarios.hpp"
+#include "support/texts.hpp"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace scenarios;
+using doctest::Approx;
+using texts::holds;
+
+namespace {
+
+workload_files with_trace(std::vector<trace_row> rows) {
+    workload_files f;
+    f.trace.rows = std::move(rows);
+    return f;
+}
+workload_files with_dialogues(int n) {
+    workload_files f;
+    for (int i = 0; i < n; ++i)
+        f.dialogues.push_back({{{"system", "be kind"}},
+                               {{.prompt = "first " + std::to_string(i), .output_tokens = 7},
+                                {.prompt = "second " + std::to_string(i), .output_tokens = 9}}});
+    return f;
+}
+const std::vector<trace_row> four_rows = {{0, 10, 1}, {1, 20, 2}, {4, 30, 3}, {10, 40, 4}};
+plan talk(const conversations& c, long long requests = 30, long long warmup = 0) {
+    return planned({.workload = c, .arrivals = closed_loop(4), .warmup = warmup,
+                    .requests = requests}, 1);
+}
+
+}  // namespace
+
+TEST_CASE("a replayed trace has its own times, lengths and end") {
+    const plan p = planned({.arrivals = replay("dir/t.csv").speed(2), .warmup = 0}, 1,
+                           with_trace(four_rows));
+    CHECK(schedule_of(p).at == std::vector<double>{0, 0.5, 2, 5});
+    CHECK(expected_requests(p) == 4);
+    CHECK(expected_seconds(p) == 5);
+    CHECK(arrival_text(p.arrivals) == "replay(t.csv, speed 2)");
+    CHECK(p.workload_text == "synthetic, prompt of the trace tokens, output of the trace tokens");
+    for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(item_of(p, i).prompt_tokens == four_rows[i].prompt_tokens);
+        CHECK(item_of(p, i).output_tokens == four_rows[i].output_tokens);
+        CHECK(words(request_of(p, run_arm::candidate, 0, i).prompt).size() ==
+              static_cast<std::size_t>(four_rows[i].prompt_tokens));
+    }
+}
+
+TEST_CASE("a trace ends with its requests or its duration where that comes first") {
+    const auto sends = [](long long requests, time_span duration) {
+        return schedule_of(planned({.arrivals = replay("t"), .warmup = 0, .requests = requests,
+                                    .duration = duration}, 1, with_trace(four_rows))).at.size();
+    };
+    CHECK(sends(0, {}) == 4);
+    CHECK(sends(3, {}) == 3);
+    CHECK(sends(9, {}) == 4);
+    CHECK(sends(0, 4_s) == 3);
+    CHECK(sends(2, 4_s) == 2);
+}
+
+TEST_CASE("the warm-up of a trace has its mean rate, and the measured part all of it") {
+    const plan p = planned({.arrivals = replay("t"), .warmup = 6}, 1, with_trace(four_rows));
+    const schedule s = schedule_of(p);
+    REQUIRE(s.at.size() == 10);
+    CHECK(s.warmup == 6);
+    CHECK(s.measured_from == Approx(15));  // 6 at 4 in 10 s
+    CHECK(s.at[9] == Approx(25));
+    CHECK(item_of(p, 6).prompt_tokens == 10);
+    CHECK(item_of(p, 9).prompt_tokens == 40);
+    CHECK(item_of(p, 5).prompt_tokens == 20);  // the warm-up begins with the first ones, too
+}
+
+TEST_CASE("lengths of a trace are mapped by a scale and a most, or not used at all") {
+    const auto lengths = [](const any_workload& w) {
+        const plan p = planned({.workload = w, .arrivals = replay("t"), .warmup = 0}, 1,
+                               with_trace(four_rows));
+        std::vector<int> out;
+        for (std::size_t i = 0; i < 4; ++i) out.push_back(item_of(p, i).prompt_tokens);
+        return out;
+    };
+    CHECK(lengths(synthetic{.prompt_tokens = from_trace()}) == std::vector<int>{10, 20, 30, 40});
+    CHECK(lengths(synthetic{.prompt_tokens = from_trace(0.5, 12)}) ==
+          std::vector<int>{5, 10, 12, 12});
+    CHECK(lengths(synthetic{.prompt_tokens = fixed(9)}) == std::vector<int>{9, 9, 9, 9});
+    CHECK_REFUSED(refusal_after([](scenario& s) {
+                      s.workload = synthetic{.output_tokens = from_trace()};
+                  }),
+                  "workload.output_tokens is from_trace()", "must be replay");
+    for (const double scale : {0.0, -1.0, inf, nan_value})
+        CHECK_REFUSED(refusal_after([&](scenario& s) {
+                          s.workload = synthetic{.prompt_tokens = from_trace(scale)};
+                      }),
+                      "workload.prompt_tokens is from_trace(");
+}
+
+TEST_CASE("a trace is not fresh traffic") {
+    scenario s = {.arrivals = replay("t"), .traffic = fresh};
+    CHECK_THROWS_WITH_AS(planned(s, 1, with_trace(four_rows)),
+                         doctest::Contains("one recording"), std::invalid_argument);
+}
+
+TEST_CASE("fresh stages of a ramp and of steps keep their mixture of rates") {
+    const plan steep = stage_of(planned({.arrivals = steps({{2_rps, 50_s}, {8_rps, 50_s}}),
+                                         .traffic = fresh}, 1), 2);
+    CHECK(own_length(steep.arrivals, steep.files->trace) == 200);
+    CHECK(expected_requests(steep) == 1000);
+    CHECK(schedule_of(steep).at.size() > 850);
+    const plan climb = stage_of(planned({.arrivals = ramp(2_rps, 8_rps, 100_s), .duration = 100_s,
+                                         .traffic = fresh}, 1), 2);
+    CHECK(expected_requests(climb) == 1000);
+    CHECK(stage_of(planned({.arrivals = steps({{2_rps, 50_s}}), .traffic = fresh}, 1), 1)
+              .arrivals.stages[0].lasts.seconds() == 50);
+}
+
+TEST_CASE("turns take places of the trace, and requests count turns") {
+    const plan p = talk({.turns = 3}, 10, 4);
+    CHECK(p.stride == 3);
+    const conversation_counts c = counted_conversations(p);
+    CHECK(c.warmup == 2);      // whole ones: six requests for the four
+    CHECK(c.measured == 4);    // three, three, three and one
+    CHECK(c.last_turns == 1);
+    CHECK(end_of_trace(p, 6) == 16);
+    CHECK(end_of_trace(p, 5) == 15);
+    CHECK(requests_before(p, 16) == 16);
+    CHECK(expected_requests(p) == 10);
+    CHECK(expected_first_turns(p) == 4);
+    const plan drawn = talk({.turns = uniform(1, 4)}, 1000);
+    std::map<std::size_t, int> seen;
+    for (std::size_t i = 0; i < 1000; ++i) ++seen[turns_of(drawn, i)];
+    CHECK(seen.size() == 4);
+    for (const auto& [turns, times] : seen) CHECK(std::abs(times - 250) < 60);
+    CHECK(requests_before(drawn, end_of_trace(drawn, counted_conversations(drawn).measured)) ==
+          1000);
+}
+
+TEST_CASE("a turn's request says all that was said before, failed exchanges left out") {
+    const plan p = talk({.turns = 3, .user_tokens = fixed(5), .system_tokens = fixed(4)});
+    const request_spec first = request_of(p, run_arm::candidate, 0, 3);
+    const request_spec second = request_of(p, run_arm::candidate, 0, 4, {"one"});
+    const request_spec third = request_of(p, run_arm::candidate, 0, 5, {"one", "two"});
+    CHECK(first.history.empty());
+    CHECK(words(first.prompt).size() == 5);
+    CHECK(words(first.system_prompt).size() == 4);
+    REQUIRE(second.history.size() == 2);
+    CHECK(second.history[0].role == "user");
+    CHECK(second.history[0].content == first.prompt);
+    CHECK(second.history[1].role == "assistant");
+    CHECK(second.history[1].content == "one");
+    REQUIRE(third.history.size() == 4);
+    CHECK(third.history[2].content == second.prompt);
+    CHECK(third.system_prompt == first.system_prompt);
+    CHECK(request_of(p, run_arm::candidate, 0, 5, {"", "two"}).history.size() == 2);
+    CHECK(request_of(p, run_arm::candidate, 0, 0).system_prompt == first.system_prompt);
+    CHECK(request_of(p, run_arm::candidate, 1, 0).system_prompt != first.system_prompt);
+    const plan own = talk({.turns = 3, .system_tokens = fixed(20), .shared_system_prompt = false});
+    CHECK(request_of(own, run_arm::candidate, 0, 0).system_prompt ==
+          request_of(own, run_arm::candidate, 0, 2).system_prompt);
+    CHECK(request_of(own, run_arm::candidate, 0, 0).system_prompt !=
+          request_of(own, run_arm::candidate, 0, 3).system_prompt);
+}
+
+TEST_CASE("a dataset's prompts are sent in turn, salted by repeat, with the file's lengths") {
+    scenario s = {.workload = dataset{.path = "d/x.json", .max_turns = 2},
+                  .arrivals = closed_loop(1), .warmup = 0, .requests = 30,
+                  .options = {.system_prompt = "all of you"}};
+    const plan p = planned(s, 1, with_dialogues(3));
+    CHECK(p.workload_text == "3 prompts of x.json (sharegpt), about 4 tokens each, 2.0 turns each");
+    const request_spec r = request_of(p, run_arm::candidate, 0, 3, {"answer"});
+    CHECK(r.prompt == "second 1");
+    CHECK(r.max_tokens == 9);
+    CHECK(r.force_length);
+    CHECK(forced_tokens(p, 3) == 9);
+    REQUIRE(r.history.size() == 2);  // the file's system message joins ours
+    CHECK(r.history[0].content == "first 1");
+    CHECK(holds(r.system_prompt, "all of you\n"));
+    CHECK(holds(r.system_prompt, "\nbe kind"));
+    CHECK(r.system_prompt != request_of(p, run_arm::candidate, 1, 3, {"answer"}).system_prompt);
+    CHECK(r.system_prompt != request_of(p, run_arm::baseline, 0, 3, {"answer"}).system_prompt);
+    CHECK(request_of(p, run_arm::candidate, 0, 2).prompt == "first 1");
+    CHECK(request_of(p, run_arm::candidate, 0, 6).prompt == "first 0");  // again from the start
+    s.workload = dataset{.path = "x", .max_turns = 2, .force_output = false, .salted = false};
+    const plan plain = planned(s, 1, with_dialogues(3));
+    CHECK(request_of(plain, run_arm::candidate, 0, 0).system_prompt == "all of you\nbe kind");
+    CHECK_FALSE(request_of(plain, run_arm::candidate, 0, 0).force_length);
+    CHECK(forced_tokens(plain, 0) == 0);
+}
+
+TEST_CASE("fresh stages send other conversations of the dataset") {
+    scenario s = {.workload = dataset{.path = "x"}, .arrivals = poisson(8_rps), .requests = 30,
+                  .traffic = fresh};
+    const plan p = planned(s, 1, with_dialogues(40));
+    std::set<std::string> first;
+    for (const int stage : {0, 1, 2}) {
+        const plan q = stage_of(p, stage);
+        const auto& source = std::get<recorded_dialogues>(q.source);
+        for (std::size_t i = 0; i < (stage == 2 ? 20u : 10u); ++i)
+            first.insert(source.at(i, *q.files).turns[0].prompt);
+    }
+    CHECK(first.size() == 40);
+}
+
+TEST_CASE("metrics of turns need conversations, and as many of the turns as others need") {
+    CHECK_REFUSED(refusal_of_slo(p90(first_turn_ttft) <= 1_s), "first_turn_ttft",
+                  "needs a workload of conversations");
+    CHECK_REFUSED(refusal_of_slo(goodput(later_turn_ttft <= 1_s) >= 90_pct), "later_turn_ttft",
+                  "needs a workload of conversations");
+    const auto talking = [](const slo& x, long long requests) {
+        return refusal({.workload = conversations{.turns = 5}, .arrivals = closed_loop(4),
+                        .requests = requests, .slos = {x}});
+    };
+    CHECK(talking(p90(first_turn_ttft) <= 1_s, 150) == "");
+    CHECK_REFUSED(talking(p90(first_turn_ttft) <= 1_s, 145), "at least 30", "has 29");
+    CHECK(talking(p90(later_turn_ttft) <= 1_s, 40) == "");
+    CHECK_REFUSED(talking(p90(later_turn_ttft) <= 1_s, 35), "at least 30", "has 28");
+}
+
+TEST_CASE("prompts of a group share their prefix, by the share that is asked for") {
+    const plan p = traffic(1, {.prompt_tokens = fixed(60), .shared_prefix = fixed(32),
+                               .prefix_groups = 5, .prefix_share = 60_pct});
+    std::map<std::string, int> prefixes;
+    int members = 0;
+    for (std::size_t i = 0; i < 500; ++i) {
+        const std::vector<std::string> w = words(request_of(p, run_arm::candidate, 0, i).prompt);
+        REQUIRE(w.size() == 60);
+        std::string prefix;
+        for (std::size_t k = 0; k < 32; ++k) prefix += w[k] + " ";
+        ++prefixes[prefix];
+        members += std::get<made_up_prompts>(p.source).group(i, p.seed) >= 0;
+    }
+    int groups = 0;
+    for (const auto& [prefix, times] : prefixes) {
+        groups += times > 1;
+        if (times > 1) CHECK(std::abs(times - 60) < 35);
+    }
+    CHECK(groups == 5);
+    CHECK(std::abs(members - 300) < 45);
+    CHECK(holds(p.workload_text, "shared prefix 32 tokens in 5 groups for 60 % of the prompts"));
+    CHECK_REFUSED(refusal_after([](scenario& s) { s.workload = synthetic{.prefix_groups = 0}; }),
+                  "workload.prefix_groups is 0");
+    CHECK_REFUSED(refusal_after([](scenario& s) {
+                      s.workload = synthetic{.prefix_share = 101_pct};
+                  }),
+                  "workload.prefix_share is 101 %");
+}
+
+TEST_CASE("conversations out of their range are refused, field by field") {
+    const auto refused_talk = [](const conversations& c) {
+        return refusal({.workload = c, .requests = 30});
+    };
+    CHECK_REFUSED(refused_talk({.turns = 0}), "workload.turns is 0");
+    CHECK_REFUSED(refused_talk({.turns = 1001}), "workload.turns is 1001", "1 to 1000");
+    CHECK_REFUSED(refused_talk({.turns = uniform(1, 2000)}), "workload.turns is uniform(1, 2000)");
+    CHECK_REFUSED(refused_talk({.user_tokens = 0}), "workload.user_tokens is 0");
+    CHECK_REFUSED(refused_talk({.output_tokens = 0}), "workload.output_tokens is 0");
+    CHECK_REFUSED(refused_talk({.think = time_span::from_seconds(-1)}), "workload.think is -1 s");
+    CHECK_REFUSED(refused_talk({.turns = empirical("x")}), "workload.turns is empirical(x)");
+    CHECK_REFUSED(refused_talk({.user_tokens = from_trace()}), "workload.user_tokens");
+}
+
+TEST_CASE("the hash of files and conversations is the same on every platform, and tells them apart") {
+    const auto hash = [](const scenario& s, const workload_files& f) {
+        return trace_hash(planned(s, 1, f));
+    };
+    const scenario replayed_trace = {.arrivals = replay("t"), .warmup = 0};
+    const scenario talks = {.workload = conversations{.turns = uniform(1, 6)},
+                            .arrivals = closed_loop(4), .requests = 100};
+    const scenario data = {.workload = dataset{.path = "x", .max_turns = 2},
+                           .arrivals = closed_loop(4), .requests = 100};
+    CHECK(hash(replayed_trace, with_trace(four_rows)) == "06d88c4d8d7bd0c0");
+    CHECK(hash(talks, {}) == "be025376316c1980");
+    CHECK(hash(data, with_dialogues(5)) == "29f02ad251448d90");
+    scenario other = talks;
+    other.workload = conversations{.turns = uniform(1, 6), .think = 1_s};
+    CHECK(hash(other, {}) != hash(talks, {}));
+    CHECK(hash(data, with_dialogues(6)) != hash(data, with_dialogues(5)));
+    workload_files longer = with_dialogues(5);
+    longer.dialogues[4].turns[1].output_tokens = 10;
+    CHECK(hash(data, longer) != hash(data, with_dialogues(5)));
+    scenario salted = data;
+    salted.workload = dataset{.path = "x", .max_turns = 2, .salted = false};
+    CHECK(hash(salted, with_dialogues(5)) == hash(data, with_dialogues(5)));
+}

@@ -1,0 +1,80 @@
+// Fresh traffic: its stages, forced tokens, how unsteady a load is.
+#include "llmbench.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/trace_hash.hpp"
+#include "support/scenarios.hpp"
+
+#include <cmath>
+#include <set>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace scenarios;
+using doctest::Approx;
+
+TEST_CASE("stages of fresh traffic hold n, n and 2n requests") {
+    const plan p = traffic();
+    const auto measured_in = [&](int stage) {
+        const plan q = stage_of(p, stage);
+        const schedule s = open_loop_schedule(q.arrivals, q.warmup_requests, q.warmup_s, q.requests,
+                                              q.duration_s, q.seed);
+        return s.at.size() - s.warmup;
+    };
+    CHECK(measured_in(0) == 300);
+    CHECK(measured_in(1) == 300);
+    CHECK(measured_in(2) == 600);
+    for (const int stage : {0, 1, 2}) CHECK(stage_of(p, stage).warmup_requests == 20);
+
+    scenario by_time = sound();
+    by_time.requests = 0;
+    by_time.duration = 40_s;
+    const plan q = planned(by_time, 1);
+    CHECK(stage_of(q, 1).duration_s == 40);
+    CHECK(stage_of(q, 2).duration_s == 80);
+    CHECK(stage_of(q, 2).requests == 0);
+}
+
+TEST_CASE("every stage is other traffic, the first one that of the plan") {
+    const plan p = traffic();
+    CHECK(trace_hash(stage_of(p, 0)) == trace_hash(p));
+    std::set<std::uint64_t> seeds;
+    for (const std::uint64_t seed : {1u, 2u, 3u, 40u})
+        for (const int stage : {0, 1, 2}) seeds.insert(stage_of(traffic(seed), stage).seed);
+    CHECK(seeds.size() == 12);
+    std::set<int> lengths;
+    for (const int stage : {0, 1, 2}) lengths.insert(item_of(stage_of(p, stage), 5).output_tokens);
+    CHECK(lengths.size() == 3);
+    // The same stage is the same traffic again.
+    CHECK(trace_hash(stage_of(p, 2)) == trace_hash(stage_of(traffic(), 2)));
+}
+
+TEST_CASE("tokens are forced where the request says how many") {
+    const plan made = traffic();
+    for (const std::size_t i : {std::size_t{0}, std::size_t{7}, std::size_t{299}})
+        CHECK(forced_tokens(made, i) == item_of(made, i).output_tokens);
+
+    const auto given = [](bool ignore_eos, int max_tokens) {
+        scenario s = sound();
+        s.workload = prompts({"one", "two"});
+        s.options.ignore_eos = ignore_eos;
+        if (max_tokens > 0) s.options.max_tokens = max_tokens;
+        return forced_tokens(planned(s, 1), 3);
+    };
+    CHECK(given(true, 64) == 64);
+    CHECK(given(false, 64) == 0);  // an answer may end before its limit
+    CHECK(given(true, 0) == 0);
+    CHECK(given(false, 0) == 0);
+}
+
+TEST_CASE("a steady load says how unsteady its gaps are, any other one that it grows by design") {
+    CHECK(arrival_cv2_of(constant(8_rps).data()) == 0);
+    CHECK(arrival_cv2_of(poisson(8_rps).data()) == 1);
+    CHECK(arrival_cv2_of(gamma(8_rps, 0.25).data()) == Approx(4));
+    CHECK(arrival_cv2_of(gamma(8_rps, 4).data()) == Approx(0.25));
+    for (const arrival_data& a :
+         {ramp(8_rps, 16_rps, 60_s).data(), steps({{8_rps, 60_s}}).data(), replay("x").data()})
+        CHECK(std::isnan(arrival_cv2_of(a)));
+    CHECK(std::isnan(arrival_cv2_of(all_at_once().data())));
+    CHECK(std::isnan(arrival_cv2_of(closed_loop(4).data())));
+}
