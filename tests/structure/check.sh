@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The shape of llmbench.hpp, cheap to check and easy to lose: order, size, macros, includes.
+# The shape of src/ and of llmbench.hpp, cheap to check and easy to lose: order, size, macros,
+# includes.
 #   tests/structure/check.sh       uses $CXX (default g++) and $CPPFLAGS
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 header=llmbench.hpp
-max_lines=500 max_columns=100 max_preprocessed_bytes=150000
+max_lines=500 max_function_lines=80 max_columns=100 max_preprocessed_bytes=150000
 read -ra cxx <<< "${CXX:-g++} -std=c++20 ${CPPFLAGS:-}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -40,6 +41,28 @@ lines() {
         { ++lines[FILENAME] }
         END { for (f in lines) if (lines[f] > most) { print f ": " lines[f] " lines"; bad = 1 }
               exit bad }' {} +
+}
+
+functions() {
+    find src -name '*.hpp' -exec python3 tests/structure/functions.py "$max_function_lines" {} +
+}
+
+# Reports show what core/figures computed: they may name findings, but know no method. What stands
+# here is still to go.
+reports_compute_nothing() {
+    local methods='base/statistics|judging/(values|counts|judge|validity|saturation|calibration)'
+    ! grep -rE "#include \"core/($methods|measured/metrics)\.hpp\"" src/core/reports |
+        grep -vxF -e 'src/core/reports/console.hpp:#include "core/judging/calibration.hpp"' \
+            -e 'src/core/reports/gate_report.hpp:#include "core/judging/calibration.hpp"' \
+            -e 'src/core/reports/result_json.hpp:#include "core/base/statistics.hpp"' \
+            -e 'src/core/reports/result_json.hpp:#include "core/judging/calibration.hpp"' \
+            -e 'src/core/reports/result_json.hpp:#include "core/measured/metrics.hpp"' \
+            -e 'src/core/reports/words.hpp:#include "core/base/statistics.hpp"'
+}
+
+# What users compile is tested with what users take: no part beside it in one program.
+header_or_parts() {
+    ! grep -rnE '#include "(api|core|effects)/' examples tests/{consumers,inclusion,live,outcomes}
 }
 
 # Ours, the three short names, and the configuration of the two libraries below us.
@@ -90,7 +113,11 @@ check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
 check "no line is too long, no tab, no trailing space" columns
 check "the header is what src/ gives" python3 ci/assemble.py --check
+check "the parts are put together, or refused in a sentence" python3 tests/structure/refusals.py
 check "no part is too long" lines
+check "no function is too long" functions
+check "reports know no statistics and no method" reports_compute_nothing
+check "no program mixes the header and its parts" header_or_parts
 check "every macro has our prefix" macro_names
 check "a file with gates reads no expensive header" included_headers
 check "a file with gates stays small" preprocessed_size

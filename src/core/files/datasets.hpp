@@ -204,6 +204,38 @@ private:
     long long max_turns_;
 };
 
+/// `offer(dialogue, line)` for each row of a table, whose first row names the columns.
+template <class Offer> void each_csv_dialogue(byte_stream& in, Offer&& offer) {
+    std::size_t prompt = 0, answer = 0, length = 0;
+    const auto column = [](const std::vector<std::string>& header,
+                           std::initializer_list<const char*> names) {
+        for (const char* name : names)
+            for (std::size_t i = 0; i < header.size(); ++i)
+                if (same_ignoring_case(trimmed(header[i]), name)) return i;
+        return header.size();
+    };
+    const auto on_header = [&](const std::vector<std::string>& names, long long line) {
+        prompt = column(names, {"prompt", "question", "instruction", "text", "input"});
+        answer = column(names, {"answer", "response", "completion", "output"});
+        length = column(names, {"output_tokens", "max_tokens"});
+        if (prompt == names.size())
+            in.refuse(line, "no column is named prompt, question, instruction, text or "
+                            "input: the first row must name the columns");
+    };
+    each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
+        dialogue_turn t{.prompt = fields[prompt]};
+        if (answer < fields.size()) t.output_tokens = estimated_tokens(fields[answer]);
+        if (length < fields.size()) {
+            const std::string_view given = trimmed(fields[length]);
+            t.output_tokens = parsed_number<int>(given).value_or(0);
+            if (t.output_tokens < 1 || t.output_tokens > 10000000)
+                in.refuse(line, "output_tokens is \"" + printable(given, 40) +
+                                    "\": it must be a whole number from 1 to 10000000");
+        }
+        offer(dialogue{{}, {t}}, line);
+    });
+}
+
 /// `offer(dialogue, line)` for each conversation of the file.
 template <class Offer>
 void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
@@ -253,37 +285,7 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
             if (!trimmed(text).empty()) offer(dialogue{{}, {{.prompt = text}}}, line);
         return;
     }
-    case csv: {
-        std::size_t prompt = 0, answer = 0, length = 0;
-        const auto column = [](const std::vector<std::string>& header,
-                               std::initializer_list<const char*> names) {
-            for (const char* name : names)
-                for (std::size_t i = 0; i < header.size(); ++i)
-                    if (same_ignoring_case(trimmed(header[i]), name)) return i;
-            return header.size();
-        };
-        const auto on_header = [&](const std::vector<std::string>& names, long long line) {
-            prompt = column(names, {"prompt", "question", "instruction", "text", "input"});
-            answer = column(names, {"answer", "response", "completion", "output"});
-            length = column(names, {"output_tokens", "max_tokens"});
-            if (prompt == names.size())
-                in.refuse(line, "no column is named prompt, question, instruction, text or "
-                                "input: the first row must name the columns");
-        };
-        each_csv_row(in, on_header, [&](const std::vector<std::string>& fields, long long line) {
-            dialogue_turn t{.prompt = fields[prompt]};
-            if (answer < fields.size()) t.output_tokens = estimated_tokens(fields[answer]);
-            if (length < fields.size()) {
-                const std::string_view given = trimmed(fields[length]);
-                t.output_tokens = parsed_number<int>(given).value_or(0);
-                if (t.output_tokens < 1 || t.output_tokens > 10000000)
-                    in.refuse(line, "output_tokens is \"" + printable(given, 40) +
-                                        "\": it must be a whole number from 1 to 10000000");
-            }
-            offer(dialogue{{}, {t}}, line);
-        });
-        return;
-    }
+    case csv: return each_csv_dialogue(in, offer);
     }
 }
 
