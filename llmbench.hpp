@@ -14922,11 +14922,30 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 #define ASIO_STANDALONE
 #endif
 #include <version>  // before asio: it asks for library features
-#include <asio/io_context.hpp>    // all of them for the simulated server
-#include <asio/ip/tcp.hpp>        // sockets
-#include <asio/post.hpp>          // what must wait for the current handler
-#include <asio/steady_timer.hpp>  // steps
-#include <asio/write.hpp>         // answers
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // steps
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>  // what must wait for the current handler
+
+#include <chrono>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// Of one executor, where asio's own names are of any: that costs a compiler half a second.
+using io_executor = asio::io_context::executor_type;
+using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, io_executor>;
+using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
+using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                            asio::wait_traits<std::chrono::steady_clock>,
+                                            io_executor>;
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
 
 // ===== [E26] a connection of the simulated server ================================================
 
@@ -14985,7 +15004,7 @@ public:
         close();
     }
 
-    asio::ip::tcp::socket socket;
+    tcp_socket socket;
     std::uint64_t answering = 0;  // the handler's name of the answer that it is giving, 0: none
 
 private:
@@ -15015,7 +15034,7 @@ private:
             if (close_when_written_) close();
             return;
         }
-        socket.async_wait(asio::ip::tcp::socket::wait_write,
+        socket.async_wait(tcp_socket::wait_write,
                           [self = shared_from_this()](asio::error_code e) {
                               if (!e) self->write_more();
                           });
@@ -15166,7 +15185,7 @@ private:
         g->to = s.shared_from_this();
         generating_[g->id] = g;
         if (settings_.faults.delay.seconds() <= 0) return submit(*g);
-        auto timer = std::make_shared<asio::steady_timer>(
+        auto timer = std::make_shared<io_timer>(
             io_, std::chrono::nanoseconds(ns_of(settings_.faults.delay.seconds())));
         timer->async_wait([this, timer, g](asio::error_code e) {
             if (!e && generating_.contains(g->id)) submit(*g);
@@ -15269,8 +15288,8 @@ private:
     engine settings_;
     engine_model model_;
     asio::io_context io_;
-    asio::ip::tcp::acceptor acceptor_;
-    asio::steady_timer step_timer_;
+    tcp_acceptor acceptor_;
+    io_timer step_timer_;
     generator faults_;
     request_handler handler_{[this](simulated_session& s) { on_request(s); },
                              [this](std::uint64_t id) { on_gone(id); }};

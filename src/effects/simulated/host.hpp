@@ -147,7 +147,7 @@ private:
         g->to = s.shared_from_this();
         generating_[g->id] = g;
         if (settings_.faults.delay.seconds() <= 0) return submit(*g);
-        auto timer = std::make_shared<asio::steady_timer>(
+        auto timer = std::make_shared<io_timer>(
             io_, std::chrono::nanoseconds(ns_of(settings_.faults.delay.seconds())));
         timer->async_wait([this, timer, g](asio::error_code e) {
             if (!e && generating_.contains(g->id)) submit(*g);
@@ -250,8 +250,8 @@ private:
     engine settings_;
     engine_model model_;
     asio::io_context io_;
-    asio::ip::tcp::acceptor acceptor_;
-    asio::steady_timer step_timer_;
+    tcp_acceptor acceptor_;
+    io_timer step_timer_;
     generator faults_;
     request_handler handler_{[this](simulated_session& s) { on_request(s); },
                              [this](std::uint64_t id) { on_gone(id); }};

@@ -69,7 +69,7 @@ public:
         close();
     }
 
-    asio::ip::tcp::socket socket;
+    tcp_socket socket;
     std::uint64_t answering = 0;  // the handler's name of the answer that it is giving, 0: none
 
 private:
@@ -99,7 +99,7 @@ private:
             if (close_when_written_) close();
             return;
         }
-        socket.async_wait(asio::ip::tcp::socket::wait_write,
+        socket.async_wait(tcp_socket::wait_write,
                           [self = shared_from_this()](asio::error_code e) {
                               if (!e) self->write_more();
                           });
