@@ -15921,6 +15921,7 @@ public:
                 // Too late to tell main(): a gate was cut off, or a file cannot be written.
                 if (of_this_program().is_cut_off()) {
                     std::cout.flush();
+                    std::fflush(nullptr);
                     std::_Exit(exit_code_of(of_this_program().outcome()));
                 }
             });

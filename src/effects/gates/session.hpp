@@ -17,6 +17,7 @@
 
 #include <algorithm>  // any_of, max, min
 #include <cstdint>  // uint64_t
+#include <cstdio>  // fflush
 #include <cstdlib>  // atexit
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream, ios
@@ -39,6 +40,7 @@ public:
                 // Too late to tell main(): a gate was cut off, or a file cannot be written.
                 if (of_this_program().is_cut_off()) {
                     std::cout.flush();
+                    std::fflush(nullptr);
                     std::_Exit(exit_code_of(of_this_program().outcome()));
                 }
             });
