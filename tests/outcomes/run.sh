@@ -143,25 +143,27 @@ nothing_escapes() {
     says "gates.cpp:" "ERROR: CHECK( gate({...}) )" "Too many open files"
     ends 1 bash -c "ulimit -n 110; exec '$own_main' --test-case='many threads'"
 
-    # with_full_disk NAME...: these files of the report can be opened, and take no byte
+    # with_full_disk NAME COMMAND...: this file of the report can be opened, and takes no byte
+    # shellcheck disable=SC2317  # called by the shells below
     with_full_disk() {
-        what="$*"
-        printf 'mkdir -p "$LLMBENCH_REPORT_DIR"; cd "$LLMBENCH_REPORT_DIR"; '
-        printf 'ln -s /dev/full %s; ' "$@"
-        printf 'cd - > /dev/null; '
+        mkdir -p "$LLMBENCH_REPORT_DIR"
+        ln -s /dev/full "$LLMBENCH_REPORT_DIR/$1"
+        exec "${@:2}"
     }
+    export -f with_full_disk
     for file in records.jsonl events.bin result.json.tmp report.html.tmp; do
-        ends 3 bash -c "$(with_full_disk "$file") exec '$gates' --test-case=pass"
+        ends 3 bash -c 'with_full_disk "$@"' disk "$file" "$gates" --test-case=pass
         says "SUCCESS!" "${file%.tmp}" "No space left on device"
-        ends 1 bash -c "$(with_full_disk "$file") exec '$gates' --test-case=miss"
-        ends 3 bash -c "$(with_full_disk "$file") exec '$no_doctest' pass"
-        ends 3 bash -c "$(with_full_disk "$file") exec '$own_main' --test-case=pass"
+        ends 1 bash -c 'with_full_disk "$@"' disk "$file" "$gates" --test-case=miss
+        ends 3 bash -c 'with_full_disk "$@"' disk "$file" "$no_doctest" pass
+        ends 3 bash -c 'with_full_disk "$@"' disk "$file" "$own_main" --test-case=pass
     done
 
     # A directory that cannot be made is told of before the server is.
     touch "$work/a file"
-    for program in "$gates --test-case=default*target" "$no_doctest gone"; do
-        ends 2 env LLMBENCH_REPORT_DIR="$work/a file/report" LLMBENCH_URL=$closed $program
+    for program in "$gates" "$no_doctest"; do
+        ends 2 env LLMBENCH_REPORT_DIR="$work/a file/report" LLMBENCH_URL=$closed "$program" \
+            "$([[ $program == "$gates" ]] && echo --test-case="default target" || echo gone)"
         says "LLMBENCH_REPORT_DIR is $work/a file/report: it cannot be written (Not a directory)"
         says_not "Connection refused"
         says_not "report.html"
