@@ -55,57 +55,58 @@
 //   [C30] values: times, speeds and rates
 //   [C31] the verdicts of a gate
 //   [C32] from verdicts to an exit code
-//   [C33] calibration
+//   [C33] what a calibration tells
 //   [C34] verdicts in words
-//   [C35] files of others' making, value by value
-//   [C36] datasets
-//   [C37] traces
-//   [C38] when requests are sent
-//   [C39] arrivals
-//   [C40] lengths
-//   [C41] prompts of a given number of tokens
-//   [C42] places of a trace
-//   [C43] conversations, recorded and made up
-//   [C44] prompts that stand alone
-//   [C45] where prompts come from
-//   [C46] the plan of a gate
-//   [C47] which SLOs a scenario can have
-//   [C48] the options of requests
-//   [C49] from a workload to its part of the plan
-//   [C50] from a scenario to its plan
-//   [C51] a plan in words
-//   [C52] where a gate's server stood
-//   [C53] the hash of all that a plan sends
-//   [C54] the requests of a plan
-//   [C55] what a plan says of the evidence that it will bring
-//   [C56] engine model
-//   [C57] what a request asks the simulated server
-//   [C58] answers of the simulated server
-//   [C59] what the simulated server says besides answers
-//   [C60] what a result holds of its gate
-//   [C61] the rows of a table: each metric over the repeats of an arm
-//   [C62] points and round steps of drawings
-//   [C63] distributions: each repeat's quantiles as a line
-//   [C64] how requests ended, and what their answers say of tokens
-//   [C65] how long made-up prompts were to be, and were
-//   [C66] timelines: repeats in windows of equal length
-//   [C67] all that reports tell of a gate's numbers, computed once
-//   [C68] the progress line
-//   [C69] what reports are made of
-//   [C70] words of reports
-//   [C71] result.json and records.jsonl
-//   [C72] stored results
-//   [C73] junit.xml, summary.md, annotations, metrics.txt
-//   [C74] what a console can show
-//   [C75] the console
-//   [C76] the report page: style, icons and script
-//   [C77] the report page: drawings
-//   [C78] the report page: verdicts
-//   [C79] the report page: distributions
-//   [C80] the report page: gates beside each other
-//   [C81] the report page: what else a gate has to say
-//   [C82] the report page: timelines
-//   [C83] the report page: the whole
+//   [C35] calibration
+//   [C36] files of others' making, value by value
+//   [C37] datasets
+//   [C38] traces
+//   [C39] when requests are sent
+//   [C40] arrivals
+//   [C41] lengths
+//   [C42] prompts of a given number of tokens
+//   [C43] places of a trace
+//   [C44] conversations, recorded and made up
+//   [C45] prompts that stand alone
+//   [C46] where prompts come from
+//   [C47] the plan of a gate
+//   [C48] which SLOs a scenario can have
+//   [C49] the options of requests
+//   [C50] from a workload to its part of the plan
+//   [C51] from a scenario to its plan
+//   [C52] a plan in words
+//   [C53] where a gate's server stood
+//   [C54] the hash of all that a plan sends
+//   [C55] the requests of a plan
+//   [C56] what a plan says of the evidence that it will bring
+//   [C57] engine model
+//   [C58] what a request asks the simulated server
+//   [C59] answers of the simulated server
+//   [C60] what the simulated server says besides answers
+//   [C61] what a result holds of its gate
+//   [C62] the rows of a table: each metric over the repeats of an arm
+//   [C63] points and round steps of drawings
+//   [C64] distributions: each repeat's quantiles as a line
+//   [C65] how requests ended, and what their answers say of tokens
+//   [C66] how long made-up prompts were to be, and were
+//   [C67] timelines: repeats in windows of equal length
+//   [C68] all that reports tell of a gate's numbers, computed once
+//   [C69] the progress line
+//   [C70] what reports are made of
+//   [C71] words of reports
+//   [C72] result.json and records.jsonl
+//   [C73] stored results
+//   [C74] junit.xml, summary.md, annotations, metrics.txt
+//   [C75] what a console can show
+//   [C76] the console
+//   [C77] the report page: style, icons and script
+//   [C78] the report page: drawings
+//   [C79] the report page: verdicts
+//   [C80] the report page: distributions
+//   [C81] the report page: gates beside each other
+//   [C82] the report page: what else a gate has to say
+//   [C83] the report page: timelines
+//   [C84] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -6090,7 +6091,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] calibration =========================================================================
+// ===== [C33] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6103,40 +6104,6 @@ struct calibrated {
     double headroom_sd = not_a_number;                  // distance to the limit in such sd
     std::string suggestion{};
 };
-/// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
-inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
-    std::vector<calibrated> rows;
-    for (const slo& s : t.slos) {
-        calibrated c;
-        c.what = s;
-        rows.push_back(c);
-        if (is_share(s.what.metric)) continue;
-        const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
-        std::vector<double> logs;
-        const bool paired = s.factor > 0 && e.has_live_baseline();
-        double base_log = 0;
-        if (const auto at = t.stored.values.find(str(s.what.name));
-            s.factor > 0 && at != t.stored.values.end()) {
-            for (const double v : at->second) base_log += std::log(v);
-            base_log /= static_cast<double>(at->second.size());
-        }
-        for (std::size_t i = 0; i < e.candidate.size() && (!paired || i < e.baseline.size()); ++i)
-            logs.push_back(std::log(evaluate(s.what, e.candidate[i])) -
-                           (paired ? std::log(evaluate(s.what, e.baseline[i])) : base_log));
-        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
-        calibrated& row = rows.back();
-        row.estimate = std::exp(mean_of(logs));
-        row.sd = std::sqrt(sample_variance(logs));
-        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
-        const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
-        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
-        const bool against_stored = s.factor > 0 && !paired;
-        const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
-                                    (against_stored ? t.stored.day_sd * t.stored.day_sd : 0));
-        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (quantile + 1.645) * se));
-    }
-    return rows;
-}
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -6216,7 +6183,52 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] files of others' making, value by value =============================================
+// ===== [C35] calibration =========================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
+inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
+    std::vector<calibrated> rows;
+    for (const slo& s : t.slos) {
+        calibrated c;
+        c.what = s;
+        rows.push_back(c);
+        if (is_share(s.what.metric)) continue;
+        const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
+        std::vector<double> logs;
+        const bool paired = s.factor > 0 && e.has_live_baseline();
+        double base_log = 0;
+        if (const auto at = t.stored.values.find(str(s.what.name));
+            s.factor > 0 && at != t.stored.values.end()) {
+            for (const double v : at->second) base_log += std::log(v);
+            base_log /= static_cast<double>(at->second.size());
+        }
+        for (std::size_t i = 0; i < e.candidate.size() && (!paired || i < e.baseline.size()); ++i)
+            logs.push_back(std::log(evaluate(s.what, e.candidate[i])) -
+                           (paired ? std::log(evaluate(s.what, e.baseline[i])) : base_log));
+        if (logs.size() < 2 || !std::isfinite(mean_of(logs))) continue;
+        calibrated& row = rows.back();
+        row.estimate = std::exp(mean_of(logs));
+        row.sd = std::sqrt(sample_variance(logs));
+        row.headroom_sd = -sign * (mean_of(logs) - std::log(limit)) / row.sd;
+        const double sd = std::max(row.sd, prior_sd_of(e, t, s)), most = t.rule.most;
+        const double quantile = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + most - 1);
+        const bool against_stored = s.factor > 0 && !paired;
+        const double se = std::sqrt(sd * sd * (against_stored ? 2 : 1) / most +
+                                    (against_stored ? t.stored.day_sd * t.stored.day_sd : 0));
+        row.suggestion = limit_to_write(s, row.estimate * std::exp(sign * (quantile + 1.645) * se));
+    }
+    return rows;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C36] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6410,7 +6422,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] datasets ============================================================================
+// ===== [C37] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6722,7 +6734,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] traces ==============================================================================
+// ===== [C38] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6875,7 +6887,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] when requests are sent ==============================================================
+// ===== [C39] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7038,7 +7050,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] arrivals ============================================================================
+// ===== [C40] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7144,7 +7156,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] lengths =============================================================================
+// ===== [C41] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7205,7 +7217,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] prompts of a given number of tokens =================================================
+// ===== [C42] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7367,7 +7379,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] places of a trace ===================================================================
+// ===== [C43] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -7442,7 +7454,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] conversations, recorded and made up =================================================
+// ===== [C44] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7551,7 +7563,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] prompts that stand alone ============================================================
+// ===== [C45] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7667,7 +7679,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] where prompts come from =============================================================
+// ===== [C46] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7693,7 +7705,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] the plan of a gate ==================================================================
+// ===== [C47] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7850,7 +7862,7 @@ inline plan stage_of(const plan& p, int stage) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] which SLOs a scenario can have ======================================================
+// ===== [C48] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7994,7 +8006,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] the options of requests =============================================================
+// ===== [C49] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8064,7 +8076,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] from a workload to its part of the plan =============================================
+// ===== [C50] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8267,7 +8279,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] from a scenario to its plan =========================================================
+// ===== [C51] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8452,7 +8464,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] a plan in words =====================================================================
+// ===== [C52] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8517,7 +8529,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] where a gate's server stood =========================================================
+// ===== [C53] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8561,7 +8573,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the hash of all that a plan sends ===================================================
+// ===== [C54] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8598,7 +8610,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] the requests of a plan ==============================================================
+// ===== [C55] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8665,7 +8677,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what a plan says of the evidence that it will bring =================================
+// ===== [C56] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8684,7 +8696,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] engine model ========================================================================
+// ===== [C57] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8874,7 +8886,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] what a request asks the simulated server ============================================
+// ===== [C58] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8991,7 +9003,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] answers of the simulated server =====================================================
+// ===== [C59] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9228,7 +9240,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what the simulated server says besides answers ======================================
+// ===== [C60] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9305,7 +9317,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what a result holds of its gate =====================================================
+// ===== [C61] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9344,7 +9356,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C62] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9404,7 +9416,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] points and round steps of drawings ==================================================
+// ===== [C63] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9434,7 +9446,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] distributions: each repeat's quantiles as a line ====================================
+// ===== [C64] distributions: each repeat's quantiles as a line ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9491,7 +9503,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] how requests ended, and what their answers say of tokens ============================
+// ===== [C65] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9581,7 +9593,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] how long made-up prompts were to be, and were =======================================
+// ===== [C66] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9626,7 +9638,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] timelines: repeats in windows of equal length =======================================
+// ===== [C67] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9728,7 +9740,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C68] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9871,7 +9883,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] the progress line ===================================================================
+// ===== [C69] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9933,7 +9945,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] what reports are made of ============================================================
+// ===== [C70] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9976,7 +9988,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] words of reports ====================================================================
+// ===== [C71] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10103,7 +10115,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] result.json and records.jsonl =======================================================
+// ===== [C72] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10418,7 +10430,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] stored results ======================================================================
+// ===== [C73] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -10717,7 +10729,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C74] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10968,7 +10980,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what a console can show =============================================================
+// ===== [C75] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10997,7 +11009,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] the console =========================================================================
+// ===== [C76] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11101,7 +11113,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the report page: style, icons and script ============================================
+// ===== [C77] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -11304,7 +11316,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] the report page: drawings ===========================================================
+// ===== [C78] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11504,7 +11516,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] the report page: verdicts ===========================================================
+// ===== [C79] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11656,7 +11668,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the report page: distributions ======================================================
+// ===== [C80] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11764,7 +11776,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the report page: gates beside each other ============================================
+// ===== [C81] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11872,7 +11884,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the report page: what else a gate has to say ========================================
+// ===== [C82] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12037,7 +12049,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the report page: timelines ==========================================================
+// ===== [C83] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12146,7 +12158,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the report page: the whole ==========================================================
+// ===== [C84] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {

@@ -3,8 +3,9 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "core/judging/calibration.hpp"
-#include "core/judging/judge.hpp"
+#include "core/judging/calibrated.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/terms.hpp"
 
 #include <string>
 #include <vector>
@@ -15,37 +16,19 @@ namespace lb = llmbench::detail;
 
 struct measurement : lb::evidence, lb::terms {};
 
-inline llmbench::slo_verdict judge_evidence(const measurement& m, const llmbench::slo& s,
-                                            bool to_the_end = false) {
-    return lb::judge_evidence(m, m, s, to_the_end);
-}
-inline llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s,
-                                          bool to_the_end = false) {
-    return lb::judge_values(m, m, s, to_the_end);
-}
-inline llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
-                                          bool to_the_end = false) {
-    return lb::judge_counts(m, m, s, to_the_end);
-}
-inline llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s,
-                                    bool guard = false) {
-    return lb::judged(m, m, lb::grounds_of(m, m), s, guard);
-}
-inline std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
-    return lb::assess(m, m).verdicts;
-}
-inline llmbench::self_check_t self_check_of(const measurement& m) {
-    return lb::self_check_of(m, m);
-}
-inline std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
-    return lb::slo_invalid_reason(m, m, lb::grounds_of(m, m), s);
-}
-inline double tightest_time_limit(const measurement& m) { return lb::tightest_time_limit(m, m); }
-inline double prior_sd_of(const measurement& m, const llmbench::slo& s) {
-    return lb::prior_sd_of(m, m, s);
-}
-inline std::vector<lb::calibrated> calibration_of(const measurement& m) {
-    return lb::calibration_of(m, m);
-}
+// Each is the function of that name in core/judging/, compiled once for all tests.
+llmbench::slo_verdict judge_evidence(const measurement& m, const llmbench::slo& s,
+                                     bool to_the_end = false);
+llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s,
+                                   bool to_the_end = false);
+llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
+                                   bool to_the_end = false);
+llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard = false);
+std::vector<llmbench::slo_verdict> judge_all(const measurement& m);
+llmbench::self_check_t self_check_of(const measurement& m);
+std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s);
+double tightest_time_limit(const measurement& m);
+double prior_sd_of(const measurement& m, const llmbench::slo& s);
+std::vector<lb::calibrated> calibration_of(const measurement& m);
 
 }  // namespace measurements

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "core/base/random.hpp"
-#include "core/judging/judge.hpp"
-#include "core/traffic/requests.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/traffic/plan.hpp"
 #include "support/sample_gates.hpp"
 
 #include <cmath>
@@ -25,97 +24,11 @@ struct server {
     double repeat_noise = 0.02;
 };
 
-inline lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm arm,
-                                 int index) {
-    lb::repeat_data d;
-    d.arm = arm;
-    d.index = index;
-    const bool paced = p.arrivals.rate > 0;
-    const double rate = paced ? p.arrivals.rate : 10;
-    lb::generator traffic(p.seed, 1),
-        machine(p.seed + 77,
-                100 + static_cast<std::uint64_t>(index) * 2 + (arm == llmbench::run_arm::baseline));
-    const double pace = std::exp(s.repeat_noise * machine.normal());
-    const long long start_ns = 5'000'000'000'000 + index * 100'000'000'000'000;
-    const auto ns = [&](double t) { return start_ns + std::llround(t * 1e9); };
-    const long long n = p.warmup_requests + p.requests;
-    const auto lengths = std::get<lb::made_up_prompts>(p.source).output_tokens;
-    double at = 0, from = 0;
-    for (long long i = 0; i < n; ++i) {
-        at += traffic.exponential() / rate;
-        if (i == p.warmup_requests) from = at;
-        const int tokens = std::max(2, lb::drawn_length(lengths, traffic, 1));
-        llmbench::record r;
-        r.id = lb::printed("synthetic-%d-%lld", index, i);
-        r.arm = arm;
-        r.repeat = index;
-        r.phase =
-            i < p.warmup_requests ? llmbench::run_phase::warmup : llmbench::run_phase::measure;
-        r.scheduled_ns = ns(at);
-        r.dispatched_ns = r.connected_ns = r.sent_ns = ns(at + 0.00002);
-        r.late_ns = 20000;
-        r.http_status = 200;
-        d.gap_offsets.push_back(d.gaps.size());
-        if (machine.uniform() < s.failed) {
-            r.status = llmbench::request_status::http;
-            r.http_status = 503;
-            r.error = s.error;
-            r.end_ns = ns(at + 0.004);
-            d.records.push_back(r);
-            continue;
-        }
-        const double ttft = s.ttft_s * pace * std::exp(0.5 * machine.normal());
-        const long long first = ns(at + ttft);
-        long long total_us = 0;
-        for (int k = 1; k < tokens; ++k) {
-            const double gap = s.gap_s * pace * (0.7 + 0.6 * machine.uniform());
-            const auto us = static_cast<std::uint32_t>(std::lround(gap * 1e6));
-            d.gaps.push_back(us);
-            total_us += us;
-        }
-        r.first_token_ns = first;
-        r.last_token_ns = r.end_ns = first + total_us * 1000;
-        r.prompt_tokens = 200;
-        r.output_tokens = r.events = tokens;
-        r.first_event_tokens = 1;
-        r.token_source = llmbench::token_origin::usage;
-        r.status = llmbench::request_status::ok;
-        r.finish_reason = "length";
-        d.content_events += tokens;
-        d.records.push_back(r);
-    }
-    d.window_from_ns = ns(from);
-    d.window_to_ns = ns(at);
-    if (paced) d.asked_rate = d.achieved_rate = rate;
-    d.connections_opened = 12;
-    d.cpu_share = 0.08;
-    d.thread_cpu_shares = {0.08};
-    return d;
-}
+lb::repeat_data repeat_of(const lb::plan& p, const server& s, llmbench::run_arm arm, int index);
 
 /// The scenario, measured `repeats` times on made-up servers and judged.
-inline sample_gates::test_gate gate_of(const std::string& name, const llmbench::scenario& s,
-                               const server& candidate, int repeats,
-                               const server* baseline = nullptr) {
-    sample_gates::test_gate g;
-    g.what = lb::planned(s, 1);
-    g.what.name = g.what.test_case = name;
-    g.what.file = "gates.cpp";
-    g.what.line = 12;
-    g.target = sample_gates::tiny_model();
-    if (baseline)
-        g.baseline = {lb::target_kind::endpoint, "http://127.0.0.1:8001", "tiny", "openai_chat"};
-    for (int i = 0; i < repeats; ++i) {
-        g.measured.candidate.push_back(
-            repeat_of(g.what, candidate, llmbench::run_arm::candidate, i));
-        if (baseline)
-            g.measured.baseline.push_back(
-                repeat_of(g.what, *baseline, llmbench::run_arm::baseline, i));
-    }
-    g.measured.slos = g.what.slos;
-    g.measured.rule = g.what.rule;
-    sample_gates::judge(g);
-    return g;
-}
+sample_gates::test_gate gate_of(const std::string& name, const llmbench::scenario& s,
+                                const server& candidate, int repeats,
+                                const server* baseline = nullptr);
 
 }  // namespace synthetic_gates

@@ -3,14 +3,12 @@
 #pragma once
 
 #include "llmbench.hpp"
-#include "core/dialects/openai.hpp"
+#include "core/answers/timeline.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/measured/request_log.hpp"
-#include "core/judging/evidence.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace timelines {
@@ -40,9 +38,7 @@ public:
         return *this;
     }
     /// An event as the server wrote it.
-    request& says(double ms, const std::string& data) {
-        return event(ms, lb::read_openai_event("", data));
-    }
+    request& says(double ms, const std::string& data);
     request& event(double ms, const lb::stream_event& e) {
         stream_.on_event(e, at_ms(ms));
         return *this;
@@ -92,18 +88,11 @@ private:
 
 /// A completed request: `events` content events of one token each, one every `gap_ms`, after a
 /// prompt of 10 tokens. It ends with its last event.
-inline request answered(double scheduled_ms, double ttft_ms, double gap_ms = 10, int events = 11) {
-    request q(scheduled_ms);
-    double now = scheduled_ms + ttft_ms;
-    for (int i = 0; i < events; ++i) q.content(now = scheduled_ms + ttft_ms + gap_ms * i);
-    return q.finish(now).usage(now, 10, events).done(now);
-}
+request answered(double scheduled_ms, double ttft_ms, double gap_ms = 10, int events = 11);
 
 /// A request that never got an answer.
-inline request failed(double scheduled_ms,
-                      llmbench::request_status status = llmbench::request_status::timeout) {
-    return request(scheduled_ms).fails(status, "no answer");
-}
+request failed(double scheduled_ms,
+               llmbench::request_status status = llmbench::request_status::timeout);
 
 inline std::vector<std::uint32_t> listed(const lb::gap_list& gaps) {
     std::vector<std::uint32_t> all;
@@ -111,30 +100,19 @@ inline std::vector<std::uint32_t> listed(const lb::gap_list& gaps) {
     return all;
 }
 
-inline lb::repeat_data repeat_of(const std::vector<request>& requests) {
-    lb::repeat_data d;
-    for (const request& q : requests) {
-        d.records.push_back(q.record());
-        d.gap_offsets.push_back(d.gaps.append(q.gaps_us()));
-        d.content_events += d.records.back().events;
-    }
-    return d;
-}
+lb::repeat_data repeat_of(const std::vector<request>& requests);
 
 /// `n` completed requests, one every 100 ms, each with this ttft.
-inline lb::repeat_data steady_repeat(double ttft_ms, int n = 20, double gap_ms = 10) {
-    std::vector<request> requests;
-    for (int i = 0; i < n; ++i) requests.push_back(answered(100.0 * i, ttft_ms, gap_ms));
-    return repeat_of(requests);
-}
+lb::repeat_data steady_repeat(double ttft_ms, int n = 20, double gap_ms = 10);
 
+double evaluated(const lb::statistic_data& what, const lb::repeat_data& d);
 /// The value of a statistic, `p99(ttft)`, or of a run-level metric, `error_rate`, in one repeat.
 template <class U, lb::bound_side Side>
 double value_of(const llmbench::statistic<U, Side>& s, const lb::repeat_data& d) {
-    return lb::evaluate(s.data, d);
+    return evaluated(s.data, d);
 }
 template <lb::run_metric M> double value_of(M m, const lb::repeat_data& d) {
-    return lb::evaluate(lb::make(lb::statistic_kind::value, m).data, d);
+    return evaluated(lb::make(lb::statistic_kind::value, m).data, d);
 }
 
 }  // namespace timelines

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/judging/calibrated.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
@@ -20,13 +21,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What a calibration says of one limit.
-struct calibrated {
-    slo what{};
-    double estimate = not_a_number, sd = not_a_number;  // sd of the log statistic between repeats
-    double headroom_sd = not_a_number;                  // distance to the limit in such sd
-    std::string suggestion{};
-};
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
 inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
     std::vector<calibrated> rows;

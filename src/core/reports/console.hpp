@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
-#include "core/judging/calibration.hpp"
+#include "core/judging/calibrated.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
 #include "core/figures/gate_figures.hpp"

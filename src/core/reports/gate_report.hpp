@@ -3,7 +3,7 @@
 
 #include "api/result.hpp"
 #include "api/text.hpp"
-#include "core/judging/calibration.hpp"
+#include "core/judging/calibrated.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/terms.hpp"

@@ -4,7 +4,6 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "api/scenario.hpp"
-#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/words.hpp"
 #include "core/measured/histograms.hpp"

@@ -1,7 +1,6 @@
 // What a sample could have shown, and what to write instead of a limit that is not decided.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
-#include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
 #include "support/verdicts.hpp"
 

@@ -1,6 +1,5 @@
 // Verdicts on pairs with a baseline, and against a stored one.
 #include "llmbench.hpp"
-#include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
 #include "support/verdicts.hpp"
 

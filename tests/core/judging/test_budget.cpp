@@ -1,6 +1,5 @@
 // What a budget of time leaves open.
 #include "llmbench.hpp"
-#include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
 #include "support/verdicts.hpp"
 

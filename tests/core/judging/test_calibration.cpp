@@ -2,7 +2,6 @@
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "core/judging/calibration.hpp"
-#include "core/judging/judge.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Verdicts on fresh traffic: quantiles by counts, means by batches, stages.
 #include "llmbench.hpp"
-#include "core/judging/judge.hpp"
+#include "core/measured/metrics.hpp"
 #include "core/judging/words.hpp"
 #include "support/verdicts.hpp"
 

@@ -1,7 +1,6 @@
 // What holds of every verdict: of slower and failing copies, other orders, its own inputs.
 // Reference values of the t and beta distributions were computed with 30 digits.
 #include "llmbench.hpp"
-#include "core/judging/judge.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/verdicts.hpp"
 

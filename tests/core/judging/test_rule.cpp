@@ -1,6 +1,5 @@
 // The rule: one look at the repeats, error levels, how many looks, what noise is believed.
 #include "llmbench.hpp"
-#include "core/judging/judge.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/words.hpp"
 #include "support/verdicts.hpp"

@@ -1,6 +1,5 @@
 // Verdicts on values: times, speeds, rates, and repeats that have no size.
 #include "llmbench.hpp"
-#include "core/judging/judge.hpp"
 #include "core/figures/held_gate.hpp"
 #include "support/verdicts.hpp"
 

@@ -1,6 +1,5 @@
 // The lines of verdicts that people read.
 #include "llmbench.hpp"
-#include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
 #include "support/verdicts.hpp"
 

@@ -1,0 +1,37 @@
+#include "support/measurements.hpp"
+
+#include "core/judging/calibration.hpp"
+#include "core/judging/judge.hpp"
+
+namespace measurements {
+
+llmbench::slo_verdict judge_evidence(const measurement& m, const llmbench::slo& s, bool to_the_end) {
+    return lb::judge_evidence(m, m, s, to_the_end);
+}
+llmbench::slo_verdict judge_values(const measurement& m, const llmbench::slo& s, bool to_the_end) {
+    return lb::judge_values(m, m, s, to_the_end);
+}
+llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s, bool to_the_end) {
+    return lb::judge_counts(m, m, s, to_the_end);
+}
+llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
+    return lb::judged(m, m, lb::grounds_of(m, m), s, guard);
+}
+std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
+    return lb::assess(m, m).verdicts;
+}
+llmbench::self_check_t self_check_of(const measurement& m) {
+    return lb::self_check_of(m, m);
+}
+std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
+    return lb::slo_invalid_reason(m, m, lb::grounds_of(m, m), s);
+}
+double tightest_time_limit(const measurement& m) { return lb::tightest_time_limit(m, m); }
+double prior_sd_of(const measurement& m, const llmbench::slo& s) {
+    return lb::prior_sd_of(m, m, s);
+}
+std::vector<lb::calibrated> calibration_of(const measurement& m) {
+    return lb::calibration_of(m, m);
+}
+
+}  // namespace measurements

@@ -1,0 +1,39 @@
+#include "support/timelines.hpp"
+
+#include "core/dialects/openai.hpp"
+#include "core/measured/metrics.hpp"
+
+namespace timelines {
+
+request& request::says(double ms, const std::string& data) {
+    return event(ms, lb::read_openai_event("", data));
+}
+
+request answered(double scheduled_ms, double ttft_ms, double gap_ms, int events) {
+    request q(scheduled_ms);
+    double now = scheduled_ms + ttft_ms;
+    for (int i = 0; i < events; ++i) q.content(now = scheduled_ms + ttft_ms + gap_ms * i);
+    return q.finish(now).usage(now, 10, events).done(now);
+}
+request failed(double scheduled_ms, llmbench::request_status status) {
+    return request(scheduled_ms).fails(status, "no answer");
+}
+lb::repeat_data repeat_of(const std::vector<request>& requests) {
+    lb::repeat_data d;
+    for (const request& q : requests) {
+        d.records.push_back(q.record());
+        d.gap_offsets.push_back(d.gaps.append(q.gaps_us()));
+        d.content_events += d.records.back().events;
+    }
+    return d;
+}
+lb::repeat_data steady_repeat(double ttft_ms, int n, double gap_ms) {
+    std::vector<request> requests;
+    for (int i = 0; i < n; ++i) requests.push_back(answered(100.0 * i, ttft_ms, gap_ms));
+    return repeat_of(requests);
+}
+double evaluated(const lb::statistic_data& what, const lb::repeat_data& d) {
+    return lb::evaluate(what, d);
+}
+
+}  // namespace timelines
