@@ -1,4 +1,4 @@
-// [D3] SLO expressions.
+// SLO expressions.
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/words.hpp"

@@ -1,4 +1,4 @@
-// [D1] text and lists, [D2] units.
+// Text and lists, units.
 #include "llmbench.hpp"
 #include "core/base/text.hpp"
 

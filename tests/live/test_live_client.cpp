@@ -1,4 +1,4 @@
-// [E3] load generator: what becomes of one request, and what the request itself says, against a
+// Load generator: what becomes of one request, and what the request itself says, against a
 // server that does exactly as told.
 #include "support/environment.hpp"
 #include "support/live.hpp"

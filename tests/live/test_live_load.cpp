@@ -1,4 +1,4 @@
-// [E3] load generator and [E6] gates run: when requests go out, and what a run leaves on the disk.
+// Load generator and gates run: when requests go out, and what a run leaves on the disk.
 // Against the simulated server, with an engine that answers within milliseconds.
 #include "support/effects.hpp"
 #include "support/environment.hpp"

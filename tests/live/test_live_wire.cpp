@@ -1,4 +1,4 @@
-// [E3] load generator: the answers of test_wire_cases over sockets, and those that take time.
+// Load generator: the answers of test_wire_cases over sockets, and those that take time.
 #include "support/live.hpp"
 #include "support/wire_cases.hpp"
 

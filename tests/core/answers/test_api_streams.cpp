@@ -1,4 +1,4 @@
-// [P7] APIs: answers as each server sends them, byte by byte through the whole reader, and the
+// APIs: answers as each server sends them, byte by byte through the whole reader, and the
 // requests that ask for them.
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"

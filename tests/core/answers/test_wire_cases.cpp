@@ -1,4 +1,4 @@
-// [P5] to [P8] together: whatever comes over the wire, read in every way in which it can be cut.
+// Whatever comes over the wire, read in every way in which it can be cut.
 #include "llmbench.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "support/wire_cases.hpp"

@@ -1,4 +1,4 @@
-// [P2] random numbers.
+// Random numbers.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "support/kolmogorov.hpp"

@@ -1,4 +1,4 @@
-// [P3] statistics. Reference values come from published tables or from closed forms; each says so.
+// Statistics. Reference values come from published tables or from closed forms; each says so.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "core/base/statistics.hpp"

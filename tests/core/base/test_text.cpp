@@ -1,4 +1,4 @@
-// [P1] text helpers.
+// Text helpers.
 #include "llmbench.hpp"
 #include "core/base/bytes.hpp"
 #include "core/base/json.hpp"

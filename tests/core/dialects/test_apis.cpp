@@ -1,4 +1,4 @@
-// [P7] APIs: the shapes in which servers answer, and the requests they are asked with.
+// APIs: the shapes in which servers answer, and the requests they are asked with.
 #include "llmbench.hpp"
 #include "core/dialects/body_reader.hpp"
 #include "core/dialects/table.hpp"

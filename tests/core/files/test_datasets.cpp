@@ -1,4 +1,4 @@
-// [P11] datasets and traces.
+// Datasets and traces.
 #include "llmbench.hpp"
 #include "core/base/bytes.hpp"
 #include "core/files/datasets.hpp"

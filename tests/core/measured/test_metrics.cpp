@@ -1,4 +1,4 @@
-// [P8] metrics: every definition on timelines whose numbers can be worked out on paper.
+// Metrics: every definition on timelines whose numbers can be worked out on paper.
 #include "llmbench.hpp"
 #include "core/base/random.hpp"
 #include "core/measured/metrics.hpp"

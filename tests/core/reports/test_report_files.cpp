@@ -1,4 +1,4 @@
-// [P13] reports, whole: what is written to the console and into files, held against tests/golden/.
+// Reports, whole: what is written to the console and into files, held against tests/golden/.
 #include "llmbench.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"

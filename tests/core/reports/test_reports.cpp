@@ -1,4 +1,4 @@
-// [P13] reports: what people and programs read.
+// Reports: what people and programs read.
 #include "llmbench.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"

@@ -1,4 +1,4 @@
-// [P14] stored results: what a run leaves, read back.
+// Stored results: what a run leaves, read back.
 #include "llmbench.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/stored.hpp"

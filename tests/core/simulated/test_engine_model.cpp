@@ -1,4 +1,4 @@
-// [P10] engine model: times of steps worked out by hand, in virtual time and without jitter.
+// Engine model: times of steps worked out by hand, in virtual time and without jitter.
 #include "llmbench.hpp"
 #include "core/simulated/engine_model.hpp"
 

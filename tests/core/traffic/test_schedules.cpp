@@ -1,4 +1,4 @@
-// [P4] schedules.
+// Schedules.
 #include "llmbench.hpp"
 #include "core/base/bytes.hpp"
 #include "core/traffic/arrivals.hpp"

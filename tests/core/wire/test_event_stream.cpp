@@ -1,4 +1,4 @@
-// [P6] server-sent events.
+// Server-sent events.
 #include "llmbench.hpp"
 #include "core/wire/event_stream.hpp"
 

@@ -1,4 +1,4 @@
-// [P5] HTTP/1.1: URLs, the response parser of the client, the request parser of the simulated
+// HTTP/1.1: URLs, the response parser of the client, the request parser of the simulated
 // server.
 #include "llmbench.hpp"
 #include "core/wire/http.hpp"

@@ -1,4 +1,4 @@
-// [P15] the report page: what is on it, and that it stays whole whatever it is told.
+// The report page: what is on it, and that it stays whole whatever it is told.
 #include "llmbench.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/page/page.hpp"
