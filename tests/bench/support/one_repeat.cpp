@@ -1,4 +1,3 @@
-#define LLMBENCH_NO_DOCTEST
 #define LLMBENCH_IMPLEMENT
 #include "one_repeat.hpp"
 
