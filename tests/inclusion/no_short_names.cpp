@@ -1,6 +1,8 @@
-// With doctest's short names off, every short name is the user's own, CHECK_SLO included.
+// With doctest's short names off, every short name is the user's own, CHECK_SLO included; so is
+// main(), to which only our implementation is added.
 #define DOCTEST_CONFIG_NO_SHORT_MACRO_NAMES
-#define LLMBENCH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
+#define LLMBENCH_IMPLEMENT
 #define CHECK mine
 #define REQUIRE mine
 #define INFO mine
@@ -19,3 +21,7 @@ DOCTEST_TEST_CASE("long names") {
     LLMBENCH_REQUIRE_SLO(r, goodput(ttft <= 10_s && tpot <= 10_s) >= 1_pct);
     LLMBENCH_WARN_SLO(r, advisory(p50(ttft) <= 10_s));
 }
+
+DOCTEST_TEST_CASE("a gate under another main") { llmbench::gate(tiny_scenario()); }
+
+int main(int argc, char** argv) { return doctest::Context(argc, argv).run(); }
