@@ -58,11 +58,13 @@ need_clang
 other_builds() {
     local debug=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"
         -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
-    # A second front end. Finds what only g++ accepts, and asio's coroutines under clang with
-    # libstdc++, which need a configuration of their own.
-    build_leg clang "${debug[@]}" -DLLMBENCH_BUILD_FUZZERS=ON
-    # Finds reads beyond a buffer in the parsers, coroutines that outlive what they refer to, leaks
-    # of a cancelled request, signed overflow and bad casts in the arithmetic of the verdicts.
+    # A second front end: what must compile, what must not, and the fuzzers. The tests themselves go
+    # through it below, with sanitizers.
+    configure clang "${debug[@]}" -DLLMBENCH_WERROR=ON -DLLMBENCH_BUILD_FUZZERS=ON
+    cmake --build build/clang --parallel "$(cores)" --target llmbench_fuzzers
+    # Finds what only g++ accepts, reads beyond a buffer in the parsers, coroutines that outlive what
+    # they refer to, leaks of a cancelled request, signed overflow and bad casts in the arithmetic of
+    # the verdicts.
     # Optimising what these two insert takes five times as long to compile.
     build_leg asan "${debug[@]}" -DLLMBENCH_SANITIZE=address,undefined \
         "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1"
@@ -81,7 +83,7 @@ wait "$others" || { cat build/others.log; die "clang refuses what g++ took"; }
 
 # What runs rather than compiles has had its turn by now. The fuzzers go on from their corpus for
 # twenty seconds: what the parsers make of any bytes at all.
-test_leg clang -LE "real|browser|consumer|live"
+test_leg clang -L "compile|fuzz"
 test_leg asan -L unit -LE live
 test_live asan $(($(cores) + 1))
 test_live tsan $(($(cores) + 1))

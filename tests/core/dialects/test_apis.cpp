@@ -3,6 +3,7 @@
 #include "core/dialects/body_reader.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/planning.hpp"
+#include "support/effort.hpp"
 #include "support/texts.hpp"
 
 #include <algorithm>
@@ -400,7 +401,7 @@ TEST_CASE("both paths agree wherever the fast one is taken") {
     for (const std::string& seed : seeds) {
         picojson::value v;
         const bool json = parse_json(seed, v);
-        for (int i = 0; i < 8000; ++i) {
+        for (int i = 0; i < effort(8000); ++i) {
             std::string s = json && below(d, 3) == 0 ? rewritten(v, d) : seed;
             for (std::size_t k = below(d, 4); k > 0; --k) s = mutated(s, d);
             ++cases;
@@ -410,7 +411,7 @@ TEST_CASE("both paths agree wherever the fast one is taken") {
         }
     }
     MESSAGE(cases << " events, " << changed << " of them changed, " << taken << " read fast");
-    CHECK(changed > 100000);
+    CHECK(changed > cases / 2);
     CHECK(taken > cases / 8);       // else nothing was compared
     CHECK(taken < cases * 4 / 5);   // and the mutations were too kind
 }
