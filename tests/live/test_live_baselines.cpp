@@ -1,0 +1,187 @@
+// Gates against what an earlier run left: stored baselines and calibrated noise.
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+using texts::replaced;
+
+// ---- stored baselines
+
+TEST_CASE("a baseline is written when asked for, and later runs are compared with it") {
+    const scratch files;
+    const std::string file = files.file("baselines/chat.json");
+    scenario s = brief(simulated(engine_of(10_ms)), "writes a baseline");
+    s.baseline = stored(file.c_str());
+    s.slos = {p50(tpot) <= 1.5 * baseline, p50(ttft_from_send) <= 1.5 * baseline,
+              p50(e2e) <= 1_min};
+    const auto relative = {"p50(tpot) <= 1.5 * baseline", "p50(ttft_from_send) <= 1.5 * baseline"};
+    {
+        const variable writing("LLMBENCH_WRITE_BASELINE", "1");
+        const result r = run(s);
+        CHECK(repeats_of(r).size() == 5);
+        for (const char* slo : relative) {
+            CHECK(outcome_of(r, slo) == verdict::skipped);
+            CHECK(holds(reason_of(r, slo), "written to " + file));
+        }
+        CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+    }
+    // Gates are told apart by their names, in a baseline and where records are judged again.
+    const auto rename = [&](const std::string& from, const std::string& to) {
+        write(file, replaced(content_of(file), quoted(from), quoted(to)));
+        s.name = to.c_str();
+    };
+    rename("writes a baseline", "compares with a baseline");
+    const std::string written = content_of(file);
+    const result same = run(s);
+    for (const char* slo : relative) CHECK(outcome_of(same, slo) == verdict::pass);
+    CHECK(same.verdicts()[0].estimate.value == doctest::Approx(1).epsilon(0.2));
+    check_rejudged(same, s.slos);
+    CHECK(content_of(file) == written);  // no run writes it by itself
+
+    rename("compares with a baseline", "slower than its baseline");
+    s.target = simulated(engine_of(30_ms));
+    const result slower = run(s);
+    for (const char* slo : relative) CHECK(outcome_of(slower, slo) == verdict::fail);
+    CHECK(outcome_of(slower, "p50(e2e) <= 60 s") == verdict::pass);
+    check_rejudged(slower, s.slos);
+}
+
+TEST_CASE("a baseline that is not there is refused with how to write it") {
+    scenario s = brief(simulated(engine_of(2_ms)), "no baseline yet");
+    const scratch files;
+    const std::string file = files.file("chat.json");
+    s.baseline = stored(file.c_str());
+    s.slos = {mean(tpot) <= 1.5 * baseline};
+    CHECK(holds(refusal_of(s), file));
+    CHECK(holds(refusal_of(s), "LLMBENCH_WRITE_BASELINE=1"));
+    CHECK_FALSE(std::filesystem::exists(file));
+}
+
+TEST_CASE("a baseline that could not be written is refused before the load") {
+    const scratch files;
+    write(files.file("a file"), "");
+    const logging_server host(engine_of(2_ms));
+    scenario s = brief(endpoint{.url = host.url()}, "nowhere to write");
+    s.slos = {mean(tpot) <= 1.5 * baseline};
+    const variable writing("LLMBENCH_WRITE_BASELINE", "1");
+    for (const std::string& file : {files.file("a file/b.json"), files.file("")}) {
+        s.baseline = stored(file.c_str());
+        CHECK(holds(refusal_of(s), "stored(" + quoted(file) + ")"));
+    }
+    CHECK(host.log().empty());
+}
+
+TEST_CASE("a baseline of other traffic, another model or gate is refused with what differs") {
+    const scratch files;
+    const std::string file = files.file("b.json");
+    const logging_server host(engine_of(2_ms));
+    scenario s = brief(endpoint{.url = host.url()}, "refused baseline");
+    s.arrivals = poisson(200_rps);
+    s.baseline = stored(file.c_str());
+    s.slos = {mean(tpot) <= 1.5 * baseline, p50(e2e) <= 1_min};
+    {
+        const variable writing("LLMBENCH_WRITE_BASELINE", "1");
+        s.repeats = 2;
+        run(s);
+    }
+    const std::size_t requests_before = host.log().size();
+    const auto refused_for = [&](const char* field, const scenario& other) {
+        const std::string why = refusal_of(other);
+        INFO(why);
+        CHECK(holds(why, file));
+        CHECK(holds(why, field));
+    };
+    const std::string good = content_of(file);
+    CHECK(holds(good, "llmbench/result/1"));
+
+    const auto varied = [&](auto&& change) {
+        scenario other = s;
+        change(other);
+        return other;
+    };
+    refused_for("model is \"simulated\" and this gate's is \"another\"", varied([&](scenario& o) {
+                    o.target = endpoint{.url = host.url(), .model = "another"};
+                }));
+    refused_for("api is \"openai_chat\"", varied([&](scenario& o) {
+                    o.target = endpoint{.url = host.url(), .api = openai_completions};
+                }));
+    refused_for("workload is", varied([](scenario& o) {
+                    o.workload =
+                        synthetic{.prompt_tokens = fixed(17), .output_tokens = uniform(6, 10)};
+                }));
+    refused_for("arrivals is", varied([](scenario& o) { o.arrivals = poisson(201_rps); }));
+    refused_for("seed is \"1\" and this gate's is \"2\"", varied([](scenario& o) { o.seed = 2; }));
+    refused_for("16 requests", varied([](scenario& o) { o.requests = 17; }));
+    refused_for("4 to warm up", varied([](scenario& o) { o.warmup = 5; }));
+    refused_for("options is", varied([](scenario& o) { o.options.system_prompt = "Be brief."; }));
+    refused_for("options is", varied([](scenario& o) { o.options.temperature = 0.5; }));
+    refused_for("\"refused baseline\"", varied([](scenario& o) { o.name = "a new name"; }));
+    refused_for("p50(normalized_latency)",
+                varied([](scenario& o) { o.slos = {p50(normalized_latency) <= 1.5 * baseline}; }));
+
+    write(file, replaced(good, "\"metrics/1\"", "\"metrics/0\""));
+    refused_for("definitions version", s);
+    write(file, replaced(good, "llmbench/result/1", "llmbench/result/9"));
+    refused_for("schema", s);
+    write(file, good.substr(0, good.size() / 2));
+    refused_for("is not a result", s);
+    write(file, "");
+    refused_for("is not a result", s);
+    CHECK(host.log().size() == requests_before);  // all of it before the first request
+}
+
+// ---- calibration
+
+TEST_CASE("LLMBENCH_CALIBRATE runs as often as asked, prints and writes a table, judges nothing") {
+    scenario s = brief(simulated(engine_of(10_ms)), "calibrated");
+    s.slos = {mean(tpot) <= 12_ms, output_throughput >= 1_tps, goodput(e2e <= 20_s) >= 20_pct};
+    std::string said;
+    {
+        const variable three("LLMBENCH_CALIBRATE", "3");
+        const heard console;
+        const result r = run(s);
+        said = console.text();
+        CHECK(repeats_of(r).size() == 3);
+        for (const slo_verdict& v : r.verdicts()) {
+            CHECK(v.outcome == verdict::skipped);
+            CHECK(holds(v.reason, "calibration"));
+        }
+    }
+    CHECK(holds(said, "calibration over 3 repeats"));
+    for (const char* words : {"noise sd", "headroom / sd", "judged on counts"})
+        CHECK(holds(said, words));
+    const std::string file = report_file("calibration.json");
+    for (const char* words : {"llmbench/calibration/1", "calibrated", "mean(tpot)", "headroom_sd"})
+        CHECK(holds(content_of(file), quoted(words)));
+    CHECK(holds(content_of(file), "\"suggestion\": \"<= "));
+
+    const variable read("LLMBENCH_CALIBRATION", file);
+    CHECK(outcome_of(run(s), "output_throughput >= 1 tok/s") == verdict::pass);
+}
+
+TEST_CASE("LLMBENCH_CALIBRATION gives the noise of the gates that it knows") {
+    const scratch files;
+    const auto prior_of = [](const result& r) {
+        for (const named_values& input : r.verdicts()[0].inputs)
+            if (std::string(input.name) == "prior_sd") return input.values[0];
+        return 0.0;
+    };
+    write(files.file("noise.json"),
+          R"json({"schema": "llmbench/calibration/1", "gates": [{"name": "noisy", "slos": [
+          {"statistic": "mean(tpot)", "sd": 0.25}, {"statistic": "p50(e2e)", "sd": null}]}]})json");
+    const variable read("LLMBENCH_CALIBRATION", files.file("noise.json"));
+    scenario s = brief(simulated(engine_of(2_ms)), "noisy");
+    s.slos = {mean(tpot) <= 1_s};
+    s.repeats = 2;
+    const result r = run(s);
+    CHECK(prior_of(r) == 0.25);
+    check_rejudged(r, s.slos);  // the report keeps the noise
+    s.name = "not in the file";
+    CHECK(prior_of(run(s)) <= 0.05);  // what is believed of quiet machines, and of others
+    s.name = "noisy";
+    s.slos = {p50(e2e) <= 10_s};
+    CHECK(prior_of(run(s)) <= 0.05);
+}
