@@ -27,11 +27,11 @@ test_leg() {
 }
 
 # test_live NAME NUMBER [LABELS]: what mostly waits for paced servers, so many side by side. A shared
-# machine can take the processor away for longer than any of it allows for: it may try once more, and
+# machine can take the processor away for longer than any of it allows for: it may try twice more, and
 # ctest's output says that it did.
 test_live() {
     say "$1: ${3:-live} tests, after $SECONDS s"
-    ctest --test-dir "build/$1" --output-on-failure --no-tests=error --repeat until-pass:2 \
+    ctest --test-dir "build/$1" --output-on-failure --no-tests=error --repeat until-pass:3 \
         --parallel "$2" -L "${3:-live}"
 }
 

@@ -223,7 +223,7 @@ TEST_CASE("all at once: prefill and decode throughput are what the engine can, a
     s.arrivals = all_at_once();
     s.options.max_tokens = 60;
     s.options.ignore_eos = true;
-    s.slos = {prefill_throughput >= 10_tps, decode_throughput >= 100_tps};
+    s.slos = {prefill_throughput >= 10_tps, decode_throughput >= 100_tps, p50(e2e) <= 20_s};
     const result r = run(s);
     check_passes(r);
     // Sixteen sequences, a token each in every step of 2 ms + 16 x 0.05 ms: no server is faster.
@@ -248,7 +248,7 @@ TEST_CASE("all at once: prefill and decode throughput are what the engine can, a
 TEST_CASE("prefill throughput is invalid where the server does not tell the prompts' tokens") {
     const logging_server server(short_steps());
     scenario s = few(at(server.url(), triton));
-    s.slos = {prefill_throughput >= 1_tps, decode_throughput >= 1_tps};
+    s.slos = {prefill_throughput >= 1_tps, decode_throughput >= 1_tps, p50(e2e) <= 20_s};
     const result r = run(s);
     CHECK(outcome_of(r, "prefill_throughput >= 1 tok/s") == verdict::invalid);
     CHECK(outcome_of(r, "decode_throughput >= 1 tok/s") == verdict::pass);

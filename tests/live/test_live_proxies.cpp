@@ -75,7 +75,7 @@ scenario short_load(const any_target& target) {
     scenario s;
     s.target = target;
     s.workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(24)};
-    s.arrivals = poisson(100_rps);
+    s.arrivals = closed_loop(10);  // a rate could be missed
     s.warmup = 5;
     s.requests = 30;
     s.repeats = 2;
