@@ -26,13 +26,13 @@ test_leg() {
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel "$(cores)" "${@:2}"
 }
 
-# test_live NAME NUMBER [LABELS]: what mostly waits for paced servers, so many side by side. A shared
+# test_live NAME NUMBER: what mostly waits for paced servers, so many side by side. A shared
 # machine can take the processor away for longer than any of it allows for: it may try twice more, and
 # ctest's output says that it did.
 test_live() {
-    say "$1: ${3:-live} tests, after $SECONDS s"
+    say "$1: live tests, after $SECONDS s"
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error --repeat until-pass:3 \
-        --parallel "$2" -L "${3:-live}"
+        --parallel "$2" -L live
 }
 
 need_compiler
@@ -47,7 +47,7 @@ need_browser
 say "gcc: build"
 build_leg gcc -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
 test_leg gcc -LE "live|real"
-test_live gcc 1 real
+test_leg gcc -L real
 if [[ $quick ]]; then
     test_live gcc $((2 * $(cores)))
     exit
