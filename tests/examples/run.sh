@@ -2,6 +2,7 @@
 # Every example runs, several at a time because they mostly wait, and ends as it says it does. What
 # they leave is held against the schemas of those who read it.
 #   tests/examples/run.sh DIRECTORY        where the programs of examples/ were built
+# Exits 77 where all is well but what the machine has no time for.
 set -euo pipefail
 bin=$(realpath "${1:?usage: run.sh DIRECTORY}")
 cd "$(dirname "$0")/../.."
@@ -37,26 +38,33 @@ once() {
     echo "$status" > "$work/$1.status"
 }
 failed=0
+too_busy=()
 finish() {
     local i name try
     while (($(jobs -rp | wc -l) > 1)); do sleep 0.1; done  # the server stays
     for i in "${!names[@]}"; do
         name=${names[$i]}
-        # Invalid is what a gate must be where the machine kept the client from sending in time.
-        # That tells of the neighbours and not of the example: once more, without ours.
-        for ((try = 0; try < 3; try++)); do
-            if [[ $(< "$work/$name.status") != 3 ]]; then break; fi
-            if ! grep -q "client:.*late" "$work/$name.log"; then break; fi
+        # A machine that keeps the client from sending in time tells of the neighbours and not of the
+        # example: twice more, without ours, and where it stays so nothing can be shown here.
+        for ((try = 0; try < 2; try++)); do
+            if (($(< "$work/$name.status") == wanted[i])) || ! was_too_busy "$name"; then break; fi
             echo "the machine was too busy for $name: once more"
             once "$name"
         done
-        if (($(< "$work/$name.status") == wanted[i])); then echo "runs: $name"; continue; fi
-        failed=1
-        echo "WRONG: $name ends with $(< "$work/$name.status") instead of ${wanted[$i]}:"
-        sed 's/^/    | /' "$work/$name.log"
+        if (($(< "$work/$name.status") == wanted[i])); then
+            echo "runs: $name"
+        elif was_too_busy "$name"; then
+            echo "not shown, the machine is too busy: $name"
+            too_busy+=("$name")
+        else
+            failed=1
+            echo "WRONG: $name ends with $(< "$work/$name.status") instead of ${wanted[$i]}:"
+            sed 's/^/    | /' "$work/$name.log"
+        fi
     done
     names=() wanted=()
 }
+was_too_busy() { grep -q "NOT OK: client" "$work/$1.log"; }
 
 for file in "$source"/examples/*.cpp; do
     name=$(basename "$file" .cpp)
@@ -72,7 +80,9 @@ for file in "$source"/examples/*.cpp; do
     esac
 done
 finish
-start 0 stored_baseline "$bin/stored_baseline"
+if [[ " ${too_busy[*]} " != *" stored_baseline "* ]]; then
+    start 0 stored_baseline "$bin/stored_baseline"
+fi
 start 0 judge_again "$bin/judge_again" "$work/quickstart/llmbench-report"
 finish
 
@@ -88,4 +98,5 @@ python3 tests/formats/check.py benchmark "$work"/history-newest/{smaller,bigger}
 plots=$(grep -c '<svg class="plot"' "$work/history/page.html")
 echo "history: $plots trends of ${#results[@]} results"
 ((plots > 10)) || failed=1
-exit "$failed"
+if ((failed)); then exit 1; fi
+if ((${#too_busy[@]} > 0)); then exit 77; fi
