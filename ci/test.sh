@@ -46,9 +46,10 @@ need_browser
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 say "gcc: build"
 build_leg gcc -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
-test_leg gcc -LE "live|real"
+test_leg gcc -LE "live|real|examples"
 test_leg gcc -L real
 if [[ $quick ]]; then
+    test_leg gcc -L examples
     test_live gcc $((2 * $(cores)))
     exit
 fi
@@ -77,6 +78,7 @@ other_builds() {
 mkdir -p build
 (chrt --idle --pid 0 $BASHPID || true; other_builds) > build/others.log 2>&1 &
 others=$!
+test_leg gcc -L examples
 test_live gcc $((2 * $(cores)))
 say "the other builds, after $SECONDS s"
 wait "$others" || { cat build/others.log; die "clang refuses what g++ took"; }
