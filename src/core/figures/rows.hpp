@@ -45,22 +45,6 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
             rows.push_back(id);
     return rows;
 }
-inline metric_row metric_row_of(metric_id id, const std::vector<repeat_data>& arm) {
-    const std::vector<statistic_data> columns = {
-        make_statistic(statistic_kind::mean, id, 0),
-        make_statistic(statistic_kind::percentile, id, 0.5),
-        make_statistic(statistic_kind::percentile, id, 0.9),
-        make_statistic(statistic_kind::percentile, id, 0.99),
-        make_statistic(statistic_kind::max, id, 0)};
-    std::vector<std::vector<double>> of_column(columns.size());
-    for (const repeat_data& d : arm) {
-        const std::vector<double> values = evaluate(columns, d);
-        for (std::size_t c = 0; c < columns.size(); ++c) of_column[c].push_back(values[c]);
-    }
-    return {id, geometric_mean(of_column[0]), geometric_mean(of_column[1]),
-            geometric_mean(of_column[2]), geometric_mean(of_column[3]),
-            geometric_mean(of_column[4])};
-}
 inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
     statistic_data s;
     s.metric = id;

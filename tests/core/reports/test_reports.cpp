@@ -480,14 +480,14 @@ TEST_CASE("failures are counted by kind, most frequent first, with an example") 
 
 TEST_CASE("a table shows the geometric mean of what the repeats show") {
     const std::vector<repeat_data> arm = {steady_repeat(40), steady_repeat(90)};
-    CHECK(metric_row_of(metric_id::ttft, arm).mean == about(0.060));
-    CHECK(metric_row_of(metric_id::ttft, arm).p99 == about(0.060));
+    CHECK(distribution_of(metric_id::ttft, arm).row.mean == about(0.060));
+    CHECK(distribution_of(metric_id::ttft, arm).row.p99 == about(0.060));
     std::vector<repeat_data> with_failure = arm;
     with_failure.push_back(repeat_of({answered(0, 50), failed(1)}));
-    CHECK(metric_row_of(metric_id::ttft, with_failure).max == infinity);
-    CHECK(metric_row_of(metric_id::ttft, with_failure).p50 ==
+    CHECK(distribution_of(metric_id::ttft, with_failure).row.max == infinity);
+    CHECK(distribution_of(metric_id::ttft, with_failure).row.p50 ==
           about(std::cbrt(0.040 * 0.090 * 0.050)));
-    CHECK(std::isnan(metric_row_of(metric_id::ttft, {}).mean));
+    CHECK(std::isnan(distribution_of(metric_id::ttft, {}).row.mean));
 }
 
 TEST_CASE("the error rate over repeats is the share of all their requests") {
