@@ -7857,6 +7857,10 @@ inline plan stage_of(const plan& p, int stage) {
     }
     return q;
 }
+/// The plan of one repeat: a stage of its own where traffic is fresh, else the same as before.
+inline plan plan_of_repeat(const plan& p, int repeat) {
+    return p.rule.traffic == fresh ? stage_of(p, repeat) : p;
+}
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -9606,7 +9610,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
     if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return {};
     std::vector<double> asked, counted;
     for (const repeat_data& d : arm) {
-        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
+        const plan of_repeat = plan_of_repeat(p, d.index);
         for (const record& r : d.records) {
             if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
             const auto place = static_cast<std::size_t>(r.conversation);
@@ -9782,10 +9786,8 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
             keep(make_statistic(statistic_kind::percentile, id, q));
         keep(make_statistic(statistic_kind::max, id, 0));
     }
-    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
-                               metric_id::prefill_throughput, metric_id::decode_throughput,
-                               metric_id::request_throughput})
-        keep(make_statistic(statistic_kind::value, id, 0));
+    for (const metric_facts& m : metric_table)
+        if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const slo& s : slos)
         if (!is_share(s.what.metric)) keep(s.what);
     return kept;
@@ -9810,11 +9812,11 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
                                   const std::vector<repeat_data>& arm) {
     arm_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
-    for (const metric_id id :
-         {metric_id::output_throughput, metric_id::total_throughput,
-          metric_id::prefill_throughput, metric_id::decode_throughput,
-          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
-        a.run_values.emplace_back(id, run_value(id, arm));
+    const auto over_run = [&](metric_id id) { a.run_values.emplace_back(id, run_value(id, arm)); };
+    for (const metric_facts& m : metric_table)
+        if (is_throughput(m.id)) over_run(m.id);
+    over_run(metric_id::error_rate);
+    over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
     a.usage_below_events = usage_below_events(arm);
@@ -10138,6 +10140,15 @@ inline void write_handshakes(json_writer& j, const handshakes_t& full,
             .close();
 }
 
+/// Of a repeat, or of the client over all of them.
+template <class Conduct>
+void write_lags(json_writer& j, const Conduct& of) {
+    j.field("loop_lag_p99", of.loop_lag_p99)
+        .field("loop_lag_max", of.loop_lag_max)
+        .field("stamp_lag_p99", of.stamp_lag_p99)
+        .field("stamp_lag_max", of.stamp_lag_max);
+}
+
 inline void write_target(json_writer& j, const char* name, const target_facts& t) {
     j.key(name)
         .open('{')
@@ -10201,10 +10212,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("achieved_rate", d.achieved_rate)
         .field("connections_opened", d.connections_opened);
     write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
-    j.field("loop_lag_p99", d.loop_lag_p99)
-        .field("loop_lag_max", d.loop_lag_max)
-        .field("stamp_lag_p99", d.stamp_lag_p99)
-        .field("stamp_lag_max", d.stamp_lag_max);
+    write_lags(j, d);
     j.key("thread_cpu_shares").open('[');
     for (const double share : d.thread_cpu_shares) j.value(share);
     j.close();
@@ -10323,10 +10331,7 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
     j.field("asked_rate", c.asked_rate)
         .field("achieved_rate", c.achieved_rate)
         .field("coalesced_share", c.coalesced_share);
-    j.field("loop_lag_p99", c.loop_lag_p99)
-        .field("loop_lag_max", c.loop_lag_max)
-        .field("stamp_lag_p99", c.stamp_lag_p99)
-        .field("stamp_lag_max", c.stamp_lag_max);
+    write_lags(j, c);
     j.field("cpu_share", c.cpu_share)
         .field("connections_opened", c.connections_opened);
     write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
@@ -16583,10 +16588,9 @@ private:
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         meter_.stage(stage_text(p_, repeat, arm));
-        const bool is_fresh = p_.rule.traffic == fresh;
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
-            is_fresh ? stage_of(p_, repeat) : p_, target, arm, repeat,
+            plan_of_repeat(p_, repeat), target, arm, repeat,
             static_cast<int>(all.number_of_gates()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
         all.note_gaps(into.back().gaps.size());

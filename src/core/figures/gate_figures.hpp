@@ -77,10 +77,8 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
             keep(make_statistic(statistic_kind::percentile, id, q));
         keep(make_statistic(statistic_kind::max, id, 0));
     }
-    for (const metric_id id : {metric_id::output_throughput, metric_id::total_throughput,
-                               metric_id::prefill_throughput, metric_id::decode_throughput,
-                               metric_id::request_throughput})
-        keep(make_statistic(statistic_kind::value, id, 0));
+    for (const metric_facts& m : metric_table)
+        if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
     for (const slo& s : slos)
         if (!is_share(s.what.metric)) keep(s.what);
     return kept;
@@ -105,11 +103,11 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
                                   const std::vector<repeat_data>& arm) {
     arm_figures a;
     for (const metric_id id : g.metrics) a.distributions.push_back(distribution_of(id, arm));
-    for (const metric_id id :
-         {metric_id::output_throughput, metric_id::total_throughput,
-          metric_id::prefill_throughput, metric_id::decode_throughput,
-          metric_id::request_throughput, metric_id::error_rate, metric_id::startup_time})
-        a.run_values.emplace_back(id, run_value(id, arm));
+    const auto over_run = [&](metric_id id) { a.run_values.emplace_back(id, run_value(id, arm)); };
+    for (const metric_facts& m : metric_table)
+        if (is_throughput(m.id)) over_run(m.id);
+    over_run(metric_id::error_rate);
+    over_run(metric_id::startup_time);
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
     a.usage_below_events = usage_below_events(arm);

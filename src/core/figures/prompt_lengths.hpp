@@ -40,7 +40,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
     if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return {};
     std::vector<double> asked, counted;
     for (const repeat_data& d : arm) {
-        const plan of_repeat = p.rule.traffic == fresh ? stage_of(p, d.index) : p;
+        const plan of_repeat = plan_of_repeat(p, d.index);
         for (const record& r : d.records) {
             if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
             const auto place = static_cast<std::size_t>(r.conversation);

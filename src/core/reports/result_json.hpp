@@ -68,6 +68,15 @@ inline void write_handshakes(json_writer& j, const handshakes_t& full,
             .close();
 }
 
+/// Of a repeat, or of the client over all of them.
+template <class Conduct>
+void write_lags(json_writer& j, const Conduct& of) {
+    j.field("loop_lag_p99", of.loop_lag_p99)
+        .field("loop_lag_max", of.loop_lag_max)
+        .field("stamp_lag_p99", of.stamp_lag_p99)
+        .field("stamp_lag_max", of.stamp_lag_max);
+}
+
 inline void write_target(json_writer& j, const char* name, const target_facts& t) {
     j.key(name)
         .open('{')
@@ -131,10 +140,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("achieved_rate", d.achieved_rate)
         .field("connections_opened", d.connections_opened);
     write_handshakes(j, d.handshakes_full, d.handshakes_resumed);
-    j.field("loop_lag_p99", d.loop_lag_p99)
-        .field("loop_lag_max", d.loop_lag_max)
-        .field("stamp_lag_p99", d.stamp_lag_p99)
-        .field("stamp_lag_max", d.stamp_lag_max);
+    write_lags(j, d);
     j.key("thread_cpu_shares").open('[');
     for (const double share : d.thread_cpu_shares) j.value(share);
     j.close();
@@ -253,10 +259,7 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
     j.field("asked_rate", c.asked_rate)
         .field("achieved_rate", c.achieved_rate)
         .field("coalesced_share", c.coalesced_share);
-    j.field("loop_lag_p99", c.loop_lag_p99)
-        .field("loop_lag_max", c.loop_lag_max)
-        .field("stamp_lag_p99", c.stamp_lag_p99)
-        .field("stamp_lag_max", c.stamp_lag_max);
+    write_lags(j, c);
     j.field("cpu_share", c.cpu_share)
         .field("connections_opened", c.connections_opened);
     write_handshakes(j, c.handshakes_full, c.handshakes_resumed);

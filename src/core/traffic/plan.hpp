@@ -174,6 +174,10 @@ inline plan stage_of(const plan& p, int stage) {
     }
     return q;
 }
+/// The plan of one repeat: a stage of its own where traffic is fresh, else the same as before.
+inline plan plan_of_repeat(const plan& p, int repeat) {
+    return p.rule.traffic == fresh ? stage_of(p, repeat) : p;
+}
 
 }  // namespace detail
 }  // inline namespace v0

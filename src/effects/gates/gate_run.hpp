@@ -236,10 +236,9 @@ private:
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         meter_.stage(stage_text(p_, repeat, arm));
-        const bool is_fresh = p_.rule.traffic == fresh;
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
-            is_fresh ? stage_of(p_, repeat) : p_, target, arm, repeat,
+            plan_of_repeat(p_, repeat), target, arm, repeat,
             static_cast<int>(all.number_of_gates()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
         all.note_gaps(into.back().gaps.size());
