@@ -10,6 +10,7 @@
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 
+#include "../support/scratch.hpp"
 #include "flood_server.hpp"
 #include "support/child_process.hpp"
 #include "support/stored_copies.hpp"
@@ -125,9 +126,9 @@ static int compare(const bench::comparison& asked) {
     const long long copies = std::max(1ll, wanted / bench::small_run);
     const long long stored = copies * bench::small_run, live = std::max(1000ll, stored / 20);
     bench::pin(0);
-    const bench::scratch_directory scratch;
-    const fs::path small = scratch.path() / "small", large = scratch.path() / "large";
-    const fs::path reports = scratch.path() / "reports";
+    const files::scratch scratch;
+    const fs::path small = scratch.file("small"), large = scratch.file("large");
+    const fs::path reports = scratch.file("reports");
     bench::cost_of(asked.programs[0], {"--small"}, small);
     bench::cost_of(asked.programs[0], {"--copies", small, large, std::to_string(copies)}, reports);
 

@@ -11,6 +11,7 @@
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
 
+#include "../support/scratch.hpp"
 #include "flood_server.hpp"
 #include "support/child_process.hpp"
 
@@ -43,8 +44,8 @@ struct run_cost {
     double cpu_s = 0, wall_s = 0, peak_mib = 0, files_mib = 0;
 };
 static run_cost cost_of_gates(const std::string& program, int gates, const std::string& url) {
-    const bench::scratch_directory scratch;
-    const std::filesystem::path reports = scratch.path() / "reports";
+    const files::scratch scratch;
+    const std::filesystem::path reports = scratch.file("reports");
     const bench::child_cost c =
         bench::cost_of(program, {"--gates", std::to_string(gates), url}, reports);
     const std::string records = bench::content_of(reports / "records.jsonl");

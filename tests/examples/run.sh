@@ -6,6 +6,7 @@
 set -euo pipefail
 bin=$(realpath "${1:?usage: run.sh DIRECTORY}")
 cd "$(dirname "$0")/../.."
+source tests/support/too_busy.sh
 source=$PWD
 work=$(mktemp -d)
 unset "${!LLMBENCH_@}"
@@ -44,16 +45,15 @@ finish() {
     while (($(jobs -rp | wc -l) > 1)); do sleep 0.1; done  # the server stays
     for i in "${!names[@]}"; do
         name=${names[$i]}
-        # A machine that keeps the client from sending in time tells of the neighbours and not of the
-        # example: twice more, without ours, and where it stays so nothing can be shown here.
+        # Twice more, without our own neighbours; where it stays so nothing can be shown here.
         for ((try = 0; try < 2; try++)); do
-            if (($(< "$work/$name.status") == wanted[i])) || ! was_too_busy "$name"; then break; fi
+            if (($(< "$work/$name.status") == wanted[i])) || ! was_too_busy "$work/$name.log"; then break; fi
             echo "the machine was too busy for $name: once more"
             once "$name"
         done
         if (($(< "$work/$name.status") == wanted[i])); then
             echo "runs: $name"
-        elif was_too_busy "$name"; then
+        elif was_too_busy "$work/$name.log"; then
             echo "not shown, the machine is too busy: $name"
             too_busy+=("$name")
         else
@@ -64,7 +64,6 @@ finish() {
     done
     names=() wanted=()
 }
-was_too_busy() { grep -q "NOT OK: client" "$work/$1.log"; }
 
 for file in "$source"/examples/*.cpp; do
     name=$(basename "$file" .cpp)

@@ -6,6 +6,8 @@
 # Exits 77 where the engine cannot be had, or the machine has no time for the client beside it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/support/too_busy.sh
+source "$here/../support/too_busy.sh"
 program=$(realpath "${1:?usage: run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens...]}")
 mkdir -p "${2:?usage: run.sh PROGRAM BUILD_DIR [healthy|crippled|tokens...]}"
 build=$(cd "$2" && pwd)
@@ -25,15 +27,14 @@ cd "$build"
 
 wrong() { echo "WRONG: $1"; exit 1; }
 
-# run_part NAME EXIT_STATUS REPORT_DIR: the test cases of that name, which have to exit so. Invalid is
-# what a gate must be on a machine that keeps the client from its processor: that tells of the
-# machine, so it is tried again, and where it stays so nothing can be shown here.
+# run_part NAME EXIT_STATUS REPORT_DIR: the test cases of that name, which have to exit so. On a machine
+# that is too busy twice more; where it stays so nothing can be shown here.
 run_part() {
     local status try
     for ((try = 0; try < 3; try++)); do
         status=0
         LLMBENCH_REPORT_DIR=$3 "$program" --test-case="$1*" | tee "$build/part.log" || status=$?
-        if ((status != 3)) || ! grep -q "NOT OK: client" "$build/part.log"; then break; fi
+        if ((status != 3)) || ! was_too_busy "$build/part.log"; then break; fi
         if ((try == 2)); then skip "the machine is too busy for a client beside a real engine."; fi
     done
     ((status == $2)) || wrong "the part '$1' exited with $status instead of $2"

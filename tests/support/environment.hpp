@@ -4,6 +4,7 @@
 
 #include "llmbench.hpp"
 
+#include "scratch.hpp"
 #include "texts.hpp"
 
 #include <cstdlib>
@@ -14,10 +15,9 @@
 #include <stdexcept>
 #include <string>
 
-#include <unistd.h>
-
 namespace live {
 
+using files::scratch;
 using texts::content_of;
 using texts::holds;
 
@@ -41,26 +41,6 @@ private:
     const char* name_;
     std::string before_{};
     bool was_set_ = false;
-};
-
-/// An empty directory, gone with it.
-class scratch {
-public:
-    scratch() {
-        char name[] = "/tmp/llmbench-test-XXXXXX";
-        if (!::mkdtemp(name)) throw std::runtime_error("no scratch directory");
-        path_ = name;
-    }
-    ~scratch() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    scratch(const scratch&) = delete;
-    scratch& operator=(const scratch&) = delete;
-    std::string file(const std::string& name) const { return path_ + "/" + name; }
-
-private:
-    std::string path_{};
 };
 
 inline void write(const std::string& file, const std::string& content) {

@@ -25,26 +25,6 @@ inline double clock_seconds() {
         .count();
 }
 
-/// A directory for this process alone, gone when its owner is.
-class scratch_directory {
-public:
-    scratch_directory() {
-        std::string name = (std::filesystem::temp_directory_path() / "llmbench-XXXXXX").string();
-        if (!::mkdtemp(name.data())) throw std::runtime_error("cannot make " + name);
-        path_ = name;
-    }
-    ~scratch_directory() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    scratch_directory(const scratch_directory&) = delete;
-    scratch_directory& operator=(const scratch_directory&) = delete;
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
-
 inline std::string content_of(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
     if (!in) throw std::runtime_error("cannot read " + file.string());
