@@ -50,63 +50,64 @@
 //   [C25] the rule: looks, bounds, prior noise
 //   [C26] what evidence is held against
 //   [C27] counts: shares, and quantiles of fresh traffic
-//   [C28] servers that cannot keep up
-//   [C29] what makes a measurement invalid
-//   [C30] values: times, speeds and rates
-//   [C31] the verdicts of a gate
-//   [C32] from verdicts to an exit code
-//   [C33] what a calibration tells
-//   [C34] verdicts in words
-//   [C35] calibration
-//   [C36] files of others' making, value by value
-//   [C37] datasets
-//   [C38] traces
-//   [C39] when requests are sent
-//   [C40] arrivals
-//   [C41] lengths
-//   [C42] prompts of a given number of tokens
-//   [C43] places of a trace
-//   [C44] conversations, recorded and made up
-//   [C45] prompts that stand alone
-//   [C46] where prompts come from
-//   [C47] the plan of a gate
-//   [C48] which SLOs a scenario can have
-//   [C49] the options of requests
-//   [C50] from a workload to its part of the plan
-//   [C51] from a scenario to its plan
-//   [C52] a plan in words
-//   [C53] where a gate's server stood
-//   [C54] the hash of all that a plan sends
-//   [C55] the requests of a plan
-//   [C56] what a plan says of the evidence that it will bring
-//   [C57] engine model
-//   [C58] what a request asks the simulated server
-//   [C59] answers of the simulated server
-//   [C60] what the simulated server says besides answers
-//   [C61] what a result holds of its gate
-//   [C62] the rows of a table: each metric over the repeats of an arm
-//   [C63] points and round steps of drawings
-//   [C64] distributions: each repeat's quantiles as a line
-//   [C65] how requests ended, and what their answers say of tokens
-//   [C66] how long made-up prompts were to be, and were
-//   [C67] timelines: repeats in windows of equal length
-//   [C68] all that reports tell of a gate's numbers, computed once
-//   [C69] the progress line
-//   [C70] what reports are made of
-//   [C71] words of reports
-//   [C72] result.json and records.jsonl
-//   [C73] stored results
-//   [C74] junit.xml, summary.md, annotations, metrics.txt
-//   [C75] what a console can show
-//   [C76] the console
-//   [C77] the report page: style, icons and script
-//   [C78] the report page: drawings
-//   [C79] the report page: verdicts
-//   [C80] the report page: distributions
-//   [C81] the report page: gates beside each other
-//   [C82] the report page: what else a gate has to say
-//   [C83] the report page: timelines
-//   [C84] the report page: the whole
+//   [C28] what the client can say against its own numbers
+//   [C29] servers that cannot keep up
+//   [C30] what makes a measurement invalid
+//   [C31] values: times, speeds and rates
+//   [C32] the verdicts of a gate
+//   [C33] from verdicts to an exit code
+//   [C34] what a calibration tells
+//   [C35] verdicts in words
+//   [C36] calibration
+//   [C37] files of others' making, value by value
+//   [C38] datasets
+//   [C39] traces
+//   [C40] when requests are sent
+//   [C41] arrivals
+//   [C42] lengths
+//   [C43] prompts of a given number of tokens
+//   [C44] places of a trace
+//   [C45] conversations, recorded and made up
+//   [C46] prompts that stand alone
+//   [C47] where prompts come from
+//   [C48] the plan of a gate
+//   [C49] which SLOs a scenario can have
+//   [C50] the options of requests
+//   [C51] from a workload to its part of the plan
+//   [C52] from a scenario to its plan
+//   [C53] a plan in words
+//   [C54] where a gate's server stood
+//   [C55] the hash of all that a plan sends
+//   [C56] the requests of a plan
+//   [C57] what a plan says of the evidence that it will bring
+//   [C58] engine model
+//   [C59] what a request asks the simulated server
+//   [C60] answers of the simulated server
+//   [C61] what the simulated server says besides answers
+//   [C62] what a result holds of its gate
+//   [C63] the rows of a table: each metric over the repeats of an arm
+//   [C64] points and round steps of drawings
+//   [C65] distributions: each repeat's quantiles as a line
+//   [C66] how requests ended, and what their answers say of tokens
+//   [C67] how long made-up prompts were to be, and were
+//   [C68] timelines: repeats in windows of equal length
+//   [C69] all that reports tell of a gate's numbers, computed once
+//   [C70] the progress line
+//   [C71] what reports are made of
+//   [C72] words of reports
+//   [C73] result.json and records.jsonl
+//   [C74] stored results
+//   [C75] junit.xml, summary.md, annotations, metrics.txt
+//   [C76] what a console can show
+//   [C77] the console
+//   [C78] the report page: style, icons and script
+//   [C79] the report page: drawings
+//   [C80] the report page: verdicts
+//   [C81] the report page: distributions
+//   [C82] the report page: gates beside each other
+//   [C83] the report page: what else a gate has to say
+//   [C84] the report page: timelines
+//   [C85] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -5325,114 +5326,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] servers that cannot keep up =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const std::vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    std::vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
-/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
-/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
-/// time that the first answers took is left out: until then every load fills up.
-inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
-    std::vector<long long> ends;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        ends.push_back(d.records[i].end_ns);
-        order.push_back(i);
-    }
-    std::sort(ends.begin(), ends.end());
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
-    });
-    std::vector<double> early;
-    for (std::size_t k = 0; k < order.size() / 4; ++k)
-        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
-            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
-    if (early.empty()) return {};
-    std::sort(early.begin(), early.end());
-    const long long filled = d.records[order[0]].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, 0.5));
-    std::vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        const record& r = d.records[order[k]];
-        if (!is_measured(r) || r.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (r.status != request_status::ok) continue;
-        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-        tokens.push_back(r.output_tokens);
-    }
-    const double n = static_cast<double>(in_flight.size());
-    if (n < 40 || ttft_s.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
-    // planned ones do, 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
-                   "is over the server's capacity",
-                   growth, n, time_text(10 * slower.per_batch).c_str());
-}
-
-/// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const evidence& e) {
-    if (std::isnan(e.arrival_cv2)) return {};
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
-        std::size_t shown = 0;
-        std::string example;
-        for (const repeat_data& d : *arm)
-            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
-                ++shown;
-                example = why;
-            }
-        if (2 * shown > arm->size())
-            return std::string(arm == &e.baseline ? "baseline " : "") +
-                   "over-saturated: " + example;
-    }
-    return {};
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C29] what makes a measurement invalid ====================================================
+// ===== [C28] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5541,6 +5435,123 @@ inline self_check_t self_check_of(const evidence& e, const terms& t) {
     return c;
 }
 
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C29] servers that cannot keep up =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const std::vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    std::vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
+/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
+/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
+/// time that the first answers took is left out: until then every load fills up.
+inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    std::vector<long long> ends;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        ends.push_back(d.records[i].end_ns);
+        order.push_back(i);
+    }
+    std::sort(ends.begin(), ends.end());
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    std::vector<double> early;
+    for (std::size_t k = 0; k < order.size() / 4; ++k)
+        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
+            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
+    if (early.empty()) return {};
+    std::sort(early.begin(), early.end());
+    const long long filled = d.records[order[0]].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, 0.5));
+    std::vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const record& r = d.records[order[k]];
+        if (!is_measured(r) || r.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (r.status != request_status::ok) continue;
+        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+        tokens.push_back(r.output_tokens);
+    }
+    const double n = static_cast<double>(in_flight.size());
+    if (n < 40 || ttft_s.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
+    // planned ones do, 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
+                   "is over the server's capacity",
+                   growth, n, time_text(10 * slower.per_batch).c_str());
+}
+
+/// Why the load was more than the server can take, "" where that is not shown in most repeats.
+inline std::string over_saturation_reason(const evidence& e) {
+    if (std::isnan(e.arrival_cv2)) return {};
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        std::size_t shown = 0;
+        std::string example;
+        for (const repeat_data& d : *arm)
+            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
+                ++shown;
+                example = why;
+            }
+        if (2 * shown > arm->size())
+            return std::string(arm == &e.baseline ? "baseline " : "") +
+                   "over-saturated: " + example;
+    }
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C30] what makes a measurement invalid ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
 /// Why nothing at all can be said, "" where something can.
 inline std::string gate_invalid_reason(const evidence& e) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
@@ -5632,7 +5643,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] values: times, speeds and rates =====================================================
+// ===== [C31] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5890,7 +5901,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] the verdicts of a gate ==============================================================
+// ===== [C32] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6014,7 +6025,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] from verdicts to an exit code =======================================================
+// ===== [C33] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6091,7 +6102,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] what a calibration tells ============================================================
+// ===== [C34] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6109,7 +6120,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] verdicts in words ===================================================================
+// ===== [C35] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6183,7 +6194,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] calibration =========================================================================
+// ===== [C36] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6228,7 +6239,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] files of others' making, value by value =============================================
+// ===== [C37] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6422,7 +6433,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] datasets ============================================================================
+// ===== [C38] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6734,7 +6745,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] traces ==============================================================================
+// ===== [C39] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6887,7 +6898,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] when requests are sent ==============================================================
+// ===== [C40] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7050,7 +7061,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] arrivals ============================================================================
+// ===== [C41] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7156,7 +7167,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] lengths =============================================================================
+// ===== [C42] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7217,7 +7228,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] prompts of a given number of tokens =================================================
+// ===== [C43] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7379,7 +7390,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] places of a trace ===================================================================
+// ===== [C44] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -7454,7 +7465,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] conversations, recorded and made up =================================================
+// ===== [C45] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7563,7 +7574,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] prompts that stand alone ============================================================
+// ===== [C46] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7679,7 +7690,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] where prompts come from =============================================================
+// ===== [C47] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7705,7 +7716,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] the plan of a gate ==================================================================
+// ===== [C48] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7866,7 +7877,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] which SLOs a scenario can have ======================================================
+// ===== [C49] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8010,7 +8021,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] the options of requests =============================================================
+// ===== [C50] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8080,7 +8091,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] from a workload to its part of the plan =============================================
+// ===== [C51] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8283,7 +8294,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] from a scenario to its plan =========================================================
+// ===== [C52] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8468,7 +8479,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] a plan in words =====================================================================
+// ===== [C53] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8533,7 +8544,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] where a gate's server stood =========================================================
+// ===== [C54] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8577,7 +8588,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] the hash of all that a plan sends ===================================================
+// ===== [C55] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8614,7 +8625,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the requests of a plan ==============================================================
+// ===== [C56] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8681,7 +8692,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what a plan says of the evidence that it will bring =================================
+// ===== [C57] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8700,7 +8711,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] engine model ========================================================================
+// ===== [C58] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8890,7 +8901,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what a request asks the simulated server ============================================
+// ===== [C59] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9007,7 +9018,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] answers of the simulated server =====================================================
+// ===== [C60] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9244,7 +9255,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what the simulated server says besides answers ======================================
+// ===== [C61] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9321,7 +9332,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what a result holds of its gate =====================================================
+// ===== [C62] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9360,7 +9371,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C63] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9404,7 +9415,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] points and round steps of drawings ==================================================
+// ===== [C64] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9434,7 +9445,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] distributions: each repeat's quantiles as a line ====================================
+// ===== [C65] distributions: each repeat's quantiles as a line ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9491,7 +9502,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] how requests ended, and what their answers say of tokens ============================
+// ===== [C66] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9581,7 +9592,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] how long made-up prompts were to be, and were =======================================
+// ===== [C67] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9626,7 +9637,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] timelines: repeats in windows of equal length =======================================
+// ===== [C68] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9728,7 +9739,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C69] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9869,7 +9880,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] the progress line ===================================================================
+// ===== [C70] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9931,7 +9942,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] what reports are made of ============================================================
+// ===== [C71] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9974,7 +9985,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] words of reports ====================================================================
+// ===== [C72] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10101,7 +10112,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] result.json and records.jsonl =======================================================
+// ===== [C73] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10419,7 +10430,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] stored results ======================================================================
+// ===== [C74] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -10718,7 +10729,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C75] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10969,7 +10980,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] what a console can show =============================================================
+// ===== [C76] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10998,7 +11009,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the console =========================================================================
+// ===== [C77] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11102,7 +11113,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] the report page: style, icons and script ============================================
+// ===== [C78] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -11305,7 +11316,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] the report page: drawings ===========================================================
+// ===== [C79] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11505,7 +11516,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the report page: verdicts ===========================================================
+// ===== [C80] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11657,7 +11668,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the report page: distributions ======================================================
+// ===== [C81] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11765,7 +11776,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the report page: gates beside each other ============================================
+// ===== [C82] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11873,7 +11884,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the report page: what else a gate has to say ========================================
+// ===== [C83] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12038,7 +12049,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the report page: timelines ==========================================================
+// ===== [C84] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12147,7 +12158,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the report page: the whole ==========================================================
+// ===== [C85] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
