@@ -176,6 +176,24 @@
 // DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
 // OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 
+// Before anything that would fail for the same reason in other words. The include that there is not
+// ends the compilation with that one sentence.
+#if __cplusplus < 202002L
+#error "llmbench needs C++20: compile with -std=c++20 or newer"
+#include <llmbench stops here>
+#elif !defined(__cpp_exceptions)
+#error "llmbench needs exceptions, by which gates are refused: compile without -fno-exceptions"
+#include <llmbench stops here>
+#elif defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ == 1)
+#error "llmbench needs infinity and NaN, which failed requests count as: compile without -Ofast, \
+-ffast-math and -ffinite-math-only, or with -fno-finite-math-only after them"
+#include <llmbench stops here>
+#elif (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_MAIN)) && !defined(__GXX_RTTI)
+#error "llmbench's implementation needs RTTI, as asio does: compile the one file that has it \
+without -fno-rtti; files with gates may go without"
+#include <llmbench stops here>
+#endif
+
 // Outside the include guard, so that a later #define still works in a file that was given the
 // header before.
 #ifdef LLMBENCH_MAIN
@@ -1652,6 +1670,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstddef>  // size_t
 #include <cstdint>  // uint64_t, uint32_t
 #include <cstdio>  // vsnprintf
+#include <cstdlib>  // strtod_l
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // where bytes come from
@@ -1671,6 +1690,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <variant>
 #include <vector>
 
+#include <locale.h>  // newlocale
 #include <picojson.h>  // JSON of servers
 
 // ===== [C1] text helpers =========================================================================
@@ -1759,6 +1779,32 @@ inline std::string_view trimmed(std::string_view s) {
     return s;
 }
 
+/// As std::from_chars, which libc++ has for floating point from its version 20 on.
+inline std::from_chars_result double_from_chars(const char* first, const char* last, double& v) {
+#if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
+    const std::string number(first, last);  // strtod needs an end
+    // No blanks, no plus, no hexadecimal, and a decimal point in every locale.
+    const std::size_t digits = number.compare(0, 1, "-") == 0;
+    const bool begins = digits < number.size() &&
+                        std::string_view("0123456789.iInN").find(number[digits]) != number.npos;
+    if (!begins) return {first, std::errc::invalid_argument};
+    if (same_ignoring_case(std::string_view(number).substr(digits, 2), "0x")) {
+        v = digits ? -0.0 : 0.0;
+        return {first + digits + 1, std::errc{}};
+    }
+    static const locale_t c_locale = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    char* end = nullptr;
+    const double parsed = ::strtod_l(number.c_str(), &end, c_locale);
+    const auto length = end - number.c_str();
+    if (length == 0) return {first, std::errc::invalid_argument};
+    const bool is_too_large = std::isinf(parsed) && (number[digits] | ' ') != 'i';
+    if (!is_too_large) v = parsed;
+    return {first + length, is_too_large ? std::errc::result_out_of_range : std::errc{}};
+#else
+    return std::from_chars(first, last, v);
+#endif
+}
+
 /// The number at the start of a text, which is taken off it: 5 of "5min". Nothing is taken where
 /// there is none, or one that its type cannot hold. As std::from_chars has it: no blanks, no plus.
 template <class Number>
@@ -1766,7 +1812,7 @@ std::optional<Number> leading_number(std::string_view& s, int base = 10) {
     Number value{};
     const char* const last = s.data() + s.size();
     std::from_chars_result found{};
-    if constexpr (std::is_floating_point_v<Number>) found = std::from_chars(s.data(), last, value);
+    if constexpr (std::is_floating_point_v<Number>) found = double_from_chars(s.data(), last, value);
     else found = std::from_chars(s.data(), last, value, base);
     if (found.ec != std::errc{}) return std::nullopt;
     s.remove_prefix(static_cast<std::size_t>(found.ptr - s.data()));
@@ -12320,7 +12366,6 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <cerrno>  // errno, EINPROGRESS, EAGAIN, EWOULDBLOCK, EINTR, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>  // getenv, atexit
 #include <ctime>  // time_t, time, strftime, clock_gettime
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, ios, istreambuf_iterator, ofstream, getline, istream

@@ -67,6 +67,16 @@ need_clang() {
     die "no clang 16 or newer could be installed; apt-get said: $(tail -n 1 <<< "$apt_log")"
 }
 
+# need_libcxx: clang's own standard library, for the test that the header compiles with it, which
+# skips itself where there is no such package
+need_libcxx() {
+    if printf '#include <string>\n' | "$clang" -stdlib=libc++ -fsyntax-only -x c++ - 2> /dev/null
+    then return; fi
+    local version=${clang#clang++-}
+    try_install "libc++-$version-dev" "libc++abi-$version-dev" ||
+        say "no libc++ here: the header is not compiled with it"
+}
+
 # clang_links COMPILER: its sanitizer runtimes are installed, which is a package of its own
 clang_links() {
     printf 'int main() {}\n' |

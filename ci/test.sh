@@ -55,6 +55,7 @@ if [[ $quick ]]; then
 fi
 
 need_clang
+need_libcxx
 
 other_builds() {
     local debug=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"

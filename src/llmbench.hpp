@@ -36,6 +36,24 @@
 // DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
 // OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 
+// Before anything that would fail for the same reason in other words. The include that there is not
+// ends the compilation with that one sentence.
+#if __cplusplus < 202002L
+#error "llmbench needs C++20: compile with -std=c++20 or newer"
+#include <llmbench stops here>
+#elif !defined(__cpp_exceptions)
+#error "llmbench needs exceptions, by which gates are refused: compile without -fno-exceptions"
+#include <llmbench stops here>
+#elif defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ == 1)
+#error "llmbench needs infinity and NaN, which failed requests count as: compile without -Ofast, \
+-ffast-math and -ffinite-math-only, or with -fno-finite-math-only after them"
+#include <llmbench stops here>
+#elif (defined(LLMBENCH_IMPLEMENT) || defined(LLMBENCH_MAIN)) && !defined(__GXX_RTTI)
+#error "llmbench's implementation needs RTTI, as asio does: compile the one file that has it \
+without -fno-rtti; files with gates may go without"
+#include <llmbench stops here>
+#endif
+
 // Outside the include guard, so that a later #define still works in a file that was given the
 // header before.
 #ifdef LLMBENCH_MAIN

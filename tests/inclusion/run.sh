@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The ways in which a program may include the header: each is compiled, linked and run.
 #   tests/inclusion/run.sh CASE        uses $CXX (default g++) and $CPPFLAGS
+# libcxx takes a clang++ with libc++ instead; without one it is skipped (exit code 77).
 set -euo pipefail
 cd "$(dirname "$0")"
 case=${1:?usage: run.sh CASE}
@@ -19,7 +20,23 @@ if [[ $case == no_doctest ]]; then
     exit
 fi
 
+if [[ $case == libcxx ]]; then
+    cxx=()
+    for clang in clang++-19 clang++-20 clang++-21 clang++-18 clang++-17 clang++; do
+        if printf '#include <string>\nint main() {}\n' |
+            "$clang" -stdlib=libc++ -x c++ - -o "$work/empty" 2> /dev/null; then
+            read -ra cxx <<< "$clang -stdlib=libc++ ${CPPFLAGS:-}"
+            break
+        fi
+    done
+    if ((${#cxx[@]} == 0)); then
+        echo "skipped: no clang++ with libc++ here"
+        exit 77
+    fi
+fi
+
 sources=("$case.cpp")
+if [[ $case == libcxx ]]; then sources=(late_implement.cpp); fi
 if [[ $case == two_units ]]; then sources=(two_units_a.cpp two_units_b.cpp); fi
 "${cxx[@]}" "${flags[@]}" "${sources[@]}" -o "$work/program"
 cd "$work"

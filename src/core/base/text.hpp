@@ -8,6 +8,7 @@
 #include <cmath>  // fabs, isnan, isinf
 #include <cstdarg>  // printed()
 #include <cstdio>  // vsnprintf
+#include <cstdlib>  // strtod_l
 #include <limits>  // infinity
 #include <optional>
 #include <stdexcept>  // invalid_argument
@@ -15,6 +16,8 @@
 #include <string_view>
 #include <system_error>  // errc
 #include <type_traits>  // is_floating_point_v
+
+#include <locale.h>  // newlocale
 
 namespace llmbench {
 inline namespace v0 {
@@ -100,6 +103,32 @@ inline std::string_view trimmed(std::string_view s) {
     return s;
 }
 
+/// As std::from_chars, which libc++ has for floating point from its version 20 on.
+inline std::from_chars_result double_from_chars(const char* first, const char* last, double& v) {
+#if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
+    const std::string number(first, last);  // strtod needs an end
+    // No blanks, no plus, no hexadecimal, and a decimal point in every locale.
+    const std::size_t digits = number.compare(0, 1, "-") == 0;
+    const bool begins = digits < number.size() &&
+                        std::string_view("0123456789.iInN").find(number[digits]) != number.npos;
+    if (!begins) return {first, std::errc::invalid_argument};
+    if (same_ignoring_case(std::string_view(number).substr(digits, 2), "0x")) {
+        v = digits ? -0.0 : 0.0;
+        return {first + digits + 1, std::errc{}};
+    }
+    static const locale_t c_locale = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    char* end = nullptr;
+    const double parsed = ::strtod_l(number.c_str(), &end, c_locale);
+    const auto length = end - number.c_str();
+    if (length == 0) return {first, std::errc::invalid_argument};
+    const bool is_too_large = std::isinf(parsed) && (number[digits] | ' ') != 'i';
+    if (!is_too_large) v = parsed;
+    return {first + length, is_too_large ? std::errc::result_out_of_range : std::errc{}};
+#else
+    return std::from_chars(first, last, v);
+#endif
+}
+
 /// The number at the start of a text, which is taken off it: 5 of "5min". Nothing is taken where
 /// there is none, or one that its type cannot hold. As std::from_chars has it: no blanks, no plus.
 template <class Number>
@@ -107,7 +136,7 @@ std::optional<Number> leading_number(std::string_view& s, int base = 10) {
     Number value{};
     const char* const last = s.data() + s.size();
     std::from_chars_result found{};
-    if constexpr (std::is_floating_point_v<Number>) found = std::from_chars(s.data(), last, value);
+    if constexpr (std::is_floating_point_v<Number>) found = double_from_chars(s.data(), last, value);
     else found = std::from_chars(s.data(), last, value, base);
     if (found.ec != std::errc{}) return std::nullopt;
     s.remove_prefix(static_cast<std::size_t>(found.ptr - s.data()));
