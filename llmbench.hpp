@@ -3193,14 +3193,23 @@ struct stream_event {
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
     std::string finish_reason{};
+    int finish_choice = 0;          // whose reason that is
     std::string error{};            // told by the server inside the stream, or why malformed
     bool malformed = false;
 
-    /// Of several finish reasons the last one counts, unless one before it tells of a failure.
-    void finish(const std::string& reason) {
+    void finish(const std::string& reason, int choice = 0) {
         if (reason.empty()) return;
         ++finished;
-        if (!is_failure(finish_reason)) finish_reason = reason;
+        note_finish(finish_reason, finish_choice, reason, choice);
+    }
+    /// Of several choices the reason of the first one counts, unless another one's tells of a
+    /// failure.
+    static void note_finish(std::string& reason, int& of_choice, const std::string& told,
+                            int choice) {
+        const bool is_first = reason.empty() || choice <= of_choice;
+        if (is_failure(reason) || (!is_first && !is_failure(told))) return;
+        reason = told;
+        of_choice = choice;
     }
     /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
     /// "insufficient_system_resource" (DeepSeek): the server gave up.
@@ -3263,7 +3272,9 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
     if (e.done || empty) return e;  // an empty one keeps the connection alive
     picojson::value v;
-    if (!parse_json(data, v) || !v.is<picojson::object>()) {
+    const bool is_json = parse_json(data, v);
+    if (is_json && v.is<picojson::null>() && type != "error") return e;  // the same
+    if (!is_json || !v.is<picojson::object>()) {
         e.malformed = true;
         e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
         return e;
@@ -3321,11 +3332,12 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
     const picojson::value* choices = member(v, "choices");
     if (!choices || !choices->is<picojson::array>()) return;
     for (const picojson::value& choice : choices->get<picojson::array>()) {
-        e.choices = std::max(e.choices, 1 + count_member(choice, "index"));
-        e.finish(string_member(choice, "finish_reason"));
+        const int index = std::max(0, count_member(choice, "index"));
+        e.choices = std::max(e.choices, 1 + index);
+        e.finish(string_member(choice, "finish_reason"), index);
         if (!choice_has_content(choice, output)) continue;
         e.content = true;
-        if (count_member(choice, "index") <= 0) {  // the conversation goes on from the first one
+        if (index == 0) {  // the conversation goes on from the first one
             memory.say(choice, "text");
             if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
         }
@@ -4231,8 +4243,9 @@ public:
     void on_event(const stream_event& e, long long now_ns) {
         if (ended_) return;
         if (e.malformed) return fail(request_status::protocol, e.error);
-        if (!e.finish_reason.empty() && !stream_event::is_failure(finish_reason_))
-            finish_reason_ = e.finish_reason;
+        if (!e.finish_reason.empty())
+            stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
+                                      e.finish_choice);
         if (!e.error.empty()) {
             end_ns_ = now_ns;
             return fail(request_status::server, printable(e.error));
@@ -4319,7 +4332,7 @@ private:
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     int events_ = 0, first_tokens_ = 1;
-    int choices_ = 1, finished_ = 0;
+    int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     request_status status_ = request_status::unsent;
     bool ended_ = false;

@@ -500,6 +500,8 @@ inline void event_stream_cases(table& t) {
                 "data: {\"choices\":\r\ndata:[{\"delta\":{\"content\":\"a\"}}]\r\ndata:}\r\n\r\n" +
                     one + end);
     good_stream("events without data", "event: ping\n\nid: 1\n\n\n\n" + two + end);
+    good_stream("events that are null", "data: null\n\n" + one + "data:null\n\ndata:  null \n\n" +
+                                            chat_chunk("b") + end + "data: null\n\n");
     good_stream("events with empty data", "data:\n\ndata\n\ndata: \n\ndata:\ndata:\n\n" + two + end);
     good_stream("ids and times to retry", "id: 1\nretry: 3000\n" + one +
                                               "id\nretry: soon\n" + chat_chunk("b") + end);
@@ -608,6 +610,15 @@ inline void semantics_cases(table& t) {
     says("several choices in turn",
          choices(choice(0, R"({"content":"a"})")) + choices(choice(1, R"({"content":"b"})")) +
              choices(choice(1, "{}", "length")) + choices(choice(0, "{}", "stop")) + done(), 2, 2);
+    says("the first choice finishes first",
+         choices(choice(0, R"({"content":"a"})")) + choices(choice(1, R"({"content":"b"})")) +
+             choices(choice(0, "{}", "stop")) + choices(choice(1, "{}", "length")) + done(), 2, 2);
+    says("choices that finish in one event, out of order",
+         choices(choice(0, R"({"content":"a"})") + "," + choice(1, R"({"content":"b"})")) +
+             choices(choice(1, "{}", "length") + "," + choice(0, "{}", "stop")), 1, 1);
+    says("a choice that no other one tells of",
+         choices(choice(1, R"({"content":"a"})")) + choices(choice(1, "{}", "length")) + done(), 1,
+         1, "length");
     says("several choices in one event",
          choices(choice(0, R"({"content":"a"})") + "," + choice(1, R"({"content":"b"})")) +
              choices(choice(0, "{}", "stop") + "," + choice(1, "{}", "stop")), 1, 1);
@@ -623,6 +634,13 @@ inline void semantics_cases(table& t) {
     says("[DONE] without a finish reason", two + done(), 2, 2, "");
     says("events behind [DONE]", two + end + one + message_event("late") + done(), 2, 2);
     says("nonsense behind [DONE]", two + end + "data: {{{\n\ngarbage", 2, 2);
+    says("fields that are null",
+         sse_event(R"({"choices":null,"usage":null,"error":null,"object":null})") + two +
+             choices(R"({"index":null,"delta":null,"text":null,"finish_reason":null,)"
+                     R"("logprobs":null})") +
+             choices("null") +
+             sse_event(R"({"choices":[],"usage":{"prompt_tokens":null,"completion_tokens":null,)"
+                       R"("prompt_tokens_details":null}})") + end, 2, 2);
     says("an error that is null", sse_event(R"({"error":null,"choices":[]})") + two + end, 2, 2);
     says("an error that is false", sse_event(R"({"error":false,"choices":[]})") + two + end, 2, 2);
     says("an error that is empty", sse_event(R"({"error":"","choices":[]})") + two + end, 2, 2);
@@ -658,6 +676,10 @@ inline void semantics_cases(table& t) {
     fails("server", "a choice that fails before another stops",
           choices(choice(0, R"({"content":"a"})")) + choices(choice(0, "{}", "abort")) +
               choices(choice(1, "{}", "stop")) + done(),
+          "finish reason \"abort\"", 1, 1, "abort");
+    fails("server", "a choice that fails after the first has stopped",
+          choices(choice(0, R"({"content":"a"})")) + choices(choice(0, "{}", "stop")) +
+              choices(choice(1, "{}", "abort")) + done(),
           "finish reason \"abort\"", 1, 1, "abort");
     for (const char* reason : {"abort", "error", "cancelled", "timeout",
                                "insufficient_system_resource"})
@@ -718,7 +740,6 @@ inline void semantics_cases(table& t) {
     malformed("an event that is no JSON", "hello", "not a JSON object: \"hello\"");
     malformed("an event that is a list", "[1,2]", "not a JSON object");
     malformed("an event that is a string", "\"text\"", "not a JSON object");
-    malformed("an event that is null", "null", "not a JSON object");
     malformed("an event that is cut", R"({"choices":[{"delta":{"cont)", "not a JSON object");
     malformed("two objects in one event", R"({"choices":[]}{"choices":[]})", "not a JSON object");
     malformed("NaN", R"({"choices":[{"delta":{"content":"a"},"logprobs":NaN}]})",

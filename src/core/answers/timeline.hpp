@@ -85,8 +85,9 @@ public:
     void on_event(const stream_event& e, long long now_ns) {
         if (ended_) return;
         if (e.malformed) return fail(request_status::protocol, e.error);
-        if (!e.finish_reason.empty() && !stream_event::is_failure(finish_reason_))
-            finish_reason_ = e.finish_reason;
+        if (!e.finish_reason.empty())
+            stream_event::note_finish(finish_reason_, finish_choice_, e.finish_reason,
+                                      e.finish_choice);
         if (!e.error.empty()) {
             end_ns_ = now_ns;
             return fail(request_status::server, printable(e.error));
@@ -173,7 +174,7 @@ private:
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     int events_ = 0, first_tokens_ = 1;
-    int choices_ = 1, finished_ = 0;
+    int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     request_status status_ = request_status::unsent;
     bool ended_ = false;

@@ -56,11 +56,12 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
     const picojson::value* choices = member(v, "choices");
     if (!choices || !choices->is<picojson::array>()) return;
     for (const picojson::value& choice : choices->get<picojson::array>()) {
-        e.choices = std::max(e.choices, 1 + count_member(choice, "index"));
-        e.finish(string_member(choice, "finish_reason"));
+        const int index = std::max(0, count_member(choice, "index"));
+        e.choices = std::max(e.choices, 1 + index);
+        e.finish(string_member(choice, "finish_reason"), index);
         if (!choice_has_content(choice, output)) continue;
         e.content = true;
-        if (count_member(choice, "index") <= 0) {  // the conversation goes on from the first one
+        if (index == 0) {  // the conversation goes on from the first one
             memory.say(choice, "text");
             if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
         }

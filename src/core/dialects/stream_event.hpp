@@ -25,14 +25,23 @@ struct stream_event {
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
     std::string finish_reason{};
+    int finish_choice = 0;          // whose reason that is
     std::string error{};            // told by the server inside the stream, or why malformed
     bool malformed = false;
 
-    /// Of several finish reasons the last one counts, unless one before it tells of a failure.
-    void finish(const std::string& reason) {
+    void finish(const std::string& reason, int choice = 0) {
         if (reason.empty()) return;
         ++finished;
-        if (!is_failure(finish_reason)) finish_reason = reason;
+        note_finish(finish_reason, finish_choice, reason, choice);
+    }
+    /// Of several choices the reason of the first one counts, unless another one's tells of a
+    /// failure.
+    static void note_finish(std::string& reason, int& of_choice, const std::string& told,
+                            int choice) {
+        const bool is_first = reason.empty() || choice <= of_choice;
+        if (is_failure(reason) || (!is_first && !is_failure(told))) return;
+        reason = told;
+        of_choice = choice;
     }
     /// "abort" (vLLM, SGLang), "error" (OpenRouter), "cancelled" and "timeout" (TensorRT-LLM),
     /// "insufficient_system_resource" (DeepSeek): the server gave up.
@@ -95,7 +104,9 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
     const bool empty = data.find_first_not_of(" \t\r\n") == std::string_view::npos;
     if (e.done || empty) return e;  // an empty one keeps the connection alive
     picojson::value v;
-    if (!parse_json(data, v) || !v.is<picojson::object>()) {
+    const bool is_json = parse_json(data, v);
+    if (is_json && v.is<picojson::null>() && type != "error") return e;  // the same
+    if (!is_json || !v.is<picojson::object>()) {
         e.malformed = true;
         e.error = "an event is not a JSON object: \"" + printable(data, 60) + "\"";
         return e;
