@@ -52,62 +52,63 @@
 //   [C27] counts: shares, and quantiles of fresh traffic
 //   [C28] what the client can say against its own numbers
 //   [C29] servers that cannot keep up
-//   [C30] what makes a measurement invalid
-//   [C31] values: times, speeds and rates
-//   [C32] the verdicts of a gate
-//   [C33] from verdicts to an exit code
-//   [C34] what a calibration tells
-//   [C35] verdicts in words
-//   [C36] calibration
-//   [C37] files of others' making, value by value
-//   [C38] datasets
-//   [C39] traces
-//   [C40] when requests are sent
-//   [C41] arrivals
-//   [C42] lengths
-//   [C43] prompts of a given number of tokens
-//   [C44] places of a trace
-//   [C45] conversations, recorded and made up
-//   [C46] prompts that stand alone
-//   [C47] where prompts come from
-//   [C48] the plan of a gate
-//   [C49] which SLOs a scenario can have
-//   [C50] the options of requests
-//   [C51] from a workload to its part of the plan
-//   [C52] from a scenario to its plan
-//   [C53] a plan in words
-//   [C54] where a gate's server stood
-//   [C55] the hash of all that a plan sends
-//   [C56] the requests of a plan
-//   [C57] what a plan says of the evidence that it will bring
-//   [C58] engine model
-//   [C59] what a request asks the simulated server
-//   [C60] answers of the simulated server
-//   [C61] what the simulated server says besides answers
-//   [C62] what a result holds of its gate
-//   [C63] the rows of a table: each metric over the repeats of an arm
-//   [C64] points and round steps of drawings
-//   [C65] distributions: each repeat's quantiles as a line
-//   [C66] how requests ended, and what their answers say of tokens
-//   [C67] how long made-up prompts were to be, and were
-//   [C68] timelines: repeats in windows of equal length
-//   [C69] all that reports tell of a gate's numbers, computed once
-//   [C70] the progress line
-//   [C71] what reports are made of
-//   [C72] words of reports
-//   [C73] result.json and records.jsonl
-//   [C74] stored results
-//   [C75] junit.xml, summary.md, annotations, metrics.txt
-//   [C76] what a console can show
-//   [C77] the console
-//   [C78] the report page: style, icons and script
-//   [C79] the report page: drawings
-//   [C80] the report page: verdicts
-//   [C81] the report page: distributions
-//   [C82] the report page: gates beside each other
-//   [C83] the report page: what else a gate has to say
-//   [C84] the report page: timelines
-//   [C85] the report page: the whole
+//   [C30] what a server's answers can say against its numbers
+//   [C31] what makes a measurement invalid
+//   [C32] values: times, speeds and rates
+//   [C33] the verdicts of a gate
+//   [C34] from verdicts to an exit code
+//   [C35] what a calibration tells
+//   [C36] verdicts in words
+//   [C37] calibration
+//   [C38] files of others' making, value by value
+//   [C39] datasets
+//   [C40] traces
+//   [C41] when requests are sent
+//   [C42] arrivals
+//   [C43] lengths
+//   [C44] prompts of a given number of tokens
+//   [C45] places of a trace
+//   [C46] conversations, recorded and made up
+//   [C47] prompts that stand alone
+//   [C48] where prompts come from
+//   [C49] the plan of a gate
+//   [C50] which SLOs a scenario can have
+//   [C51] the options of requests
+//   [C52] from a workload to its part of the plan
+//   [C53] from a scenario to its plan
+//   [C54] a plan in words
+//   [C55] where a gate's server stood
+//   [C56] the hash of all that a plan sends
+//   [C57] the requests of a plan
+//   [C58] what a plan says of the evidence that it will bring
+//   [C59] engine model
+//   [C60] what a request asks the simulated server
+//   [C61] answers of the simulated server
+//   [C62] what the simulated server says besides answers
+//   [C63] what a result holds of its gate
+//   [C64] the rows of a table: each metric over the repeats of an arm
+//   [C65] points and round steps of drawings
+//   [C66] distributions: each repeat's quantiles as a line
+//   [C67] how requests ended, and what their answers say of tokens
+//   [C68] how long made-up prompts were to be, and were
+//   [C69] timelines: repeats in windows of equal length
+//   [C70] all that reports tell of a gate's numbers, computed once
+//   [C71] the progress line
+//   [C72] what reports are made of
+//   [C73] words of reports
+//   [C74] result.json and records.jsonl
+//   [C75] stored results
+//   [C76] junit.xml, summary.md, annotations, metrics.txt
+//   [C77] what a console can show
+//   [C78] the console
+//   [C79] the report page: style, icons and script
+//   [C80] the report page: drawings
+//   [C81] the report page: verdicts
+//   [C82] the report page: distributions
+//   [C83] the report page: gates beside each other
+//   [C84] the report page: what else a gate has to say
+//   [C85] the report page: timelines
+//   [C86] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -2450,6 +2451,8 @@ enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, sha
 /// requests missed, the start of a server, the server itself.
 enum class metric_of : unsigned char { request, window, requests, start, server };
 enum class turn_kind : unsigned char { all, first, later };
+/// What a completed request must have brought to have a value of a metric, or to count in one.
+enum class value_needs : unsigned char { nothing, prompt_tokens, second_token, second_event };
 
 struct metric_facts {
     metric_id id;
@@ -2459,7 +2462,7 @@ struct metric_facts {
     metric_of of = metric_of::request;
     turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
-    bool is_pace = false;              // of the tokens after the first: answers of one have none
+    value_needs needs = value_needs::nothing;
     bool needs_stream = false;         // a first token apart from the last
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
@@ -2470,31 +2473,33 @@ struct metric_facts {
 inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
      .bounds_lateness = true},
-    {.id = metric_id::tpot, .name = "tpot", .is_pace = true, .needs_stream = true},
-    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs_stream = true,
-     .needs_event_times = true},
+    {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
+     .needs_stream = true},
+    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
+     .needs_stream = true, .needs_event_times = true},
     {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
      .is_hurt_by_lateness = true},
-    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token", .needs_stream = true,
-     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
     {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
     {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs_stream = true, .is_hurt_by_lateness = true},
+     .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .is_pace = true, .needs_stream = true},
+     .side = bound_side::at_least, .needs = value_needs::second_token, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::total_throughput, .name = "total_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_event_times = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_throughput, .name = "decode_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs_stream = true, .needs_event_times = true, .is_hurt_by_lateness = true},
@@ -2558,11 +2563,15 @@ constexpr bool is_speed(metric_id m) {
 }
 constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
 
-/// Whether this holds for a statistic's metric, or for one that its predicate compares.
-inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
+/// Whether something is said of a statistic's metric, or of one that its predicate compares.
+template <class Says>
+bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const predicate_step& step : s.where)
-        if (step.op == predicate_step::op_kind::compare && facts_of(step.metric).*fact) return true;
-    return facts_of(s.metric).*fact;
+        if (step.op == predicate_step::op_kind::compare && says(step.metric)) return true;
+    return says(s.metric);
+}
+inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
+    return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
 }
 
 }  // namespace llmbench
@@ -2586,6 +2595,17 @@ inline std::string value_text(metric_id m, double v) {
     case metric_unit::none: return printed("%.4g", v);
     }
     return time_text(v);
+}
+
+/// What requests lack that brought less than a metric needs.
+inline const char* needs_text(value_needs n) {
+    switch (n) {
+    case value_needs::nothing: break;
+    case value_needs::prompt_tokens: return "prompt_tokens in their usage";
+    case value_needs::second_token: return "tokens after their first event";
+    case value_needs::second_event: return "second content event";
+    }
+    return "value";
 }
 
 /// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
@@ -4789,6 +4809,14 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
     }
 }
 
+/// Whether a completed request brought what the metric needs of it.
+inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
+    const metric_facts& f = facts_of(m);
+    if (f.needs == value_needs::prompt_tokens) return d.records[i].prompt_tokens > 0;
+    if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
+    return !is_of_requests(m) || !std::isnan(request_value(m, d, i));
+}
+
 /// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
 /// quantiles they are the worst one.
 struct metric_sample {
@@ -5605,7 +5633,81 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] what makes a measurement invalid ====================================================
+// ===== [C30] what a server's answers can say against its numbers =================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// So much of anything spoils nothing: over 5 % of the completed requests does.
+inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
+
+/// The requests that a metric speaks of, and the completed ones that it has no value of.
+struct value_count {
+    std::size_t of = 0, completed = 0, missing = 0;
+};
+/// The completed requests of one arm, counted by what makes them no evidence.
+struct answer_counts {
+    std::size_t completed = 0;
+    std::size_t too_short = 0;  // fewer tokens than forced
+    std::array<value_count, std::size(metric_table)> values{};
+    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
+};
+inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
+    answer_counts c;
+    for (const repeat_data& d : arm) {
+        c.too_short += static_cast<std::size_t>(d.short_outputs);
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            const bool ok = r.status == request_status::ok;
+            c.completed += ok && is_measured(r);
+            for (const metric_facts& f : metric_table) {
+                if (f.is_unmeasured || !is_part_of(f.id, r)) continue;
+                value_count& n = c.values[static_cast<std::size_t>(f.id)];
+                ++n.of;
+                n.completed += ok;
+                n.missing += ok && !has_value(f.id, d, i);
+            }
+        }
+    }
+    return c;
+}
+
+/// Why a metric is none of the requests that completed, "" where it is. Of answers of one token,
+/// where those were asked for, there is no pace: what is judged is the others', if there are any.
+inline std::string missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
+    const metric_facts& f = facts_of(m);
+    const value_count& n = c.of(m);
+    const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
+                                                 f.needs == value_needs::second_event);
+    if (n.of == 0 && is_of_turns(m)) return printed("no request was one that %s is of", f.name);
+    const bool some_left = n.missing < n.completed;
+    if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
+        return {};
+    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing, n.completed,
+                   needs_text(f.needs), f.name);
+}
+
+/// What the answers of one arm say against an objective, "" where nothing.
+inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
+                                          bool short_ones_expected) {
+    if (is_too_much(c.too_short, c.completed))
+        return printed("%zu of %zu completed requests brought fewer tokens than forced: it does "
+                       "not heed ignore_eos, or stops by itself",
+                       c.too_short, c.completed);
+    std::string why;
+    concerns_a_metric(what, [&](metric_id m) {
+        why = missing_values(c, m, short_ones_expected);
+        return !why.empty();
+    });
+    return why;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C31] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5638,32 +5740,16 @@ inline std::string gate_invalid_reason(const evidence& e) {
     return {};
 }
 
-/// Completed requests of one arm, by whether their tokens were as many as forced and enough for a
-/// pace.
-struct token_counts {
-    std::size_t too_short = 0, with_pace = 0, without_pace = 0;
-};
-inline token_counts token_counts_of(const std::vector<repeat_data>& arm) {
-    token_counts c;
-    for (const repeat_data& d : arm) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        const metric_sample sample = sample_of(metric_id::tpot, d);
-        c.with_pace += sample.values.size();
-        c.without_pace += sample.without_value;
-    }
-    return c;
-}
-
 /// What all objectives of a gate stand on, found once for a look at its evidence.
 struct grounds {
     self_check_t self_check{};
     std::string invalid{};    // why nothing at all can be said
     std::string saturated{};  // why the load was more than the server can take
-    token_counts candidate{}, baseline{};
+    answer_counts candidate{}, baseline{};
 };
 inline grounds grounds_of(const evidence& e, const terms& t) {
     return {self_check_of(e, t), gate_invalid_reason(e), over_saturation_reason(e),
-            token_counts_of(e.candidate), token_counts_of(e.baseline)};
+            answer_counts_of(e.candidate), answer_counts_of(e.baseline)};
 }
 
 /// Why this SLO cannot be judged, "" where it can.
@@ -5676,20 +5762,11 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
-        if (arm->empty()) continue;
-        const bool is_baseline = arm == &e.baseline;
-        const char* who = is_baseline ? "baseline server" : "server";
-        const token_counts& n = is_baseline ? g.baseline : g.candidate;
-        const std::size_t completed = n.with_pace + n.without_pace;
-        if (n.too_short * 20 > completed)
-            return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
-                           "does not heed ignore_eos, or stops by itself",
-                           who, n.too_short, completed);
-        const bool too_few = !e.short_outputs_expected && n.without_pace * 20 > completed;
-        if (concerns(s.what, &metric_facts::is_pace) && (n.with_pace == 0 || too_few))
-            return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
-                           n.without_pace, completed);
+    for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
+        const bool is_baseline = arm == &g.baseline;
+        if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
+        const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
+        if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
     }
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)
@@ -5702,7 +5779,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] values: times, speeds and rates =====================================================
+// ===== [C32] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5960,7 +6037,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] the verdicts of a gate ==============================================================
+// ===== [C33] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6084,7 +6161,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] from verdicts to an exit code =======================================================
+// ===== [C34] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6161,7 +6238,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] what a calibration tells ============================================================
+// ===== [C35] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6179,7 +6256,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] verdicts in words ===================================================================
+// ===== [C36] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6253,7 +6330,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] calibration =========================================================================
+// ===== [C37] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6298,7 +6375,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] files of others' making, value by value =============================================
+// ===== [C38] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6492,7 +6569,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] datasets ============================================================================
+// ===== [C39] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6804,7 +6881,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] traces ==============================================================================
+// ===== [C40] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6957,7 +7034,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] when requests are sent ==============================================================
+// ===== [C41] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7120,7 +7197,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] arrivals ============================================================================
+// ===== [C42] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7226,7 +7303,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] lengths =============================================================================
+// ===== [C43] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7287,7 +7364,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] prompts of a given number of tokens =================================================
+// ===== [C44] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7449,7 +7526,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] places of a trace ===================================================================
+// ===== [C45] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -7524,7 +7601,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] conversations, recorded and made up =================================================
+// ===== [C46] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7633,7 +7710,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] prompts that stand alone ============================================================
+// ===== [C47] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7749,7 +7826,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] where prompts come from =============================================================
+// ===== [C48] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7775,7 +7852,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] the plan of a gate ==================================================================
+// ===== [C49] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7936,7 +8013,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] which SLOs a scenario can have ======================================================
+// ===== [C50] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8080,7 +8157,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] the options of requests =============================================================
+// ===== [C51] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8150,7 +8227,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] from a workload to its part of the plan =============================================
+// ===== [C52] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8353,7 +8430,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] from a scenario to its plan =========================================================
+// ===== [C53] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8538,7 +8615,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] a plan in words =====================================================================
+// ===== [C54] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8603,7 +8680,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] where a gate's server stood =========================================================
+// ===== [C55] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8647,7 +8724,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the hash of all that a plan sends ===================================================
+// ===== [C56] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8684,7 +8761,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] the requests of a plan ==============================================================
+// ===== [C57] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8751,7 +8828,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] what a plan says of the evidence that it will bring =================================
+// ===== [C58] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8770,7 +8847,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] engine model ========================================================================
+// ===== [C59] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -8960,7 +9037,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a request asks the simulated server ============================================
+// ===== [C60] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9077,7 +9154,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] answers of the simulated server =====================================================
+// ===== [C61] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9314,7 +9391,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what the simulated server says besides answers ======================================
+// ===== [C62] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9391,7 +9468,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what a result holds of its gate =====================================================
+// ===== [C63] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9430,7 +9507,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C64] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9474,7 +9551,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] points and round steps of drawings ==================================================
+// ===== [C65] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9504,7 +9581,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] distributions: each repeat's quantiles as a line ====================================
+// ===== [C66] distributions: each repeat's quantiles as a line ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9561,7 +9638,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] how requests ended, and what their answers say of tokens ============================
+// ===== [C67] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9651,7 +9728,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] how long made-up prompts were to be, and were =======================================
+// ===== [C68] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9696,7 +9773,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] timelines: repeats in windows of equal length =======================================
+// ===== [C69] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9798,7 +9875,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C70] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9939,7 +10016,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the progress line ===================================================================
+// ===== [C71] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10001,7 +10078,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what reports are made of ============================================================
+// ===== [C72] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10044,7 +10121,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] words of reports ====================================================================
+// ===== [C73] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10171,7 +10248,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] result.json and records.jsonl =======================================================
+// ===== [C74] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10489,7 +10566,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] stored results ======================================================================
+// ===== [C75] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -10788,7 +10865,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C76] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11039,7 +11116,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] what a console can show =============================================================
+// ===== [C77] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11068,7 +11145,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] the console =========================================================================
+// ===== [C78] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11172,7 +11249,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] the report page: style, icons and script ============================================
+// ===== [C79] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -11375,7 +11452,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the report page: drawings ===========================================================
+// ===== [C80] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11575,7 +11652,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the report page: verdicts ===========================================================
+// ===== [C81] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11727,7 +11804,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the report page: distributions ======================================================
+// ===== [C82] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11835,7 +11912,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the report page: gates beside each other ============================================
+// ===== [C83] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11943,7 +12020,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the report page: what else a gate has to say ========================================
+// ===== [C84] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12108,7 +12185,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the report page: timelines ==========================================================
+// ===== [C85] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12217,7 +12294,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the report page: the whole ==========================================================
+// ===== [C86] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {

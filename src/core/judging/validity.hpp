@@ -6,11 +6,11 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/saturation.hpp"
+#include "core/judging/server.hpp"
 #include "core/judging/terms.hpp"
 
 #include <cstddef>  // size_t
@@ -48,32 +48,16 @@ inline std::string gate_invalid_reason(const evidence& e) {
     return {};
 }
 
-/// Completed requests of one arm, by whether their tokens were as many as forced and enough for a
-/// pace.
-struct token_counts {
-    std::size_t too_short = 0, with_pace = 0, without_pace = 0;
-};
-inline token_counts token_counts_of(const std::vector<repeat_data>& arm) {
-    token_counts c;
-    for (const repeat_data& d : arm) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        const metric_sample sample = sample_of(metric_id::tpot, d);
-        c.with_pace += sample.values.size();
-        c.without_pace += sample.without_value;
-    }
-    return c;
-}
-
 /// What all objectives of a gate stand on, found once for a look at its evidence.
 struct grounds {
     self_check_t self_check{};
     std::string invalid{};    // why nothing at all can be said
     std::string saturated{};  // why the load was more than the server can take
-    token_counts candidate{}, baseline{};
+    answer_counts candidate{}, baseline{};
 };
 inline grounds grounds_of(const evidence& e, const terms& t) {
     return {self_check_of(e, t), gate_invalid_reason(e), over_saturation_reason(e),
-            token_counts_of(e.candidate), token_counts_of(e.baseline)};
+            answer_counts_of(e.candidate), answer_counts_of(e.baseline)};
 }
 
 /// Why this SLO cannot be judged, "" where it can.
@@ -86,20 +70,11 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
-        if (arm->empty()) continue;
-        const bool is_baseline = arm == &e.baseline;
-        const char* who = is_baseline ? "baseline server" : "server";
-        const token_counts& n = is_baseline ? g.baseline : g.candidate;
-        const std::size_t completed = n.with_pace + n.without_pace;
-        if (n.too_short * 20 > completed)
-            return printed("%s: %zu of %zu completed requests brought fewer tokens than forced: it "
-                           "does not heed ignore_eos, or stops by itself",
-                           who, n.too_short, completed);
-        const bool too_few = !e.short_outputs_expected && n.without_pace * 20 > completed;
-        if (concerns(s.what, &metric_facts::is_pace) && (n.with_pace == 0 || too_few))
-            return printed("%s: %zu of %zu completed requests have too few tokens for a tpot", who,
-                           n.without_pace, completed);
+    for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
+        const bool is_baseline = arm == &g.baseline;
+        if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
+        const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
+        if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
     }
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)

@@ -59,6 +59,14 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
     }
 }
 
+/// Whether a completed request brought what the metric needs of it.
+inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
+    const metric_facts& f = facts_of(m);
+    if (f.needs == value_needs::prompt_tokens) return d.records[i].prompt_tokens > 0;
+    if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
+    return !is_of_requests(m) || !std::isnan(request_value(m, d, i));
+}
+
 /// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
 /// quantiles they are the worst one.
 struct metric_sample {

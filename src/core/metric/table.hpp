@@ -20,6 +20,8 @@ enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, sha
 /// requests missed, the start of a server, the server itself.
 enum class metric_of : unsigned char { request, window, requests, start, server };
 enum class turn_kind : unsigned char { all, first, later };
+/// What a completed request must have brought to have a value of a metric, or to count in one.
+enum class value_needs : unsigned char { nothing, prompt_tokens, second_token, second_event };
 
 struct metric_facts {
     metric_id id;
@@ -29,7 +31,7 @@ struct metric_facts {
     metric_of of = metric_of::request;
     turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
-    bool is_pace = false;              // of the tokens after the first: answers of one have none
+    value_needs needs = value_needs::nothing;
     bool needs_stream = false;         // a first token apart from the last
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
@@ -40,31 +42,33 @@ struct metric_facts {
 inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
      .bounds_lateness = true},
-    {.id = metric_id::tpot, .name = "tpot", .is_pace = true, .needs_stream = true},
-    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs_stream = true,
-     .needs_event_times = true},
+    {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
+     .needs_stream = true},
+    {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
+     .needs_stream = true, .needs_event_times = true},
     {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
      .is_hurt_by_lateness = true},
-    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token", .needs_stream = true,
-     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
     {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
     {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs_stream = true, .is_hurt_by_lateness = true},
+     .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .is_pace = true, .needs_stream = true},
+     .side = bound_side::at_least, .needs = value_needs::second_token, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::total_throughput, .name = "total_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_event_times = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_throughput, .name = "decode_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs_stream = true, .needs_event_times = true, .is_hurt_by_lateness = true},
@@ -128,11 +132,15 @@ constexpr bool is_speed(metric_id m) {
 }
 constexpr bool is_of_turns(metric_id m) { return facts_of(m).turns != turn_kind::all; }
 
-/// Whether this holds for a statistic's metric, or for one that its predicate compares.
-inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
+/// Whether something is said of a statistic's metric, or of one that its predicate compares.
+template <class Says>
+bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const predicate_step& step : s.where)
-        if (step.op == predicate_step::op_kind::compare && facts_of(step.metric).*fact) return true;
-    return facts_of(s.metric).*fact;
+        if (step.op == predicate_step::op_kind::compare && says(step.metric)) return true;
+    return says(s.metric);
+}
+inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
+    return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
 }
 
 }  // namespace detail

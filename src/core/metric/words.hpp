@@ -25,6 +25,17 @@ inline std::string value_text(metric_id m, double v) {
     return time_text(v);
 }
 
+/// What requests lack that brought less than a metric needs.
+inline const char* needs_text(value_needs n) {
+    switch (n) {
+    case value_needs::nothing: break;
+    case value_needs::prompt_tokens: return "prompt_tokens in their usage";
+    case value_needs::second_token: return "tokens after their first event";
+    case value_needs::second_event: return "second content event";
+    }
+    return "value";
+}
+
 /// A limit as its author wrote it, more or less: up to six digits, no trailing zeros.
 inline std::string limit_text(metric_id m, double v) {
     switch (facts_of(m).unit) {

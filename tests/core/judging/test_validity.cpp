@@ -130,7 +130,9 @@ TEST_CASE("answers of one token spoil verdicts on the time per output token") {
         CHECK(judged(with_short(1), s).outcome == verdict::pass);
         CHECK(judged(with_short(2), s).outcome == verdict::invalid);
         CHECK(str(judged(with_short(2), s).reason) ==
-              "server: 4 of 40 completed requests have too few tokens for a tpot");
+              "server: 4 of 40 completed requests have no tokens after their first event, which " +
+                  std::string(s.what.metric == metric_id::decode_speed ? "decode_speed" : "tpot") +
+                  " needs");
         measurement asked_for = with_short(2);
         asked_for.short_outputs_expected = true;
         CHECK(judged(asked_for, s).outcome == verdict::pass);
@@ -139,6 +141,88 @@ TEST_CASE("answers of one token spoil verdicts on the time per output token") {
         CHECK(judged(all_short, s).outcome == verdict::invalid);
     }
     CHECK(judged(with_short(2), mean(ttft) <= 100_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("what over 5 percent of the completed requests have no value of is not judged") {
+    // Two of 40 are 5 %, which is allowed; three are not, and those that failed have no say.
+    const auto without_prompt_tokens = [](int n) {
+        measurement m = measured({steady_repeat(80), steady_repeat(80)});
+        for (repeat_data& d : m.candidate) {
+            d.window_from_ns = at_ms(0);
+            d.window_to_ns = at_ms(2000);
+            for (record& r : d.records)
+                if (n > 0 && n-- > 0) r.prompt_tokens = 0;
+        }
+        return m;
+    };
+    const std::string needed = "completed requests have no prompt_tokens in their usage, which ";
+    const std::pair<slo, const char*> of_prompts[] = {
+        {mean(ttft_per_prompt_token) <= 10_ms, "ttft_per_prompt_token"},
+        {max(ttft_per_prompt_token) <= 10_ms, "ttft_per_prompt_token"},
+        {p90(ttft_per_prompt_token) <= 10_ms, "ttft_per_prompt_token"},
+        {goodput(ttft <= 1_s && ttft_per_prompt_token <= 10_ms) >= 50_pct, "ttft_per_prompt_token"},
+        {p10(prefill_speed) >= 50_tps, "prefill_speed"},
+        {total_throughput >= 10_tps, "total_throughput"},
+        {prefill_throughput >= 10_tps, "prefill_throughput"}};
+    for (const auto& [s, name] : of_prompts) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(without_prompt_tokens(0), s).outcome == verdict::pass);
+        CHECK(judged(without_prompt_tokens(2), s).outcome == verdict::pass);
+        const slo_verdict v = judged(without_prompt_tokens(3), s);
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(str(v.reason) == "server: 3 of 40 " + needed + name + " needs");
+        const slo_verdict none = judged(without_prompt_tokens(40), s);
+        CHECK(none.outcome == verdict::invalid);
+        CHECK(str(none.reason) == "server: 40 of 40 " + needed + name + " needs");
+    }
+    for (const slo& s : {mean(ttft) <= 100_ms, goodput(ttft <= 1_s) >= 50_pct,
+                         mean(normalized_latency) <= 1_s, output_throughput >= 10_tps,
+                         request_throughput >= 1_rps}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(without_prompt_tokens(40), s).outcome == verdict::pass);
+    }
+}
+
+TEST_CASE("each arm's missing values are its own, and what speaks of one arm needs that one's") {
+    const slo relative = p50(ttft_per_prompt_token) <= 1.1 * baseline;
+    measurement m = pairs_with_ratio({1, 1, 1, 1});
+    for (repeat_data& d : m.baseline)
+        for (record& r : d.records) r.prompt_tokens = 0;
+    CHECK(str(judged(m, relative).reason) ==
+          "baseline server: 80 of 80 completed requests have no prompt_tokens in their usage, "
+          "which ttft_per_prompt_token needs");
+    CHECK(judged(m, p50(ttft_per_prompt_token) <= 20_ms).outcome == verdict::pass);
+    std::swap(m.candidate, m.baseline);
+    CHECK(mentions(judged(m, relative).reason, "server: 80 of 80"));
+    CHECK(judged(m, p50(ttft_per_prompt_token) <= 20_ms).outcome == verdict::invalid);
+}
+
+TEST_CASE("answers of one event have no gaps to judge") {
+    const auto with_short = [](int n) {
+        std::vector<request> requests;
+        for (int i = 0; i < 20; ++i)
+            requests.push_back(answered(100.0 * i, 80, 10, i < n ? 1 : 11));
+        return measured({repeat_of(requests), repeat_of(requests)});
+    };
+    for (const slo& s : {p50(itl) <= 20_ms, goodput(itl <= 20_ms) >= 50_pct}) {
+        CHECK(judged(with_short(1), s).outcome == verdict::pass);
+        CHECK(str(judged(with_short(2), s).reason) ==
+              "server: 4 of 40 completed requests have no second content event, which itl needs");
+        measurement asked_for = with_short(2);
+        asked_for.short_outputs_expected = true;
+        CHECK(judged(asked_for, s).outcome == verdict::pass);
+        asked_for = with_short(20);
+        asked_for.short_outputs_expected = true;
+        CHECK(judged(asked_for, s).outcome == verdict::invalid);
+    }
+}
+
+TEST_CASE("a goodput of later turns needs some") {
+    measurement m = measured({steady_repeat(80), steady_repeat(80)});
+    const slo s = goodput(later_turn_ttft <= 1_ms) >= 90_pct;
+    CHECK(str(judged(m, s).reason) == "server: no request was one that later_turn_ttft is of");
+    for (repeat_data& d : m.candidate) d.records[1].turn = 1;  // 80 ms
+    CHECK(judged(m, goodput(later_turn_ttft <= 1_ms) >= 50_pct).outcome == verdict::pass);
 }
 
 TEST_CASE("a busy client that reads events together spoils the gaps between them") {
