@@ -54,61 +54,62 @@
 //   [C29] servers that cannot keep up
 //   [C30] what a server's answers can say against its numbers
 //   [C31] what makes a measurement invalid
-//   [C32] values: times, speeds and rates
-//   [C33] the verdicts of a gate
-//   [C34] from verdicts to an exit code
-//   [C35] what a calibration tells
-//   [C36] verdicts in words
-//   [C37] calibration
-//   [C38] files of others' making, value by value
-//   [C39] datasets
-//   [C40] traces
-//   [C41] when requests are sent
-//   [C42] arrivals
-//   [C43] lengths
-//   [C44] prompts of a given number of tokens
-//   [C45] places of a trace
-//   [C46] conversations, recorded and made up
-//   [C47] prompts that stand alone
-//   [C48] where prompts come from
-//   [C49] the plan of a gate
-//   [C50] which SLOs a scenario can have
-//   [C51] the options of requests
-//   [C52] from a workload to its part of the plan
-//   [C53] from a scenario to its plan
-//   [C54] a plan in words
-//   [C55] where a gate's server stood
-//   [C56] the hash of all that a plan sends
-//   [C57] the requests of a plan
-//   [C58] what a plan says of the evidence that it will bring
-//   [C59] engine model
-//   [C60] what a request asks the simulated server
-//   [C61] answers of the simulated server
-//   [C62] what the simulated server says besides answers
-//   [C63] what a result holds of its gate
-//   [C64] the rows of a table: each metric over the repeats of an arm
-//   [C65] points and round steps of drawings
-//   [C66] distributions: each repeat's quantiles as a line
-//   [C67] how requests ended, and what their answers say of tokens
-//   [C68] how long made-up prompts were to be, and were
-//   [C69] timelines: repeats in windows of equal length
-//   [C70] all that reports tell of a gate's numbers, computed once
-//   [C71] the progress line
-//   [C72] what reports are made of
-//   [C73] words of reports
-//   [C74] result.json and records.jsonl
-//   [C75] stored results
-//   [C76] junit.xml, summary.md, annotations, metrics.txt
-//   [C77] what a console can show
-//   [C78] the console
-//   [C79] the report page: style, icons and script
-//   [C80] the report page: drawings
-//   [C81] the report page: verdicts
-//   [C82] the report page: distributions
-//   [C83] the report page: gates beside each other
-//   [C84] the report page: what else a gate has to say
-//   [C85] the report page: timelines
-//   [C86] the report page: the whole
+//   [C32] pairs: repeats in turns with those of a baseline
+//   [C33] values: times, speeds and rates
+//   [C34] the verdicts of a gate
+//   [C35] from verdicts to an exit code
+//   [C36] what a calibration tells
+//   [C37] verdicts in words
+//   [C38] calibration
+//   [C39] files of others' making, value by value
+//   [C40] datasets
+//   [C41] traces
+//   [C42] when requests are sent
+//   [C43] arrivals
+//   [C44] lengths
+//   [C45] prompts of a given number of tokens
+//   [C46] places of a trace
+//   [C47] conversations, recorded and made up
+//   [C48] prompts that stand alone
+//   [C49] where prompts come from
+//   [C50] the plan of a gate
+//   [C51] which SLOs a scenario can have
+//   [C52] the options of requests
+//   [C53] from a workload to its part of the plan
+//   [C54] from a scenario to its plan
+//   [C55] a plan in words
+//   [C56] where a gate's server stood
+//   [C57] the hash of all that a plan sends
+//   [C58] the requests of a plan
+//   [C59] what a plan says of the evidence that it will bring
+//   [C60] engine model
+//   [C61] what a request asks the simulated server
+//   [C62] answers of the simulated server
+//   [C63] what the simulated server says besides answers
+//   [C64] what a result holds of its gate
+//   [C65] the rows of a table: each metric over the repeats of an arm
+//   [C66] points and round steps of drawings
+//   [C67] distributions: each repeat's quantiles as a line
+//   [C68] how requests ended, and what their answers say of tokens
+//   [C69] how long made-up prompts were to be, and were
+//   [C70] timelines: repeats in windows of equal length
+//   [C71] all that reports tell of a gate's numbers, computed once
+//   [C72] the progress line
+//   [C73] what reports are made of
+//   [C74] words of reports
+//   [C75] result.json and records.jsonl
+//   [C76] stored results
+//   [C77] junit.xml, summary.md, annotations, metrics.txt
+//   [C78] what a console can show
+//   [C79] the console
+//   [C80] the report page: style, icons and script
+//   [C81] the report page: drawings
+//   [C82] the report page: verdicts
+//   [C83] the report page: distributions
+//   [C84] the report page: gates beside each other
+//   [C85] the report page: what else a gate has to say
+//   [C86] the report page: timelines
+//   [C87] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -5094,6 +5095,7 @@ inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a
 inline constexpr int first_look = 2, last_look = 5;
 inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
 inline constexpr int first_pair_look = 4, last_pair_look = 8;
+inline constexpr int last_noisy_pair_look = 12;  // where eight spread by more than is believed
 inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 
@@ -5107,15 +5109,18 @@ struct judging_rule {
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     bool holm = false;
 };
-inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most) {
+/// `more_looks`: those after `most` repeats.
+inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most,
+                            int more_looks = 0) {
     judging_rule r;
     r.traffic = traffic;
-    r.looks = std::max(5, most - first + 1);
+    r.looks = std::max(5, most - first + 1 + more_looks);
     r.most = most;
     r.pass_level = o.false_pass.fraction;
     r.fail_level = o.false_fail.fraction;
     r.holm = o.holm;
-    const bool usual = r.looks == 5 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
     r.pass_z = pocock_constant(r.looks, r.pass_level);
     r.fail_z = pocock_constant(r.looks, r.fail_level);
@@ -5144,12 +5149,24 @@ inline std::string listed(const std::vector<double>& values) {
     return out;
 }
 
+/// What a look takes for the noise: what is believed, moderated by what was measured; what is
+/// believed of a noisy machine, in the same way; or what was measured alone.
+enum class spread_of : unsigned char { moderated, noisy, measured };
+inline const char* to_string(spread_of s) {
+    switch (s) {
+    case spread_of::moderated: return "moderated";
+    case spread_of::noisy: return "noisy";
+    case spread_of::measured: break;
+    }
+    return "as measured";
+}
+
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
-    bool moderated = true;
+    spread_of spread = spread_of::moderated;
 };
 /// The verdict that mean, standard error and degrees of freedom allow.
 inline void decide(look& l, const judging_rule& rule) {
@@ -5180,10 +5197,11 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
     l.mean = mean_of(distances);
     // Noisy is what a machine of that noise would show in one run of twenty at most.
     const double quiet_sd = s0 * (noisy_sd / prior_sd);
-    l.moderated = own_df <= 0 ||
-                  measured_variance * own_df <= quiet_sd * quiet_sd * chi_square_95(own_df);
-    l.prior_df = l.moderated ? prior_df : noisy_df;
-    l.prior_sd = l.moderated ? s0 : quiet_sd;
+    const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
+                                             quiet_sd * quiet_sd * chi_square_95(own_df);
+    l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
+    l.prior_df = is_quiet ? prior_df : noisy_df;
+    l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
@@ -5779,7 +5797,36 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] values: times, speeds and rates =====================================================
+// ===== [C32] pairs: repeats in turns with those of a baseline ====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A look at the log ratios of pairs. What is believed of a machine's noise may widen what they
+/// leave open and never narrows it: four pairs know their own spread well enough to be asked, and a
+/// machine whose level shifts within them spreads them far beyond any belief.
+inline look look_at_pairs(const std::vector<double>& distances, double s0,
+                          const judging_rule& rule) {
+    const look believed = look_at(distances, s0, rule);
+    if (distances.size() < 2) return believed;
+    const double n = static_cast<double>(distances.size());
+    look measured;
+    measured.spread = spread_of::measured;
+    measured.mean = believed.mean;
+    measured.prior_sd = s0;
+    measured.df = n - 1;
+    measured.sd = std::sqrt(sample_variance(distances));
+    measured.se = measured.sd / std::sqrt(n);
+    decide(measured, rule);
+    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C33] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5821,7 +5868,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
         "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
         "%.4f, Pocock's for %d looks at %.4g and %.4g)",
-        l.mean, l.sd, l.moderated ? "moderated" : "noisy", l.df, l.se, l.mean, l.pass_t,
+        l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t,
         l.pass_bound, l.mean, l.fail_t, l.fail_bound, rule.pass_z, rule.fail_z, rule.looks,
         rule.pass_level, rule.fail_level);
     for (const auto& [name, value] :
@@ -5888,7 +5935,8 @@ inline void decide_by_misses(slo_verdict& v, const looked_at& seen) {
 /// One look at the values: what it decides by itself, and what it is too early for.
 inline look decide_by_values(slo_verdict& v, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
-    const look l = look_at(seen.distances, s0, rule, c.stored);
+    const look l = c.paired ? look_at_pairs(seen.distances, s0, rule)
+                            : look_at(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) v.outcome = l.outcome;
     v.reason = text();
     if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
@@ -5904,8 +5952,8 @@ inline look decide_by_values(slo_verdict& v, const looked_at& seen, const compar
 }
 
 /// The verdict's numbers, once the last look was taken.
-inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison& c, const look& l,
-                        const terms& t) {
+inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const looked_at& seen,
+                        const comparison& c, const look& l) {
     const slo& s = v.what;
     v.inputs = {{c.relative ? "ratios" : "values", list<double>(seen.values)},
                 {"limit", {v.limit}}};
@@ -5919,7 +5967,9 @@ inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison&
     v.method = std::string(c.paired     ? "paired "
                            : c.relative ? "against a stored run, "
                                         : "") +
-               (l.moderated ? "moderated t" : "t of noisy repeats");
+               (l.spread == spread_of::moderated ? "moderated t"
+                : l.spread == spread_of::noisy   ? "t of noisy repeats"
+                                                 : "t");
     v.arithmetic =
         str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
     v.inputs.push_back({"log_distances", list<double>(seen.distances)});
@@ -5930,9 +5980,13 @@ inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison&
         v.inputs.push_back({"day_to_day_sd", {c.stored.day_sd}});
     }
     tell_look(v, l, t.rule, static_cast<double>(seen.distances.size()), c.stored);
-    if (!l.moderated)
+    const double spread = std::sqrt(sample_variance(seen.distances)), s0 = prior_sd_of(e, t, s);
+    if (c.paired && spread > s0)
+        v.reason = printed("the pairs spread by %.2g %%, more than the %.2g %% believed of them",
+                           spread * 100, s0 * 100);
+    else if (l.spread == spread_of::noisy)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
-                           std::sqrt(sample_variance(seen.distances)) * 100, noisy_sd * 100);
+                           spread * 100, noisy_sd * 100);
 }
 
 /// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
@@ -5980,8 +6034,19 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     if (seen.values.empty())
         return invalid(startup ? "startup_time is only known of a process that the gate starts"
                                : "nothing was measured");
-    tell_values(v, seen, c, last, t);
+    tell_values(v, e, t, seen, c, last);
     return v;
+}
+
+/// Whether a verdict is open because its pairs spread by more than was believed of them.
+inline bool asks_for_more_pairs(const evidence& e, const terms& t, const slo_verdict& v) {
+    const slo& s = v.what;
+    const comparison c = comparison_of(e, t, s);
+    if (v.outcome != verdict::inconclusive || !c.paired) return false;
+    looked_at seen;
+    for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
+        seen.add(compared_value(e, s, c, i), s, s.factor);
+    return std::sqrt(sample_variance(seen.distances)) > prior_sd_of(e, t, s);
 }
 
 /// Means of fresh traffic, by the means of 20 batches in arrival order.
@@ -6003,7 +6068,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
                          values.begin() + static_cast<long>((b + 1) * values.size() / batches)}));
         const double mean = mean_of(values);
         look l;
-        l.moderated = false;
+        l.spread = spread_of::measured;
         l.df = batches - 1;
         l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
         l.sd = std::sqrt(sample_variance(means)) / mean;  // of the logarithm, to first order
@@ -6037,7 +6102,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] the verdicts of a gate ==============================================================
+// ===== [C34] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6161,7 +6226,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] from verdicts to an exit code =======================================================
+// ===== [C35] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6238,7 +6303,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] what a calibration tells ============================================================
+// ===== [C36] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6256,7 +6321,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] verdicts in words ===================================================================
+// ===== [C37] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6330,7 +6395,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] calibration =========================================================================
+// ===== [C38] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6375,7 +6440,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] files of others' making, value by value =============================================
+// ===== [C39] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6569,7 +6634,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] datasets ============================================================================
+// ===== [C40] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6881,7 +6946,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] traces ==============================================================================
+// ===== [C41] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7034,7 +7099,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] when requests are sent ==============================================================
+// ===== [C42] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7197,7 +7262,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] arrivals ============================================================================
+// ===== [C43] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7303,7 +7368,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] lengths =============================================================================
+// ===== [C44] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7364,7 +7429,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] prompts of a given number of tokens =================================================
+// ===== [C45] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7526,7 +7591,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] places of a trace ===================================================================
+// ===== [C46] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -7601,7 +7666,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] conversations, recorded and made up =================================================
+// ===== [C47] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7710,7 +7775,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] prompts that stand alone ============================================================
+// ===== [C48] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7826,7 +7891,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] where prompts come from =============================================================
+// ===== [C49] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7852,7 +7917,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] the plan of a gate ==================================================================
+// ===== [C50] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7871,6 +7936,7 @@ struct plan {
     double duration_s = 0;
     int first_repeats = first_look;  // before this many nothing is decided
     int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    int most_if_noisy = 0;           // pairs that spread by more than is believed, 0: no more
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};
@@ -8013,7 +8079,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] which SLOs a scenario can have ======================================================
+// ===== [C51] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8157,7 +8223,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] the options of requests =============================================================
+// ===== [C52] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8227,7 +8293,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] from a workload to its part of the plan =============================================
+// ===== [C53] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8430,7 +8496,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] from a scenario to its plan =========================================================
+// ===== [C54] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8549,7 +8615,7 @@ inline void check_limits(const limits& l) {
 
 /// Repeats, pairs or stages: before the first number of them nothing is decided.
 struct repeat_counts {
-    int first = first_look, most = last_look;
+    int first = first_look, most = last_look, most_if_noisy = 0;
 };
 inline repeat_counts planned_repeats(const scenario& s) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
@@ -8563,8 +8629,11 @@ inline repeat_counts planned_repeats(const scenario& s) {
                     asked));
     require(asked == 0 || !judges || asked >= n.first,
             printed("repeats is %lld: a verdict needs at least %d", asked, n.first));
+    const bool compares = is_paired && std::any_of(s.slos.begin(), s.slos.end(),
+                                                   [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
+    else if (compares) n.most_if_noisy = last_noisy_pair_look;
     return n;
 }
 
@@ -8591,10 +8660,12 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .duration_s = s.duration.seconds(),
                  .first_repeats = repeats.first,
                  .most_repeats = repeats.most,
+                 .most_if_noisy = repeats.most_if_noisy,
                  .has_baseline = s.baseline.is_live(),
                  .has_stored_baseline = s.baseline.is_stored(),
                  .stored = s.baseline.stored(),
-                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most),
+                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
+                                 repeats.most_if_noisy > 0),
                  .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
                  .workload_text = workload.text,
                  .source = workload.source,
@@ -8615,7 +8686,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] a plan in words =====================================================================
+// ===== [C55] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8665,14 +8736,15 @@ inline std::string repeats_text(const plan& p) {
     return (exactly ? "" : printed("%d to ", p.first_repeats)) +
            printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
                    exactly && p.most_repeats == 1 ? "" : "s",
-                   p.rule.traffic == fresh ? " of fresh traffic" : "");
+                   p.rule.traffic == fresh ? " of fresh traffic" : "") +
+           (p.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", p.most_if_noisy) : "");
 }
 /// Which repeat this is, of how many.
 inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
     const std::string t =
         printed("%s %d of ", repeat_word(p.rule, p.has_baseline), repeat + 1) +
         (has_fixed_repeats(p) ? "" : printed("%d-", p.first_repeats)) +
-        std::to_string(p.most_repeats);
+        std::to_string(repeat < p.most_repeats ? p.most_repeats : p.most_if_noisy);
     return p.has_baseline ? t + ", " + to_string(arm) : t;
 }
 
@@ -8680,7 +8752,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] where a gate's server stood =========================================================
+// ===== [C56] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8724,7 +8796,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] the hash of all that a plan sends ===================================================
+// ===== [C57] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8761,7 +8833,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the requests of a plan ==============================================================
+// ===== [C58] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8828,7 +8900,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what a plan says of the evidence that it will bring =================================
+// ===== [C59] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8847,7 +8919,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] engine model ========================================================================
+// ===== [C60] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -9037,7 +9109,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what a request asks the simulated server ============================================
+// ===== [C61] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9154,7 +9226,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] answers of the simulated server =====================================================
+// ===== [C62] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9391,7 +9463,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what the simulated server says besides answers ======================================
+// ===== [C63] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9468,7 +9540,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what a result holds of its gate =====================================================
+// ===== [C64] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9507,7 +9579,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C65] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9551,7 +9623,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] points and round steps of drawings ==================================================
+// ===== [C66] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9581,7 +9653,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] distributions: each repeat's quantiles as a line ====================================
+// ===== [C67] distributions: each repeat's quantiles as a line ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9638,7 +9710,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] how requests ended, and what their answers say of tokens ============================
+// ===== [C68] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9728,7 +9800,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] how long made-up prompts were to be, and were =======================================
+// ===== [C69] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9773,7 +9845,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] timelines: repeats in windows of equal length =======================================
+// ===== [C70] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9875,7 +9947,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C71] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10016,7 +10088,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] the progress line ===================================================================
+// ===== [C72] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10078,7 +10150,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what reports are made of ============================================================
+// ===== [C73] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10121,7 +10193,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] words of reports ====================================================================
+// ===== [C74] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10236,7 +10308,7 @@ inline std::pair<double, double> expected_span(const plan& p, double each_s) {
         const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
         return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
-    const double most = lasting(p.most_repeats);
+    const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
     return {p.slos.empty() ? most : lasting(p.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {
@@ -10248,7 +10320,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] result.json and records.jsonl =======================================================
+// ===== [C75] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10566,7 +10638,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] stored results ======================================================================
+// ===== [C76] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -10865,7 +10937,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C77] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11116,7 +11188,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] what a console can show =============================================================
+// ===== [C78] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11145,7 +11217,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] the console =========================================================================
+// ===== [C79] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11249,7 +11321,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the report page: style, icons and script ============================================
+// ===== [C80] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -11452,7 +11524,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the report page: drawings ===========================================================
+// ===== [C81] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11652,7 +11724,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the report page: verdicts ===========================================================
+// ===== [C82] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11804,7 +11876,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the report page: distributions ======================================================
+// ===== [C83] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11912,7 +11984,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the report page: gates beside each other ============================================
+// ===== [C84] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12020,7 +12092,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the report page: what else a gate has to say ========================================
+// ===== [C85] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12185,7 +12257,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the report page: timelines ==========================================================
+// ===== [C86] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12294,7 +12366,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the report page: the whole ==========================================================
+// ===== [C87] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16662,14 +16734,14 @@ public:
     /// can be said.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
-        for (int repeat = 0; repeat < p_.most_repeats; ++repeat) {
+        for (int repeat = 0; repeat < most_repeats_; ++repeat) {
             const long long began = now_ns();
             if (is_out_of_time(repeat)) return tell_stop(repeat);
             const bool whole = measure_once(repeat);
             if (!whole) return tell_stop(repeat);
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             const bool judges = mode_.judges() && !p_.slos.empty();
-            if (!judges || repeat + 1 < p_.first_repeats) {
+            if (!judges || !is_look(repeat + 1)) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
                 continue;
             }
@@ -16679,6 +16751,8 @@ public:
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (repeat + 1 < first_fail && !all_.found.on.saturated.empty()) continue;
             if (all_decided(all_.found.verdicts)) return;
+            if (repeat + 1 == p_.most_repeats && pairs_are_noisy())
+                most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
     }
@@ -16695,6 +16769,17 @@ private:
                 std::string("workload has images, and ") + api.name +
                     " takes none: use openai_chat");
     }
+    /// Beyond the usual pairs there is one look, at the last of the additional ones.
+    bool is_look(int repeats) const {
+        return repeats >= p_.first_repeats &&
+               (repeats <= p_.most_repeats || repeats == most_repeats_);
+    }
+    bool pairs_are_noisy() const {
+        const std::vector<slo_verdict>& all = all_.found.verdicts;
+        return std::any_of(all.begin(), all.end(), [&](const slo_verdict& v) {
+            return asks_for_more_pairs(all_.seen, all_.held, v);
+        });
+    }
     /// Whether the next repeat would not be over in time.
     bool is_out_of_time(int repeat) const {
         const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
@@ -16706,7 +16791,7 @@ private:
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    repeats, p_.most_repeats, repeat_word(p_.rule, p_.has_baseline));
+                    repeats, most_repeats_, repeat_word(p_.rule, p_.has_baseline));
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
@@ -16750,6 +16835,7 @@ private:
     live_target candidate_;
     std::unique_ptr<live_target> baseline_{};
     stored_gate old_{};
+    int most_repeats_ = p_.most_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     progress_meter meter_;
 };
@@ -16873,7 +16959,10 @@ public:
         plan p = plan_of(scenario_, who_, asked_.seed);
         const run_mode mode = mode_of(p, asked_);
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges()) p.first_repeats = p.most_repeats;
+        if (!mode.judges()) {
+            p.first_repeats = p.most_repeats;
+            p.most_if_noisy = 0;
+        }
         if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
         measured_gate m = [&] {
             gate_run run(p, scenario_, mode, surroundings_of_program().shown(asked_.progress));

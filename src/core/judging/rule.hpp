@@ -25,6 +25,7 @@ inline constexpr double noisy_sd = 0.05, noisy_df = 3;  // what is believed of a
 inline constexpr int first_look = 2, last_look = 5;
 inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
 inline constexpr int first_pair_look = 4, last_pair_look = 8;
+inline constexpr int last_noisy_pair_look = 12;  // where eight spread by more than is believed
 inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 
@@ -38,15 +39,18 @@ struct judging_rule {
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     bool holm = false;
 };
-inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most) {
+/// `more_looks`: those after `most` repeats.
+inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most,
+                            int more_looks = 0) {
     judging_rule r;
     r.traffic = traffic;
-    r.looks = std::max(5, most - first + 1);
+    r.looks = std::max(5, most - first + 1 + more_looks);
     r.most = most;
     r.pass_level = o.false_pass.fraction;
     r.fail_level = o.false_fail.fraction;
     r.holm = o.holm;
-    const bool usual = r.looks == 5 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
+    if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
     r.pass_z = pocock_constant(r.looks, r.pass_level);
     r.fail_z = pocock_constant(r.looks, r.fail_level);
@@ -75,12 +79,24 @@ inline std::string listed(const std::vector<double>& values) {
     return out;
 }
 
+/// What a look takes for the noise: what is believed, moderated by what was measured; what is
+/// believed of a noisy machine, in the same way; or what was measured alone.
+enum class spread_of : unsigned char { moderated, noisy, measured };
+inline const char* to_string(spread_of s) {
+    switch (s) {
+    case spread_of::moderated: return "moderated";
+    case spread_of::noisy: return "noisy";
+    case spread_of::measured: break;
+    }
+    return "as measured";
+}
+
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {
     verdict outcome = verdict::inconclusive;
     double mean = 0, sd = 0, df = 0, se = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
-    bool moderated = true;
+    spread_of spread = spread_of::moderated;
 };
 /// The verdict that mean, standard error and degrees of freedom allow.
 inline void decide(look& l, const judging_rule& rule) {
@@ -111,10 +127,11 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
     l.mean = mean_of(distances);
     // Noisy is what a machine of that noise would show in one run of twenty at most.
     const double quiet_sd = s0 * (noisy_sd / prior_sd);
-    l.moderated = own_df <= 0 ||
-                  measured_variance * own_df <= quiet_sd * quiet_sd * chi_square_95(own_df);
-    l.prior_df = l.moderated ? prior_df : noisy_df;
-    l.prior_sd = l.moderated ? s0 : quiet_sd;
+    const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
+                                             quiet_sd * quiet_sd * chi_square_95(own_df);
+    l.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
+    l.prior_df = is_quiet ? prior_df : noisy_df;
+    l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);

@@ -11,6 +11,7 @@
 #include "core/metric/words.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 
@@ -60,7 +61,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
         "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
         "%.4f, Pocock's for %d looks at %.4g and %.4g)",
-        l.mean, l.sd, l.moderated ? "moderated" : "noisy", l.df, l.se, l.mean, l.pass_t,
+        l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t,
         l.pass_bound, l.mean, l.fail_t, l.fail_bound, rule.pass_z, rule.fail_z, rule.looks,
         rule.pass_level, rule.fail_level);
     for (const auto& [name, value] :
@@ -127,7 +128,8 @@ inline void decide_by_misses(slo_verdict& v, const looked_at& seen) {
 /// One look at the values: what it decides by itself, and what it is too early for.
 inline look decide_by_values(slo_verdict& v, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
-    const look l = look_at(seen.distances, s0, rule, c.stored);
+    const look l = c.paired ? look_at_pairs(seen.distances, s0, rule)
+                            : look_at(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) v.outcome = l.outcome;
     v.reason = text();
     if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
@@ -143,8 +145,8 @@ inline look decide_by_values(slo_verdict& v, const looked_at& seen, const compar
 }
 
 /// The verdict's numbers, once the last look was taken.
-inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison& c, const look& l,
-                        const terms& t) {
+inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const looked_at& seen,
+                        const comparison& c, const look& l) {
     const slo& s = v.what;
     v.inputs = {{c.relative ? "ratios" : "values", list<double>(seen.values)},
                 {"limit", {v.limit}}};
@@ -158,7 +160,9 @@ inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison&
     v.method = std::string(c.paired     ? "paired "
                            : c.relative ? "against a stored run, "
                                         : "") +
-               (l.moderated ? "moderated t" : "t of noisy repeats");
+               (l.spread == spread_of::moderated ? "moderated t"
+                : l.spread == spread_of::noisy   ? "t of noisy repeats"
+                                                 : "t");
     v.arithmetic =
         str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
     v.inputs.push_back({"log_distances", list<double>(seen.distances)});
@@ -169,9 +173,13 @@ inline void tell_values(slo_verdict& v, const looked_at& seen, const comparison&
         v.inputs.push_back({"day_to_day_sd", {c.stored.day_sd}});
     }
     tell_look(v, l, t.rule, static_cast<double>(seen.distances.size()), c.stored);
-    if (!l.moderated)
+    const double spread = std::sqrt(sample_variance(seen.distances)), s0 = prior_sd_of(e, t, s);
+    if (c.paired && spread > s0)
+        v.reason = printed("the pairs spread by %.2g %%, more than the %.2g %% believed of them",
+                           spread * 100, s0 * 100);
+    else if (l.spread == spread_of::noisy)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
-                           std::sqrt(sample_variance(seen.distances)) * 100, noisy_sd * 100);
+                           spread * 100, noisy_sd * 100);
 }
 
 /// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
@@ -219,8 +227,19 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     if (seen.values.empty())
         return invalid(startup ? "startup_time is only known of a process that the gate starts"
                                : "nothing was measured");
-    tell_values(v, seen, c, last, t);
+    tell_values(v, e, t, seen, c, last);
     return v;
+}
+
+/// Whether a verdict is open because its pairs spread by more than was believed of them.
+inline bool asks_for_more_pairs(const evidence& e, const terms& t, const slo_verdict& v) {
+    const slo& s = v.what;
+    const comparison c = comparison_of(e, t, s);
+    if (v.outcome != verdict::inconclusive || !c.paired) return false;
+    looked_at seen;
+    for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
+        seen.add(compared_value(e, s, c, i), s, s.factor);
+    return std::sqrt(sample_variance(seen.distances)) > prior_sd_of(e, t, s);
 }
 
 /// Means of fresh traffic, by the means of 20 batches in arrival order.
@@ -242,7 +261,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
                          values.begin() + static_cast<long>((b + 1) * values.size() / batches)}));
         const double mean = mean_of(values);
         look l;
-        l.moderated = false;
+        l.spread = spread_of::measured;
         l.df = batches - 1;
         l.mean = (s.at_most ? 1 : -1) * std::log(mean / s.bound);
         l.sd = std::sqrt(sample_variance(means)) / mean;  // of the logarithm, to first order

@@ -17,6 +17,7 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 
+#include <algorithm>  // max
 #include <cmath>  // fabs
 #include <cstdint>  // uint64_t
 #include <string>
@@ -136,7 +137,7 @@ inline std::pair<double, double> expected_span(const plan& p, double each_s) {
         const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
         return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
-    const double most = lasting(p.most_repeats);
+    const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
     return {p.slos.empty() ? most : lasting(p.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {

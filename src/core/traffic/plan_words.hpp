@@ -60,14 +60,15 @@ inline std::string repeats_text(const plan& p) {
     return (exactly ? "" : printed("%d to ", p.first_repeats)) +
            printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
                    exactly && p.most_repeats == 1 ? "" : "s",
-                   p.rule.traffic == fresh ? " of fresh traffic" : "");
+                   p.rule.traffic == fresh ? " of fresh traffic" : "") +
+           (p.most_if_noisy > 0 ? printed(" (%d on a noisy machine)", p.most_if_noisy) : "");
 }
 /// Which repeat this is, of how many.
 inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
     const std::string t =
         printed("%s %d of ", repeat_word(p.rule, p.has_baseline), repeat + 1) +
         (has_fixed_repeats(p) ? "" : printed("%d-", p.first_repeats)) +
-        std::to_string(p.most_repeats);
+        std::to_string(repeat < p.most_repeats ? p.most_repeats : p.most_if_noisy);
     return p.has_baseline ? t + ", " + to_string(arm) : t;
 }
 

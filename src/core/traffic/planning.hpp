@@ -17,6 +17,7 @@
 #include "core/traffic/schedule.hpp"
 #include "core/traffic/workload.hpp"
 
+#include <algorithm>  // any_of
 #include <cstdint>  // uint64_t
 #include <memory>  // make_shared
 #include <string>
@@ -139,7 +140,7 @@ inline void check_limits(const limits& l) {
 
 /// Repeats, pairs or stages: before the first number of them nothing is decided.
 struct repeat_counts {
-    int first = first_look, most = last_look;
+    int first = first_look, most = last_look, most_if_noisy = 0;
 };
 inline repeat_counts planned_repeats(const scenario& s) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
@@ -153,8 +154,11 @@ inline repeat_counts planned_repeats(const scenario& s) {
                     asked));
     require(asked == 0 || !judges || asked >= n.first,
             printed("repeats is %lld: a verdict needs at least %d", asked, n.first));
+    const bool compares = is_paired && std::any_of(s.slos.begin(), s.slos.end(),
+                                                   [](const slo& x) { return x.factor > 0; });
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
+    else if (compares) n.most_if_noisy = last_noisy_pair_look;
     return n;
 }
 
@@ -181,10 +185,12 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .duration_s = s.duration.seconds(),
                  .first_repeats = repeats.first,
                  .most_repeats = repeats.most,
+                 .most_if_noisy = repeats.most_if_noisy,
                  .has_baseline = s.baseline.is_live(),
                  .has_stored_baseline = s.baseline.is_stored(),
                  .stored = s.baseline.stored(),
-                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most),
+                 .rule = rule_of(s.judging, s.traffic, repeats.first, repeats.most,
+                                 repeats.most_if_noisy > 0),
                  .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
                  .workload_text = workload.text,
                  .source = workload.source,

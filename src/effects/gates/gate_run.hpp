@@ -11,6 +11,7 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
+#include "core/judging/values.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
@@ -27,7 +28,7 @@
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // any_of, max
 #include <chrono>
 #include <cstdint>  // uint64_t
 #include <filesystem>  // error_code
@@ -164,14 +165,14 @@ public:
     /// can be said.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
-        for (int repeat = 0; repeat < p_.most_repeats; ++repeat) {
+        for (int repeat = 0; repeat < most_repeats_; ++repeat) {
             const long long began = now_ns();
             if (is_out_of_time(repeat)) return tell_stop(repeat);
             const bool whole = measure_once(repeat);
             if (!whole) return tell_stop(repeat);
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             const bool judges = mode_.judges() && !p_.slos.empty();
-            if (!judges || repeat + 1 < p_.first_repeats) {
+            if (!judges || !is_look(repeat + 1)) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
                 continue;
             }
@@ -181,6 +182,8 @@ public:
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (repeat + 1 < first_fail && !all_.found.on.saturated.empty()) continue;
             if (all_decided(all_.found.verdicts)) return;
+            if (repeat + 1 == p_.most_repeats && pairs_are_noisy())
+                most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
     }
@@ -197,6 +200,17 @@ private:
                 std::string("workload has images, and ") + api.name +
                     " takes none: use openai_chat");
     }
+    /// Beyond the usual pairs there is one look, at the last of the additional ones.
+    bool is_look(int repeats) const {
+        return repeats >= p_.first_repeats &&
+               (repeats <= p_.most_repeats || repeats == most_repeats_);
+    }
+    bool pairs_are_noisy() const {
+        const std::vector<slo_verdict>& all = all_.found.verdicts;
+        return std::any_of(all.begin(), all.end(), [&](const slo_verdict& v) {
+            return asks_for_more_pairs(all_.seen, all_.held, v);
+        });
+    }
     /// Whether the next repeat would not be over in time.
     bool is_out_of_time(int repeat) const {
         const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
@@ -208,7 +222,7 @@ private:
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    repeats, p_.most_repeats, repeat_word(p_.rule, p_.has_baseline));
+                    repeats, most_repeats_, repeat_word(p_.rule, p_.has_baseline));
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
@@ -252,6 +266,7 @@ private:
     live_target candidate_;
     std::unique_ptr<live_target> baseline_{};
     stored_gate old_{};
+    int most_repeats_ = p_.most_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
     progress_meter meter_;
 };

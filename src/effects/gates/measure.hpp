@@ -153,7 +153,10 @@ public:
         plan p = plan_of(scenario_, who_, asked_.seed);
         const run_mode mode = mode_of(p, asked_);
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges()) p.first_repeats = p.most_repeats;
+        if (!mode.judges()) {
+            p.first_repeats = p.most_repeats;
+            p.most_if_noisy = 0;
+        }
         if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
         measured_gate m = [&] {
             gate_run run(p, scenario_, mode, surroundings_of_program().shown(asked_.progress));

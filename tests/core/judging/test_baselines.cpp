@@ -1,6 +1,9 @@
 // Verdicts on pairs with a baseline, and against a stored one.
 #include "llmbench.hpp"
+#include "core/judging/values.hpp"
 #include "core/judging/words.hpp"
+#include "core/traffic/plan_words.hpp"
+#include "core/traffic/planning.hpp"
 #include "support/verdicts.hpp"
 
 #include <cmath>
@@ -40,6 +43,68 @@ TEST_CASE("close pairs take up to eight") {
     CHECK(at_limit.outcome == verdict::inconclusive);
     CHECK(at_limit.repeats == 8);
     CHECK(str(at_limit.reason) == "too close to call");
+}
+
+TEST_CASE("pairs that spread are judged by their own spread") {
+    // Believed 5.66 %, moderated 8 %: that bound alone would pass. Their own says no such thing.
+    const slo_verdict four = verdict_on_pairs({0.80, 1.02, 0.85, 0.99});
+    CHECK(input(four, "prior_df") == 0);
+    CHECK(input(four, "df") == 3);
+    CHECK(input(four, "pass_bound") > 0);
+    CHECK(four.outcome == verdict::inconclusive);
+    CHECK(str(four.method) == "paired t");
+    CHECK(str(four.reason) ==
+          "the pairs spread by 12 %, more than the 5.7 % believed of them");
+    std::vector<double> distances;
+    for (const double r : {0.80, 1.02, 0.85, 0.99}) distances.push_back(std::log(r / 1.10));
+    CHECK(look_at(distances, 0.04 * std::sqrt(2.0)).outcome == verdict::pass);
+    // Red as well as green.
+    const slo_verdict slower = verdict_on_pairs({1.60, 1.15, 1.50, 1.20});
+    CHECK(slower.outcome == verdict::inconclusive);
+    // Quiet pairs are judged as ever: few of them may look quieter than the machine is.
+    const slo_verdict quiet = verdict_on_pairs({1.00, 1.01, 0.99, 1.00});
+    CHECK(quiet.outcome == verdict::pass);
+    CHECK(str(quiet.method) == "paired moderated t");
+    CHECK(quiet.reason.empty());
+}
+
+TEST_CASE("what is believed of pairs may widen their own spread and never narrows it") {
+    const judging_rule rule = rule_of({}, replayed, 4, 8, 1);
+    for (const double step : {0.0, 0.01, 0.03, 0.06, 0.1, 0.3}) {
+        const std::vector<double> x = {-0.2, step - 0.2, 2 * step - 0.2, -0.2, step - 0.2};
+        CAPTURE(step);
+        const double own_se = std::sqrt(sample_variance(x) / 5);
+        const look l = look_at_pairs(x, 0.0566, rule), believed = look_at(x, 0.0566, rule);
+        CHECK(l.pass_bound >= believed.pass_bound);
+        CHECK(l.pass_bound >=
+              mean_of(x) + student_t_quantile(normal_cdf(2.17), 4) * own_se - 1e-12);
+    }
+}
+
+TEST_CASE("only what is open and spreads by more than is believed asks for more pairs") {
+    const slo s = mean(ttft) <= 1.10 * baseline;
+    const auto asks = [&](const std::vector<double>& ratios, const slo& held) {
+        const measurement m = pairs_with_ratio(ratios);
+        return asks_for_more_pairs(m, m, judged(m, held));
+    };
+    CHECK(asks({0.9, 1.2, 1.0, 1.3, 0.9, 1.2, 1.0, 1.3}, s));
+    CHECK_FALSE(asks(std::vector<double>(8, 1.10), s));          // open, but quiet
+    CHECK_FALSE(asks({0.4, 0.5, 0.4, 0.5, 0.4, 0.5, 0.4}, s));   // decided
+    CHECK_FALSE(asks({0.9, 1.2, 1.0, 1.3, 0.9, 1.2, 1.0, 1.3}, mean(ttft) <= 100_ms));
+    const scenario gate = {.baseline = endpoint{.url = "http://127.0.0.1:1"},
+                           .requests = 100,
+                           .slos = {s}};
+    CHECK(planned(gate, 1).most_repeats == 8);
+    CHECK(planned(gate, 1).most_if_noisy == 12);
+    CHECK(planned(gate, 1).rule.looks == 6);
+    CHECK(repeats_text(planned(gate, 1)) == "4 to 8 pairs (12 on a noisy machine)");
+    scenario other = gate;
+    other.slos = {mean(ttft) <= 100_ms};
+    CHECK(planned(other, 1).most_if_noisy == 0);
+    other = gate;
+    other.repeats = 6;
+    CHECK(planned(other, 1).most_if_noisy == 0);
+    CHECK(planned(other, 1).rule.looks == 5);
 }
 
 TEST_CASE("what both arms of a pair share cancels out") {

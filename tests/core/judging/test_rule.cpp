@@ -18,7 +18,7 @@ TEST_CASE("a look has the bounds worked out by hand") {
     // Variance 0.0002, moderated (8 * 0.04^2 + 0.0002) / 9, so sd 0.0380058 at 9 degrees of
     // freedom; t is 2.497410 to pass and 3.675597 to fail.
     const look l = look_at({-0.10, -0.12}, 0.04);
-    CHECK(l.moderated);
+    CHECK(l.spread == spread_of::moderated);
     CHECK(l.mean == about(-0.11));
     CHECK(l.df == 9);
     CHECK(l.sd == about(0.0380058475033046));
@@ -47,14 +47,14 @@ TEST_CASE("noisy repeats are judged by their own spread") {
     // A machine of 5 % shows four repeats with a sd over 0.0807 in one run of twenty. This one is
     // 0.1291, believed with 3 degrees of freedom beside 3 of 5 %: (3 * 0.05^2 + 0.05) / 6.
     const look l = look_at({-0.1, 0.1, 0.0, 0.2}, 0.04);
-    CHECK_FALSE(l.moderated);
+    CHECK(l.spread == spread_of::noisy);
     CHECK(l.df == 6);
     CHECK(l.sd == about(0.0978945010372561));
     CHECK(l.pass_bound == about(0.1838207818).epsilon(1e-8));
     CHECK(l.fail_bound == about(-0.1603200367).epsilon(1e-8));
     // Half the spread may be chance; all of it is quiet where the prior expects more.
-    CHECK(look_at({-0.05, 0.05, 0.0, 0.1}, 0.04).moderated);
-    CHECK(look_at({-0.1, 0.1, 0.0, 0.2}, 0.10).moderated);
+    CHECK(look_at({-0.05, 0.05, 0.0, 0.1}, 0.04).spread == spread_of::moderated);
+    CHECK(look_at({-0.1, 0.1, 0.0, 0.2}, 0.10).spread == spread_of::moderated);
 }
 
 // ---- error levels, looks, noise ----------------------------------------------------------------
@@ -77,6 +77,14 @@ TEST_CASE("the rule's scores are Pocock's for its looks and levels") {
     CHECK(rule_of({}, fresh, 1, 3).pass_z == 2.12);
     CHECK(rule_of({}, fresh, 1, 3).traffic == fresh);
     CHECK(rule_of({}, replayed, 4, 8).pass_z == 2.12);
+    // One more look, at the last pair of a noisy machine.
+    const judging_rule pairs = rule_of({}, replayed, 4, 8, 1);
+    CHECK(pairs.looks == 6);
+    CHECK(pairs.most == 8);
+    CHECK(pairs.pass_z > pocock_constant(6, 0.05));
+    CHECK(pairs.pass_z < pocock_constant(6, 0.05) + 0.01);
+    CHECK(pairs.fail_z > pocock_constant(6, 0.01));
+    CHECK(pairs.fail_z < pocock_constant(6, 0.01) + 0.01);
     const judging_rule many = rule_of({.false_pass = 2.5_pct}, replayed, 2, 11);
     CHECK(many.looks == 10);
     CHECK(many.pass_z == about(2.555).epsilon(0.0003));
