@@ -46,70 +46,71 @@
 //   [C21] what one repeat measured
 //   [C22] the requests of a repeat, as they end
 //   [C23] metrics of requests and of repeats
-//   [C24] what verdicts are given on
-//   [C25] the rule: looks, bounds, prior noise
-//   [C26] what evidence is held against
-//   [C27] counts: shares, and quantiles of fresh traffic
-//   [C28] what the client can say against its own numbers
-//   [C29] servers that cannot keep up
-//   [C30] what a server's answers can say against its numbers
-//   [C31] what makes a measurement invalid
-//   [C32] pairs: repeats in turns with those of a baseline
-//   [C33] values: times, speeds and rates
-//   [C34] the verdicts of a gate
-//   [C35] from verdicts to an exit code
-//   [C36] what a calibration tells
-//   [C37] verdicts in words
-//   [C38] calibration
-//   [C39] files of others' making, value by value
-//   [C40] datasets
-//   [C41] traces
-//   [C42] when requests are sent
-//   [C43] arrivals
-//   [C44] lengths
-//   [C45] prompts of a given number of tokens
-//   [C46] places of a trace
-//   [C47] conversations, recorded and made up
-//   [C48] prompts that stand alone
-//   [C49] where prompts come from
-//   [C50] the plan of a gate
-//   [C51] which SLOs a scenario can have
-//   [C52] the options of requests
-//   [C53] from a workload to its part of the plan
-//   [C54] from a scenario to its plan
-//   [C55] a plan in words
-//   [C56] where a gate's server stood
-//   [C57] the hash of all that a plan sends
-//   [C58] the requests of a plan
-//   [C59] what a plan says of the evidence that it will bring
-//   [C60] engine model
-//   [C61] what a request asks the simulated server
-//   [C62] answers of the simulated server
-//   [C63] what the simulated server says besides answers
-//   [C64] what a result holds of its gate
-//   [C65] the rows of a table: each metric over the repeats of an arm
-//   [C66] points and round steps of drawings
-//   [C67] distributions: each repeat's quantiles as a line
-//   [C68] how requests ended, and what their answers say of tokens
-//   [C69] how long made-up prompts were to be, and were
-//   [C70] timelines: repeats in windows of equal length
-//   [C71] all that reports tell of a gate's numbers, computed once
-//   [C72] the progress line
-//   [C73] what reports are made of
-//   [C74] words of reports
-//   [C75] result.json and records.jsonl
-//   [C76] stored results
-//   [C77] junit.xml, summary.md, annotations, metrics.txt
-//   [C78] what a console can show
-//   [C79] the console
-//   [C80] the report page: style, icons and script
-//   [C81] the report page: drawings
-//   [C82] the report page: verdicts
-//   [C83] the report page: distributions
-//   [C84] the report page: gates beside each other
-//   [C85] the report page: what else a gate has to say
-//   [C86] the report page: timelines
-//   [C87] the report page: the whole
+//   [C24] statistics of several repeats together
+//   [C25] what verdicts are given on
+//   [C26] the rule: looks, bounds, prior noise
+//   [C27] what evidence is held against
+//   [C28] counts: shares, and quantiles of fresh traffic
+//   [C29] what the client can say against its own numbers
+//   [C30] servers that cannot keep up
+//   [C31] what a server's answers can say against its numbers
+//   [C32] what makes a measurement invalid
+//   [C33] pairs: repeats in turns with those of a baseline
+//   [C34] values: times, speeds and rates
+//   [C35] verdicts in words
+//   [C36] the verdicts of a gate
+//   [C37] from verdicts to an exit code
+//   [C38] what a calibration tells
+//   [C39] calibration
+//   [C40] files of others' making, value by value
+//   [C41] datasets
+//   [C42] traces
+//   [C43] when requests are sent
+//   [C44] arrivals
+//   [C45] lengths
+//   [C46] prompts of a given number of tokens
+//   [C47] places of a trace
+//   [C48] conversations, recorded and made up
+//   [C49] prompts that stand alone
+//   [C50] where prompts come from
+//   [C51] the plan of a gate
+//   [C52] which SLOs a scenario can have
+//   [C53] the options of requests
+//   [C54] from a workload to its part of the plan
+//   [C55] from a scenario to its plan
+//   [C56] a plan in words
+//   [C57] where a gate's server stood
+//   [C58] the hash of all that a plan sends
+//   [C59] the requests of a plan
+//   [C60] what a plan says of the evidence that it will bring
+//   [C61] engine model
+//   [C62] what a request asks the simulated server
+//   [C63] answers of the simulated server
+//   [C64] what the simulated server says besides answers
+//   [C65] what a result holds of its gate
+//   [C66] the rows of a table: each metric over the repeats of an arm
+//   [C67] points and round steps of drawings
+//   [C68] distributions: quantiles as lines, of each repeat and of all
+//   [C69] how requests ended, and what their answers say of tokens
+//   [C70] how long made-up prompts were to be, and were
+//   [C71] timelines: repeats in windows of equal length
+//   [C72] all that reports tell of a gate's numbers, computed once
+//   [C73] the progress line
+//   [C74] what reports are made of
+//   [C75] words of reports
+//   [C76] result.json and records.jsonl
+//   [C77] stored results
+//   [C78] junit.xml, summary.md, annotations, metrics.txt
+//   [C79] what a console can show
+//   [C80] the console
+//   [C81] the report page: style, icons and script
+//   [C82] the report page: drawings
+//   [C83] the report page: verdicts
+//   [C84] the report page: distributions
+//   [C85] the report page: gates beside each other
+//   [C86] the report page: what else a gate has to say
+//   [C87] the report page: timelines
+//   [C88] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1476,8 +1477,10 @@ struct record {
     int turn = 0;                   ///< of the conversation, 0 is the first
 };
 
-/// A statistic's value and the interval its verdict used, SI units (seconds, per second, fraction).
-/// The value is NaN where nothing was measured, infinite where failures reach it.
+/// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of what
+/// the repeats show, and the interval that goes with it. A share has that of all requests counted.
+/// SI units (seconds, per second, fraction); NaN where nothing was measured, infinite where failures
+/// reach it.
 struct estimate_t {
     double value = 0, low = 0, high = 0;
 };
@@ -1491,7 +1494,10 @@ struct named_values {
 struct slo_verdict {
     slo what{};
     verdict outcome = verdict::skipped;
-    estimate_t estimate{};
+    /// The data: the statistic of the requests of all repeats together, as tables show it; of a
+    /// relative SLO the ratio. No pass is over the limit here, and no fail within it.
+    double measured = 0;
+    estimate_t estimate{};  ///< of the typical repeat
     double limit = 0;       ///< SI; of a relative SLO the ratio
     /// What this sample would have shown four times in five: a relative regression, or the share of
     /// misses where those are counted.
@@ -1535,6 +1541,7 @@ struct self_check_t {
 
 namespace detail {
 estimate_t estimate(const box& data, const statistic_data& what);
+double measured(const box& data, const statistic_data& what);
 struct result_access;
 }  // namespace detail
 
@@ -1548,6 +1555,16 @@ public:
         const result& held = *this;
         return held.requests();
     }
+    /// The data, as tables and files show them: the largest value, a percentile of the requests of
+    /// all repeats together, a mean over all of them. `r.measured(max(ttft))` is one request's.
+    template <class U, detail::bound_side S>
+    double measured(const statistic<U, S>& s) const { return detail::measured(data_, s.data); }
+    template <detail::run_metric M>
+    double measured(M m) const {
+        return detail::measured(data_, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// What a verdict would rest on: the typical repeat with its interval, which is narrower than
+    /// the data are. Of `max(ttft)` it is what the slowest request of a repeat usually takes.
     template <class U, detail::bound_side S>
     estimate_t estimate(const statistic<U, S>& s) const { return detail::estimate(data_, s.data); }
     template <detail::run_metric M>
@@ -1577,6 +1594,7 @@ struct past_slo {
     bool advisory = false;
     bool at_most = true;   ///< which side of the limit is the good one
     bool relative = false; ///< to a baseline: estimate and limit are ratios
+    double measured = 0;   ///< NaN in files of versions that did not write it
     estimate_t estimate{};
     double limit = 0;
     types::text reason{};
@@ -1662,14 +1680,14 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, max, min, all_of, any_of, sort, count, reverse, ...
+#include <algorithm>  // equal, count_if, max, min, all_of, any_of, sort, count, inplace_merge, ...
 #include <array>
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
 #include <charconv>  // from_chars, to_chars
 #include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, expm1, floor, ...
 #include <cstdarg>  // printed()
-#include <cstddef>  // size_t
+#include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint64_t, uint32_t
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l
@@ -1688,7 +1706,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
 #include <type_traits>  // is_floating_point_v, which JSON a value becomes, is_same_v
-#include <utility>  // move, pair, exchange, swap
+#include <utility>  // move, pair, exchange, as_const, swap
 #include <variant>
 #include <vector>
 
@@ -2199,6 +2217,17 @@ inline double mean_of(const std::vector<double>& v) {
     for (const double x : v) sum += x;
     return v.empty() ? not_a_number : sum / static_cast<double>(v.size());
 }
+/// Of pairs of a value and its weight; what has no value or no weight is no part of it.
+template <class Pairs>
+double weighted_mean(const Pairs& pairs) {
+    double sum = 0, weights = 0;
+    for (const auto& [value, weight] : pairs) {
+        if (std::isnan(value) || !(weight > 0)) continue;
+        sum += value * weight;
+        weights += weight;
+    }
+    return weights > 0 ? sum / weights : not_a_number;
+}
 inline double sample_variance(const std::vector<double>& v) {
     if (v.size() < 2) return 0;
     const double m = mean_of(v);
@@ -2266,17 +2295,6 @@ inline double pocock_constant(int looks, double alpha) {
         return -sum;
     };
     return bisect(0, 10, -alpha, crossed);
-}
-
-/// Of the values there are; infinite or zero where one of them is.
-inline double geometric_mean(const std::vector<double>& values) {
-    std::vector<double> logs;
-    for (const double v : values) {
-        if (std::isnan(v)) continue;
-        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
-        logs.push_back(std::log(v));
-    }
-    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
 }
 
 }  // namespace llmbench
@@ -4552,11 +4570,11 @@ private:
 /// are exact.
 class gap_counts {
 public:
-    void add(std::uint32_t us) {
+    void add(std::uint32_t us, std::uint64_t times = 1) {
         if (counts_.empty()) counts_.resize(classes::of(4294967295u) + 1);
-        ++counts_[classes::of(us)];
-        ++n_;
-        sum_us_ += us;
+        counts_[classes::of(us)] += times;
+        n_ += times;
+        sum_us_ += us * times;
         min_us_ = std::min(min_us_, us);
         max_us_ = std::max(max_us_, us);
     }
@@ -4884,12 +4902,15 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     return misses;
 }
 
+inline double window_seconds(const repeat_data& d) {
+    return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+}
 /// Tokens or requests per second inside the steady window. An event weighs its request's output
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token; where the server did not tell them there is no value.
 inline double window_rate(metric_id m, const repeat_data& d) {
-    const double seconds = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+    const double seconds = window_seconds(d);
     if (!(seconds > 0)) return not_a_number;
     const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
@@ -4926,7 +4947,7 @@ inline double window_rate(metric_id m, const repeat_data& d) {
     return sum / seconds;
 }
 
-/// The pooled gaps of a repeat by rank. There may be too many for a sorted copy: how often each
+/// The pooled gaps of repeats by rank. There may be too many for a sorted copy: how often each
 /// value below a second occurs is counted, a longer one or one of few is sorted in.
 class ranked_gaps {
 public:
@@ -4948,6 +4969,27 @@ public:
         });
         std::sort(long_.begin(), long_.end());
     }
+    /// Those of another repeat. Where either has them in classes alone, both do from then on.
+    void add(const ranked_gaps& o) {
+        if (counts_.size() + o.counts_.size() > 0) {
+            gap_counts all = in_classes();
+            all.add(o.in_classes());
+            *this = ranked_gaps();
+            counts_ = std::move(all);
+            return;
+        }
+        n_ += o.n_;
+        sum_us_ += o.sum_us_;
+        short_.resize(std::max(short_.size(), o.short_.size()));
+        for (std::size_t us = 0; us < o.short_.size(); ++us) short_[us] += o.short_[us];
+        std::vector<std::uint32_t> longer;
+        for (const std::vector<std::uint32_t>* of : {&std::as_const(long_), &o.long_})
+            for (const std::uint32_t us : *of)
+                if (us < short_.size()) ++short_[us];
+                else longer.push_back(us);
+        std::sort(longer.begin(), longer.end());
+        long_ = std::move(longer);
+    }
     std::uint64_t size() const { return n_ + counts_.size(); }
     /// Seconds.
     double at(std::uint64_t rank) const {
@@ -4965,6 +5007,14 @@ public:
     }
 
 private:
+    gap_counts in_classes() const {
+        gap_counts all = counts_;
+        for (std::size_t us = 0; us < short_.size(); ++us)
+            if (short_[us] > 0) all.add(static_cast<std::uint32_t>(us), short_[us]);
+        for (const std::uint32_t us : long_) all.add(us);
+        return all;
+    }
+
     gap_counts counts_{};
     std::vector<std::uint64_t> short_{};
     std::vector<std::uint32_t> long_{};
@@ -4976,6 +5026,18 @@ struct sorted_values {
     std::vector<double> all{};
     ranked_gaps gaps{};  // of itl; then `all` has the failed ones alone, which come after them
     double mean_of_completed = not_a_number;
+    std::size_t completed = 0;  // values that the mean is of, but for those of gaps
+    /// Those of another repeat.
+    void add(const sorted_values& o) {
+        const auto middle = static_cast<std::ptrdiff_t>(all.size());
+        all.insert(all.end(), o.all.begin(), o.all.end());
+        std::inplace_merge(all.begin(), all.begin() + middle, all.end());
+        gaps.add(o.gaps);
+        const auto of_both = {std::pair(mean_of_completed, static_cast<double>(completed)),
+                              std::pair(o.mean_of_completed, static_cast<double>(o.completed))};
+        mean_of_completed = gaps.size() > 0 ? gaps.mean() : weighted_mean(of_both);
+        completed += o.completed;
+    }
     std::size_t size() const { return gaps.size() + all.size(); }
     double at(std::size_t rank) const {
         return rank < gaps.size() ? gaps.at(rank) : all[rank - gaps.size()];
@@ -4990,32 +5052,65 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
+        v.completed = s.values.size();
     }
     s.values.insert(is_speed(m) ? s.values.begin() : s.values.end(), s.failed,
                     is_speed(m) ? 0.0 : infinity);
     v.all = std::move(s.values);
     return v;
 }
+/// Where a percentile or an extreme stands among so many values in order of size.
+inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
+    if (what.kind == statistic_kind::max) return size - 1;
+    return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
+}
 inline double value_among(const statistic_data& what, const sorted_values& v) {
     if (what.kind == statistic_kind::mean) return v.mean_of_completed;
-    if (v.size() == 0) return not_a_number;
-    if (what.kind == statistic_kind::max) return v.at(v.size() - 1);
-    if (what.kind == statistic_kind::min) return v.at(0);
-    return v.at(nearest_rank_of(v.size(), what.q));
+    return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
 }
+/// The same of values in any order, which are ordered no further than this takes.
+inline double value_among(const statistic_data& what, metric_sample& s) {
+    std::vector<double>& v = s.values;
+    if (what.kind == statistic_kind::mean) {
+        std::sort(v.begin(), v.end());
+        return mean_of(v);  // in this order, whatever that of the records is
+    }
+    if (v.size() + s.failed == 0) return not_a_number;
+    const std::size_t rank = rank_of(what, v.size() + s.failed);
+    const std::size_t zeros = is_speed(what.metric) ? s.failed : 0;
+    if (rank < zeros) return 0;
+    if (rank - zeros >= v.size()) return infinity;
+    const auto at = v.begin() + static_cast<std::ptrdiff_t>(rank - zeros);
+    std::nth_element(v.begin(), at, v.end());
+    return *at;
+}
+
+/// Requests that a share is of, and those of them that missed.
+struct share_counts {
+    double misses = 0, all = 0;
+    void add(const std::vector<bool>& more) {
+        misses += static_cast<double>(std::count(more.begin(), more.end(), true));
+        all += static_cast<double>(more.size());
+    }
+    double value(metric_id m) const {
+        if (all == 0) return not_a_number;
+        return m == metric_id::goodput ? 1 - misses / all : misses / all;
+    }
+};
 
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
 inline double evaluate(const statistic_data& what, const repeat_data& d) {
     if (is_share(what.metric)) {
-        const std::vector<bool> misses = misses_of(what, d);
-        if (misses.empty()) return not_a_number;
-        const double share = static_cast<double>(std::count(misses.begin(), misses.end(), true)) /
-                             static_cast<double>(misses.size());
-        return what.metric == metric_id::goodput ? 1 - share : share;
+        share_counts share;
+        share.add(misses_of(what, d));
+        return share.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d);
     if (is_of_start(what.metric)) return d.startup_s;
-    return value_among(what, sorted_values_of(what.metric, d));
+    if (facts_of(what.metric).is_of_gaps)
+        return value_among(what, sorted_values_of(what.metric, d));
+    metric_sample sample = sample_of(what.metric, d);
+    return value_among(what, sample);
 }
 
 /// Several at once: neighbours of one metric share the sorting, which takes most of the time.
@@ -5036,7 +5131,83 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] what verdicts are given on ==========================================================
+// ===== [C24] statistics of several repeats together ==============================================
+// The data as a whole, as tables and files show them: the largest value of all repeats, a percentile
+// of all their requests, a mean over all of them. No value of it is ever outside of what the single
+// repeats have.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A statistic in each repeat of an arm, NaN where it has none, and in all of them together.
+struct arm_values {
+    std::vector<double> each{};
+    double together = not_a_number;
+};
+
+/// Of times and speeds: a percentile is selected among the values of all repeats.
+inline arm_values values_of_requests(const statistic_data& what,
+                                     const std::vector<repeat_data>& arm) {
+    arm_values v;
+    metric_sample all;
+    std::vector<std::pair<double, double>> means;  // and how many values each is of
+    for (const repeat_data& d : arm) {
+        metric_sample s = sample_of(what.metric, d);
+        v.each.push_back(value_among(what, s));
+        means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
+        all.failed += s.failed;
+        if (what.kind != statistic_kind::mean)
+            all.values.insert(all.values.end(), s.values.begin(), s.values.end());
+    }
+    v.together = what.kind == statistic_kind::mean ? weighted_mean(means) : value_among(what, all);
+    return v;
+}
+/// Of gaps, which are not copied.
+inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    arm_values v;
+    sorted_values all;
+    for (const repeat_data& d : arm) {
+        const sorted_values one = sorted_values_of(what.metric, d);
+        v.each.push_back(value_among(what, one));
+        all.add(one);
+    }
+    v.together = value_among(what, all);
+    return v;
+}
+/// A throughput is over the windows of all repeats, a share of all their requests, a time to start
+/// the mean of the starts.
+inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm);
+    if (is_of_requests(what.metric)) return values_of_requests(what, arm);
+    arm_values v;
+    share_counts counts;
+    std::vector<std::pair<double, double>> weighted;
+    for (const repeat_data& d : arm) {
+        if (is_share(what.metric)) {
+            share_counts own;
+            own.add(misses_of(what, d));
+            v.each.push_back(own.value(what.metric));
+            counts.misses += own.misses;
+            counts.all += own.all;
+            continue;
+        }
+        v.each.push_back(evaluate(what, d));
+        weighted.emplace_back(v.each.back(),
+                              is_throughput(what.metric) ? window_seconds(d) : 1.0);
+    }
+    v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
+    return v;
+}
+inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    return values_of(what, arm).together;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C25] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5079,7 +5250,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] the rule: looks, bounds, prior noise ================================================
+// ===== [C26] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -5138,6 +5309,7 @@ inline slo_verdict undecided(const slo& s) {
     slo_verdict v;
     v.what = s;
     v.outcome = verdict::inconclusive;
+    v.measured = not_a_number;
     v.estimate = {not_a_number, not_a_number, not_a_number};
     return v;
 }
@@ -5214,7 +5386,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] what evidence is held against =======================================================
+// ===== [C27] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5253,7 +5425,7 @@ inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C28] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5431,7 +5603,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what the client can say against its own numbers =====================================
+// ===== [C29] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5544,7 +5716,7 @@ inline self_check_t self_check_of(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] servers that cannot keep up =========================================================
+// ===== [C30] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5651,7 +5823,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] what a server's answers can say against its numbers =================================
+// ===== [C31] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5725,7 +5897,7 @@ inline std::string answers_invalid_reason(const answer_counts& c, const statisti
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] what makes a measurement invalid ====================================================
+// ===== [C32] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5797,7 +5969,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C33] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5826,7 +5998,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] values: times, speeds and rates =====================================================
+// ===== [C34] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5884,11 +6056,24 @@ struct comparison {
     double base_log = 0;
     stored_side stored{};
     std::string missing{};  // why there is nothing to compare with
+    arm_values mine{}, other{};  // the statistic of the candidate, and of a live baseline
+    /// What is held against the limit, of a value of the candidate and one of the baseline.
+    double of(double value, double base) const {
+        if (!relative) return value;
+        if (!paired) return value / std::exp(base_log);
+        return std::isfinite(base) && base > 0 ? value / base : not_a_number;
+    }
+    double of_repeat(std::size_t i) const {
+        return of(mine.each[i], paired ? other.each[i] : not_a_number);
+    }
+    double of_all() const { return of(mine.together, other.together); }
 };
 inline comparison comparison_of(const evidence& e, const terms& t, const slo& s) {
     comparison c;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
+    c.mine = values_of(s.what, e.candidate);
+    if (c.paired) c.other = values_of(s.what, e.baseline);
     if (!c.relative || c.paired) return c;
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
@@ -5901,14 +6086,6 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     c.base_log = mean_of(logs);
     c.stored = {static_cast<double>(logs.size()), sample_variance(logs), t.stored.day_sd};
     return c;
-}
-/// What one repeat or pair has to say; NaN where it has no value.
-inline double compared_value(const evidence& e, const slo& s, const comparison& c, std::size_t i) {
-    const double value = evaluate(s.what, e.candidate[i]);
-    if (!c.relative) return value;
-    if (!c.paired) return value / std::exp(c.base_log);
-    const double base = evaluate(s.what, e.baseline[i]);
-    return std::isfinite(base) && base > 0 ? value / base : not_a_number;
 }
 
 /// The repeats looked at so far. A miss without a size has no logarithm; it is counted instead.
@@ -6002,6 +6179,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     };
     const comparison c = comparison_of(e, t, s);
     if (!c.missing.empty()) return invalid(c.missing);
+    v.measured = c.of_all();
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
     const auto first = static_cast<std::size_t>(
@@ -6015,7 +6193,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     const std::size_t count =
         c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
     for (std::size_t i = 0; i < count; ++i) {
-        const double value = compared_value(e, s, c, i);
+        const double value = c.of_repeat(i);
         if (startup && std::isnan(value)) continue;
         if (std::isnan(value))
             return invalid(printed("repeat %zu has no %s of %s", i + 1,
@@ -6041,11 +6219,11 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
 /// Whether a verdict is open because its pairs spread by more than was believed of them.
 inline bool asks_for_more_pairs(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
+    if (v.outcome != verdict::inconclusive || s.factor <= 0 || !e.has_live_baseline()) return false;
     const comparison c = comparison_of(e, t, s);
-    if (v.outcome != verdict::inconclusive || !c.paired) return false;
     looked_at seen;
     for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
-        seen.add(compared_value(e, s, c, i), s, s.factor);
+        seen.add(c.of_repeat(i), s, s.factor);
     return std::sqrt(sample_variance(seen.distances)) > prior_sd_of(e, t, s);
 }
 
@@ -6102,15 +6280,110 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] the verdicts of a gate ==============================================================
+// ===== [C35] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// What the numbers alone say of one SLO.
-inline slo_verdict judge_evidence(const evidence& e, const terms& t, const slo& s,
-                                  bool to_the_end = false) {
+/// How far inside the limit the estimate is, relative; negative outside.
+inline double headroom(const slo_verdict& v) {
+    if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
+    return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
+}
+
+/// What a verdict rests on beside what was measured: "typical repeat"; where all requests are
+/// counted only those of the first repeats, if more came after the decision; "" where it is the same.
+inline std::string basis_name(const slo_verdict& v) {
+    if (std::isnan(v.estimate.value)) return {};
+    const std::string unit = v.unit.empty() ? "repeat" : str(v.unit);
+    if (str(v.method) != method_counts) return "typical " + unit;
+    if (v.estimate.value == v.measured) return {};
+    return v.repeats == 1 ? "first " + unit : printed("first %d %ss", v.repeats, unit.c_str());
+}
+inline bool has_interval(const slo_verdict& v) {
+    const estimate_t& e = v.estimate;
+    return !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
+}
+
+/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
+    const metric_id metric = v.what.what.metric;
+    const auto shown = [&](double x) {
+        const bool ratio = v.what.factor > 0 && std::isfinite(x);
+        return ratio ? printed("%.3f x baseline", x) : value_text(metric, x);
+    };
+    std::string name = to_string(v.outcome);
+    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
+    std::string line =
+        printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
+    line += "  measured " + shown(v.measured);
+    if (const std::string basis = basis_name(v); !basis.empty())
+        line += ", " + basis + " " + shown(v.estimate.value);
+    if (has_interval(v))
+        line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
+    const double room = headroom(v);
+    if (!std::isnan(room) && !is_share(metric))
+        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
+                        room >= 0 ? "inside" : "outside");
+    const bool stages = str(v.unit) == "stage";
+    if (v.repeats > 0)
+        line += printed(", %d %s%s %s %lld requests", v.repeats, v.unit.c_str(),
+                        v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
+                        stages ? v.requests : v.requests / v.repeats);
+    if (!v.method.empty()) line += ", " + str(v.method);
+    if (v.detectable > 0 && str(v.method) == method_counts)
+        line += printed(", shows misses from %.2g %%", v.detectable * 100);
+    else if (v.detectable > 0)
+        line += printed(", shows a miss from %.2g %%", v.detectable * 100);
+    if (!v.reason.empty()) line += "; " + str(v.reason);
+    return line;
+}
+
+/// A verdict's line without the spaces that align it.
+inline std::string flat_line(const slo_verdict& v) {
+    std::string line = verdict_line(v);
+    line.erase(std::unique(line.begin(), line.end(),
+                           [](char a, char b) { return a == ' ' && b == ' '; }),
+               line.end());
+    return line;
+}
+
+/// A value in an objective's unit: as a ratio where it is held against a baseline.
+inline std::string verdict_value_text(const slo_verdict& v, double x) {
+    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
+                                                 : value_text(v.what.what.metric, x);
+}
+
+/// "measured 39.2 ms, typical repeat 39.1 ms".
+inline std::string measured_text(const slo_verdict& v) {
+    const std::string basis = basis_name(v);
+    return "measured " + verdict_value_text(v, v.measured) +
+           (basis.empty() ? "" : ", " + basis + " " + verdict_value_text(v, v.estimate.value));
+}
+
+inline std::string verdict_limit_text(const slo_verdict& v) {
+    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
+}
+/// "56.6 % outside the limit", "" where that says nothing.
+inline std::string room_text(const slo_verdict& v) {
+    const double room = headroom(v);
+    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
+    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C36] the verdicts of a gate ==============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What the repeats alone say of one SLO: at the first look that decides, or at the last one.
+inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
@@ -6118,7 +6391,41 @@ inline slo_verdict judge_evidence(const evidence& e, const terms& t, const slo& 
     slo_verdict v = counts ? judge_counts(e, t, s, to_the_end)
                     : mean ? judge_fresh_mean(e, t, s, to_the_end)
                            : judge_values(e, t, s, to_the_end);
+    if (counts || mean) v.measured = pooled_value(s.what, e.candidate);
     v.unit = repeat_word(t.rule, s.factor > 0 && e.has_live_baseline());
+    return v;
+}
+
+/// Whether the data as a whole lie on the other side of the limit than a verdict says.
+inline bool is_contradicted(const slo_verdict& v) {
+    const bool is_met =
+        v.what.at_most ? v.measured <= v.limit : v.measured >= v.limit;  // not by what is NaN
+    return (v.outcome == verdict::pass && !is_met) || (v.outcome == verdict::fail && is_met);
+}
+
+/// "all repeats together: 305 ms, over the limit; the typical repeat: 292 ms".
+inline std::string contradiction_text(const slo_verdict& early, const slo_verdict& late) {
+    const slo& s = late.what;
+    const bool is_over = late.measured > late.limit;
+    const bool is_met = s.at_most ? !is_over : late.measured >= late.limit;
+    const bool counts = str(late.method) == method_counts;
+    return "all repeats together: " + verdict_value_text(late, late.measured) + ", " +
+           (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " +
+           (counts ? basis_name(early) : "typical " + str(late.unit)) + ": " +
+           verdict_value_text(late, (counts ? early : late).estimate.value);
+}
+
+/// What the numbers alone say of one SLO. A verdict and the data never contradict each other: where
+/// they do, as when one repeat has nearly all that is slow, or those after a decision are unlike
+/// those before it, all of them are looked at, and what is contradictory still is inconclusive.
+inline slo_verdict judge_evidence(const evidence& e, const terms& t, const slo& s,
+                                  bool to_the_end = false) {
+    const slo_verdict early = judge_repeats(e, t, s, to_the_end);
+    if (to_the_end || !is_contradicted(early)) return early;
+    slo_verdict v = judge_repeats(e, t, s, true);
+    if (is_contradicted(v)) v.outcome = verdict::inconclusive;
+    if (v.outcome == verdict::inconclusive)
+        v.reason = contradiction_text(early, v) + (v.reason.empty() ? "" : "; " + str(v.reason));
     return v;
 }
 
@@ -6226,7 +6533,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] from verdicts to an exit code =======================================================
+// ===== [C37] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6303,7 +6610,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] what a calibration tells ============================================================
+// ===== [C38] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6321,81 +6628,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] verdicts in words ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// How far inside the limit the estimate is, relative; negative outside.
-inline double headroom(const slo_verdict& v) {
-    if (!std::isfinite(v.estimate.value) || v.limit == 0) return not_a_number;
-    return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
-}
-
-/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
-    const metric_id metric = v.what.what.metric;
-    const auto shown = [&](double x) {
-        const bool ratio = v.what.factor > 0 && std::isfinite(x);
-        return ratio ? printed("%.3f x baseline", x) : value_text(metric, x);
-    };
-    std::string name = to_string(v.outcome);
-    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
-    std::string line =
-        printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
-    line += "  " + shown(v.estimate.value);
-    if (!std::isnan(v.estimate.low) && !std::isnan(v.estimate.high) &&
-        v.estimate.low != v.estimate.high)
-        line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
-    const double room = headroom(v);
-    if (!std::isnan(room) && !is_share(metric))
-        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
-                        room >= 0 ? "inside" : "outside");
-    const bool stages = str(v.unit) == "stage";
-    if (v.repeats > 0)
-        line += printed(", %d %s%s %s %lld requests", v.repeats, v.unit.c_str(),
-                        v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
-                        stages ? v.requests : v.requests / v.repeats);
-    if (!v.method.empty()) line += ", " + str(v.method);
-    if (v.detectable > 0 && str(v.method) == method_counts)
-        line += printed(", shows misses from %.2g %%", v.detectable * 100);
-    else if (v.detectable > 0)
-        line += printed(", shows a miss from %.2g %%", v.detectable * 100);
-    if (!v.reason.empty()) line += "; " + str(v.reason);
-    return line;
-}
-
-/// A verdict's line without the spaces that align it.
-inline std::string flat_line(const slo_verdict& v) {
-    std::string line = verdict_line(v);
-    line.erase(std::unique(line.begin(), line.end(),
-                           [](char a, char b) { return a == ' ' && b == ' '; }),
-               line.end());
-    return line;
-}
-
-/// A value in an objective's unit: as a ratio where it is held against a baseline.
-inline std::string verdict_value_text(const slo_verdict& v, double x) {
-    return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
-                                                 : value_text(v.what.what.metric, x);
-}
-
-inline std::string verdict_limit_text(const slo_verdict& v) {
-    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
-}
-/// "56.6 % outside the limit", "" where that says nothing.
-inline std::string room_text(const slo_verdict& v) {
-    const double room = headroom(v);
-    if (std::isnan(room) || is_share(v.what.what.metric)) return {};
-    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C38] calibration =========================================================================
+// ===== [C39] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6440,7 +6673,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] files of others' making, value by value =============================================
+// ===== [C40] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6634,7 +6867,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] datasets ============================================================================
+// ===== [C41] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6946,7 +7179,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] traces ==============================================================================
+// ===== [C42] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7099,7 +7332,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] when requests are sent ==============================================================
+// ===== [C43] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7262,7 +7495,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] arrivals ============================================================================
+// ===== [C44] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7368,7 +7601,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] lengths =============================================================================
+// ===== [C45] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7429,7 +7662,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] prompts of a given number of tokens =================================================
+// ===== [C46] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7591,7 +7824,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] places of a trace ===================================================================
+// ===== [C47] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -7666,7 +7899,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] conversations, recorded and made up =================================================
+// ===== [C48] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7775,7 +8008,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] prompts that stand alone ============================================================
+// ===== [C49] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -7891,7 +8124,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] where prompts come from =============================================================
+// ===== [C50] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7917,7 +8150,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] the plan of a gate ==================================================================
+// ===== [C51] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8079,7 +8312,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] which SLOs a scenario can have ======================================================
+// ===== [C52] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8223,7 +8456,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the options of requests =============================================================
+// ===== [C53] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8293,7 +8526,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] from a workload to its part of the plan =============================================
+// ===== [C54] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8496,7 +8729,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] from a scenario to its plan =========================================================
+// ===== [C55] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8686,7 +8919,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] a plan in words =====================================================================
+// ===== [C56] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8752,7 +8985,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] where a gate's server stood =========================================================
+// ===== [C57] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8796,7 +9029,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the hash of all that a plan sends ===================================================
+// ===== [C58] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8833,7 +9066,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the requests of a plan ==============================================================
+// ===== [C59] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8900,7 +9133,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a plan says of the evidence that it will bring =================================
+// ===== [C60] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8919,7 +9152,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] engine model ========================================================================
+// ===== [C61] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -9109,7 +9342,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what a request asks the simulated server ============================================
+// ===== [C62] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9226,7 +9459,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] answers of the simulated server =====================================================
+// ===== [C63] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9463,7 +9696,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what the simulated server says besides answers ======================================
+// ===== [C64] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9540,7 +9773,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what a result holds of its gate =====================================================
+// ===== [C65] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9579,27 +9812,13 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C66] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The statistic over all repeats of an arm: a share of all their requests, else the geometric mean
-/// of what each repeat shows.
-inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
-    if (is_share(what.metric)) {  // of all requests, as its verdict counts them
-        double misses = 0, all = 0;
-        for (const repeat_data& d : arm)
-            for (const bool miss : misses_of(what, d)) { misses += miss; ++all; }
-        const double share = all > 0 ? misses / all : not_a_number;
-        return what.metric == metric_id::goodput ? 1 - share : share;
-    }
-    std::vector<double> values;
-    for (const repeat_data& d : arm) values.push_back(evaluate(what, d));
-    return geometric_mean(values);
-}
-
+/// Over all repeats of an arm together.
 struct metric_row {
     metric_id metric;
     double mean, p50, p90, p99, max;
@@ -9614,16 +9833,14 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
     return rows;
 }
 inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
-    statistic_data s;
-    s.metric = id;
-    return over_repeats(s, arm);
+    return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] points and round steps of drawings ==================================================
+// ===== [C67] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9653,56 +9870,63 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] distributions: each repeat's quantiles as a line ====================================
+// ===== [C68] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A metric over the repeats of one arm: its row of numbers, and each repeat's quantiles as a line.
+/// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together, and
+/// the line of each repeat.
 struct arm_distribution {
     metric_row row{};
-    std::vector<std::vector<curve_point>> lines{};  // value, quantile
+    std::vector<curve_point> pooled{};             // value, quantile
+    std::vector<std::vector<curve_point>> lines{};
     double least = infinity, most = 0;             // of the finite values above zero
-    std::size_t values = 0;                        // of the smallest repeat
+    std::size_t values = 0;                        // of all repeats
 };
 inline constexpr int line_points = 96;
 /// How far into the tail a sample of n can tell, as -log10(1 - q).
 inline double nines_of(std::size_t n) {
     return std::clamp(std::log10(static_cast<double>(std::max<std::size_t>(n, 1))), 1.0, 5.0);
 }
+inline std::vector<curve_point> quantile_line(metric_id id, const sorted_values& sorted) {
+    std::vector<curve_point> line;
+    const double deepest = nines_of(sorted.size());
+    for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
+        const double share = static_cast<double>(k) / line_points;
+        const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
+        line.push_back({sorted.at(nearest_rank_of(sorted.size(), q)), q});
+    }
+    // No share below all of them is at most the largest value: it is the end of the last step.
+    if (!line.empty() && !is_speed(id))
+        line.push_back({sorted.at(sorted.size() - 1), line.back().y});
+    return line;
+}
 inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_data>& arm) {
     arm_distribution out;
-    const statistic_data columns[] = {make_statistic(statistic_kind::mean, id, 0),
-                                      make_statistic(statistic_kind::percentile, id, 0.5),
-                                      make_statistic(statistic_kind::percentile, id, 0.9),
-                                      make_statistic(statistic_kind::percentile, id, 0.99),
-                                      make_statistic(statistic_kind::max, id, 0)};
-    std::vector<double> of_column[std::size(columns)];
+    sorted_values all;
     for (const repeat_data& d : arm) {
         const sorted_values sorted = sorted_values_of(id, d);
-        for (std::size_t c = 0; c < std::size(columns); ++c)
-            of_column[c].push_back(value_among(columns[c], sorted));
-        std::vector<curve_point> line;
-        const double deepest = nines_of(sorted.size());
-        for (int k = 0; k <= line_points && sorted.size() > 0; ++k) {
-            const double share = static_cast<double>(k) / line_points;
-            const double q = is_speed(id) ? share : 1 - std::pow(10, -deepest * share);
-            const double v = sorted.at(nearest_rank_of(sorted.size(), q));
-            line.push_back({v, q});
-            if (!std::isfinite(v) || v <= 0) continue;
-            out.least = std::min(out.least, v);
-            out.most = std::max(out.most, v);
+        out.lines.push_back(quantile_line(id, sorted));
+        for (const curve_point& p : out.lines.back()) {
+            if (!std::isfinite(p.x) || p.x <= 0) continue;
+            out.least = std::min(out.least, p.x);
+            out.most = std::max(out.most, p.x);
         }
-        out.values = out.lines.empty() ? sorted.size() : std::min(out.values, sorted.size());
-        out.lines.push_back(std::move(line));
+        all.add(sorted);
     }
+    out.values = all.size();
+    out.pooled = quantile_line(id, all);
+    const auto value = [&](statistic_kind kind, double q) {
+        return value_among(make_statistic(kind, id, q), all);
+    };
     out.row = {id,
-               geometric_mean(of_column[0]),
-               geometric_mean(of_column[1]),
-               geometric_mean(of_column[2]),
-               geometric_mean(of_column[3]),
-               geometric_mean(of_column[4])};
+               value(statistic_kind::mean, 0),
+               value(statistic_kind::percentile, 0.5),
+               value(statistic_kind::percentile, 0.9),
+               value(statistic_kind::percentile, 0.99),
+               value(statistic_kind::max, 0)};
     return out;
 }
 
@@ -9710,7 +9934,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] how requests ended, and what their answers say of tokens ============================
+// ===== [C69] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9800,7 +10024,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] how long made-up prompts were to be, and were =======================================
+// ===== [C70] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9845,7 +10069,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] timelines: repeats in windows of equal length =======================================
+// ===== [C71] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9947,7 +10171,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C72] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10088,7 +10312,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] the progress line ===================================================================
+// ===== [C73] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10150,7 +10374,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] what reports are made of ============================================================
+// ===== [C74] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10193,7 +10417,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] words of reports ====================================================================
+// ===== [C75] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10320,7 +10544,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] result.json and records.jsonl =======================================================
+// ===== [C76] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10384,7 +10608,9 @@ inline void write_verdict(json_writer& j, const slo_verdict& v) {
         .field("slo", v.what.text().c_str())
         .field("verdict", to_string(v.outcome))
         .field("advisory", v.what.is_advisory);
-    j.field("metric", metric_name(v.what.what.metric)).field("estimate", v.estimate.value);
+    j.field("metric", metric_name(v.what.what.metric))
+        .field("measured", v.measured)
+        .field("estimate", v.estimate.value);
     j.key("interval").open('[').value(v.estimate.low).value(v.estimate.high).close();
     j.field("limit", v.limit)
         .field("relative_to_baseline", v.what.factor > 0)
@@ -10638,7 +10864,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] stored results ======================================================================
+// ===== [C77] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -10818,6 +11044,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
             const std::size_t side = std::min(text.rfind("= "), text.size());
             slo.at_most = side == text.size() || side == 0 || text[side - 1] == '<';
             slo.relative = true_member(s, "relative_to_baseline");
+            slo.measured = number_member(s, "measured");
             slo.estimate = {number_member(s, "estimate"), not_a_number, not_a_number};
             const picojson::array& interval = array_member(s, "interval");
             const auto end_of = [&](std::size_t i) {
@@ -10937,7 +11164,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C78] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10986,6 +11213,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
+            property(name + ": measured", json_number(v.measured));
             property(name + ": estimate", json_number(v.estimate.value));
             property(name + ": interval_low", json_number(v.estimate.low));
             property(name + ": interval_high", json_number(v.estimate.high));
@@ -11039,8 +11267,8 @@ inline std::string summary_of(const gate_report& g) {
     if (const std::string words = unverified_servers(g); !words.empty())
         out += markdown_escaped(words) + "\n\n";
     if (!g.verdicts.empty())
-        out += "| verdict | objective | measured | interval | headroom | note |\n"
-               "| --- | --- | ---: | ---: | ---: | --- |\n";
+        out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
+               "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
@@ -11051,8 +11279,8 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
-               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, e.value) +
-               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
+               " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
                " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_escaped(str(v.reason)) + " |\n";
     }
@@ -11160,12 +11388,13 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
         return std::isnan(v) ? std::string("NaN")
                : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
     };
-    std::string estimates, limits, metrics;
+    std::string measured, estimates, limits, metrics;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
         const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
         for (const slo_verdict& v : g.verdicts) {
             const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
+            measured += "llmbench_slo_measured" + of + number(v.measured) + "\n";
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
@@ -11178,7 +11407,8 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
                            "\",statistic=\"" + name + "\"} " + number(value) + "\n";
         }
     }
-    return "# TYPE llmbench_slo_estimate gauge\n" + estimates +
+    return "# TYPE llmbench_slo_measured gauge\n" + measured +
+           "# TYPE llmbench_slo_estimate gauge\n" + estimates +
            "# TYPE llmbench_slo_limit gauge\n" + limits +
            "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
            metrics + "# EOF\n";
@@ -11188,7 +11418,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] what a console can show =============================================================
+// ===== [C79] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11217,7 +11447,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the console =========================================================================
+// ===== [C80] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11230,7 +11460,7 @@ inline std::string calibration_text(const gate_report& g) {
     const char* unit = g.what.has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
                               g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
-                              "estimate", "noise sd", "headroom / sd",
+                              "typical", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
         out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());
@@ -11321,7 +11551,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the report page: style, icons and script ============================================
+// ===== [C81] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -11373,7 +11603,7 @@ section[hidden],li[hidden]{display:none}
 .verdicts>li{display:grid;grid-template-columns:8rem minmax(0,1fr) auto 20rem;gap:0 1.25rem;
 padding:.65rem 0;border-bottom:1px solid var(--line);align-items:start}
 .found{text-align:right;white-space:nowrap}.found b{font-size:1.15rem;font-weight:650;display:block;
-line-height:1.3}
+line-height:1.3}.found span{display:block}
 .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16.5rem),1fr));
 gap:1.25rem 1.25rem}
 figure{margin:0;min-width:0}figcaption{font-weight:600;font-size:.93rem}
@@ -11385,12 +11615,17 @@ fill:var(--dim);font-variant-numeric:tabular-nums}
 .grid{stroke:var(--line);stroke-width:1}
 polyline{fill:none;stroke-width:1.4;stroke-linejoin:round;opacity:.85}
 polyline.c{stroke:var(--mine)}polyline.b{stroke:var(--other);stroke-dasharray:5 2}
+polyline.c1{stroke:var(--mine);stroke-width:2.2}
+polyline.b1{stroke:var(--other);stroke-width:2.2;stroke-dasharray:5 2}
 polyline.c2{stroke:var(--mine);opacity:.4;stroke-width:1}
+polyline.b2{stroke:var(--other);opacity:.4;stroke-width:1}
 polyline.a{stroke:var(--dim);stroke-width:4;opacity:.35}polyline.f{stroke:var(--fail)}
 circle.c{fill:var(--mine)}circle.b{fill:var(--other)}
 .limit{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:3 2}
 svg text.mark{fill:var(--ink);paint-order:stroke;stroke:var(--back);stroke-width:3px}
 .ring{fill:var(--back);stroke:var(--ink);stroke-width:1.5}
+.span{stroke:var(--ink);stroke-width:3;opacity:.55}.typical{fill:var(--ink)}
+.data{fill:var(--back);stroke:currentColor;stroke-width:1.5}
 .cross{stroke:var(--dim);stroke-width:1}
 .allowed{fill:var(--allowed)}.rug{stroke:currentColor;stroke-width:1.5;opacity:.75}
 .bar{fill:currentColor;opacity:.4}.dot{fill:currentColor;stroke:var(--back);stroke-width:1.5}
@@ -11524,7 +11759,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the report page: drawings ===========================================================
+// ===== [C82] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11690,6 +11925,16 @@ public:
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
+    /// A value in its interval, at the height of its quantile; of a mean above the axis.
+    void interval(double x, double low, double high, double q) {
+        if (!std::isfinite(x)) return;
+        const std::string y = pixels(std::isnan(q) ? bottom - 6 : at_y(q));
+        const double from = at_x(std::isfinite(low) ? low : x);
+        const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
+        drawn_ += "<path class=\"span\" d=\"M" + pixels(from) + " " + y + "H" + pixels(to) +
+                  "\"/><circle class=\"typical\" r=\"2.5\" cx=\"" + pixels(at_x(x)) + "\" cy=\"" +
+                  y + "\"/>";
+    }
     /// `alt` says in words what is seen.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {
@@ -11724,7 +11969,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the report page: verdicts ===========================================================
+// ===== [C83] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11770,8 +12015,7 @@ inline std::string gate_sentence(const gate_report& g) {
             const std::string room = room_text(v);
             std::string t;
             if (outcome == verdict::fail)
-                t = slo + " is missed: measured " + verdict_value_text(v, v.estimate.value) +
-                    (room.empty() ? "" : ", " + room);
+                t = slo + " is missed: " + measured_text(v) + (room.empty() ? "" : ", " + room);
             else if (outcome == verdict::inconclusive)
                 t = slo + " is neither shown to be met nor missed" +
                     (why.empty() ? "" : ": " + why);
@@ -11789,7 +12033,8 @@ inline std::string gate_sentence(const gate_report& g) {
                     : printed("All %zu objectives are met.", n);
 }
 
-/// Estimate, interval and what each repeat says, beside the limit.
+/// What was measured, as a diamond; what the verdict rests on, as a dot with its interval, and what
+/// each repeat says; all of it beside the limit.
 inline std::string interval_svg(const slo_verdict& v) {
     std::vector<double> rug;
     for (const named_values& n : v.inputs)
@@ -11803,7 +12048,7 @@ inline std::string interval_svg(const slo_verdict& v) {
             high = std::max(high, x);
         }
     };
-    for (const double x : {e.value, e.low, e.high}) widen(x);
+    for (const double x : {v.measured, e.value, e.low, e.high}) widen(x);
     for (const double x : rug) widen(x);
     const double margin = high > low ? 0.08 * (high - low) : std::max(std::fabs(high) * 0.2, 1e-6);
     const plot_scale s{plot_scale::shape::linear, low - margin, high + margin};
@@ -11814,9 +12059,8 @@ inline std::string interval_svg(const slo_verdict& v) {
     std::string out =
         std::string("<svg class=\"plot ") + to_string(v.outcome) +
         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
-        xml_escaped("measured " + verdict_value_text(v, e.value) + ", interval " +
-                    verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-                    ", limit " + verdict_limit_text(v)) +
+        xml_escaped(measured_text(v) + ", interval " + verdict_value_text(v, e.low) + " to " +
+                    verdict_value_text(v, e.high) + ", limit " + verdict_limit_text(v)) +
         "\">";
     out += "<rect class=\"allowed\" x=\"" + pixels(from) + "\" y=\"4\" height=\"22\" width=\"" +
            pixels(v.what.at_most ? limit - 4 : 316 - limit) + "\"/>";
@@ -11829,6 +12073,8 @@ inline std::string interval_svg(const slo_verdict& v) {
     for (const double x : rug)
         if (!std::isnan(x)) out += "<path class=\"rug\" d=\"M" + pixels(at(x)) + " 8v14\"/>";
     out += "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"" + pixels(at(e.value)) + "\"/>";
+    if (!std::isnan(v.measured))
+        out += "<path class=\"data\" d=\"M" + pixels(at(v.measured)) + " 22l4 4-4 4-4-4z\"/>";
     out += "<path class=\"limit\" d=\"M" + pixels(limit) + " 1V29\"/>";
     const char* anchor = limit < 60 ? "start" : limit > 260 ? "end" : "middle";
     out += "<text class=\"mark\" y=\"40\" x=\"" + pixels(limit) + "\" text-anchor=\"" + anchor +
@@ -11836,6 +12082,10 @@ inline std::string interval_svg(const slo_verdict& v) {
     return out + "</svg>";
 }
 
+inline constexpr const char* verdicts_key =
+    "<p class=\"note\">Measured, in bold and as a diamond: the requests of all repeats together. "
+    "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
+    "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     std::string h = "<li>" + badge(to_string(v.outcome), to_string(v.outcome));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
@@ -11852,10 +12102,13 @@ inline std::string verdict_item(const slo_verdict& v) {
     h += "</div>";
     const estimate_t& e = v.estimate;
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
-    h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, e.value)) + "</b>";
-    const bool has_interval = !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
-    if (has_interval)
-        h += "<span class=\"note\">" + xml_escaped(verdict_value_text(v, e.low)) + " to " +
+    h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, v.measured)) + "</b>";
+    const std::string basis = basis_name(v);
+    if (!basis.empty())
+        h += "<span class=\"note basis\">" +
+             xml_escaped(basis + " " + verdict_value_text(v, e.value)) + "</span>";
+    if (has_interval(v))
+        h += "<span class=\"note interval\">" + xml_escaped(verdict_value_text(v, e.low)) + " to " +
              xml_escaped(verdict_value_text(v, e.high)) + "</span>";
     return h + "</div>" + interval_svg(v) + "</li>\n";
 }
@@ -11876,7 +12129,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the report page: distributions ======================================================
+// ===== [C84] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11912,14 +12165,20 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         speed ? plot_scale{plot_scale::shape::linear, 0, 1}
               : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
     plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
-    for (const auto* arm : {&other, &mine})
-        for (const std::vector<curve_point>& line : arm->lines) {
+    for (const auto* arm : {&other, &mine}) {
+        const auto draw = [&](const char* style, const char* name, const auto& line) {
             std::vector<curve_point> shown;
             for (const curve_point& q : line)
                 if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
-            p.line(arm == &mine ? "c" : "b", both ? (arm == &mine ? "candidate" : "baseline") : "",
-                   shown);
-        }
+            p.line(style, name, shown);
+        };
+        const bool is_mine = arm == &mine;
+        for (const std::vector<curve_point>& line : arm->lines)
+            draw(is_mine ? "c2" : "b2",
+                 !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
+        draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
+             arm->pooled);
+    }
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.what.what;
@@ -11927,6 +12186,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         const bool seen = v.limit >= x.low && v.limit <= x.high;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
+                         : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
         const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
                                   (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
@@ -11934,7 +12194,8 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                 seen               ? words
                 : v.limit > x.high ? words + ", far right"
                                    : words + ", far left");
-        limits += "; limit " + str(v.what.text());
+        p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
+        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
     }
     const auto told = [&](const metric_row& r) {
         return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +
@@ -11984,7 +12245,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the report page: gates beside each other ============================================
+// ===== [C85] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12092,7 +12353,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the report page: what else a gate has to say ========================================
+// ===== [C86] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12257,7 +12518,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the report page: timelines ==========================================================
+// ===== [C87] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12366,7 +12627,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the report page: the whole ==========================================================
+// ===== [C88] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12375,7 +12636,9 @@ namespace detail {
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = "<h3>Latency</h3>\n" + latency_table(g);
+    std::string h = "<h3>Latency</h3>\n" + latency_table(g) +
+                    "<p class=\"note\">Of all repeats together: what was measured, the slowest "
+                    "request of all as max.</p>\n";
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
         if (!arm->empty())
             h += std::string("<p>") + (arm == &f.baseline ? "Baseline: output " : "Output ") +
@@ -12389,9 +12652,11 @@ inline std::string numbers_html(const gate_report& g) {
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
     if (!curves.empty())
-        h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
-             "p90 it is at the time that 90 % of the requests took at most; a failed one never "
-             "ends. The dashed line is the limit." +
+        h += "<h3>Distributions</h3>\n<p class=\"note\">The thick line is all repeats together, "
+             "each thin one a repeat. At the height of p90 it is at the time that 90 % of the "
+             "requests took at most; a failed one never ends. The dashed line is the limit, with a "
+             "ring at the percentile that it is for; the dot in its interval is the typical "
+             "repeat." +
              arms_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
              "</div>\n";
     return h + timeline_figures(g).html();
@@ -12418,7 +12683,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
-        h += "</ol>\n";
+        h += std::string("</ol>\n") + verdicts_key;
     }
     if (!g.calibration.empty()) h += "<pre>" + escaped_lines(calibration_text(g)) + "</pre>\n";
     const std::string command = rerun_command(g, env);
@@ -12738,6 +13003,10 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     if (!on_counts) return e;
     s.bound = e.value;
     return judge_evidence(g->seen, g->held, s, true).estimate;
+}
+double measured(const box& data, const statistic_data& what) {
+    const auto g = result_access::gate_in(data);
+    return g ? pooled_value(what, g->seen.candidate) : not_a_number;
 }
 }  // namespace detail
 

@@ -41,8 +41,10 @@ struct record {
     int turn = 0;                   ///< of the conversation, 0 is the first
 };
 
-/// A statistic's value and the interval its verdict used, SI units (seconds, per second, fraction).
-/// The value is NaN where nothing was measured, infinite where failures reach it.
+/// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of what
+/// the repeats show, and the interval that goes with it. A share has that of all requests counted.
+/// SI units (seconds, per second, fraction); NaN where nothing was measured, infinite where failures
+/// reach it.
 struct estimate_t {
     double value = 0, low = 0, high = 0;
 };
@@ -56,7 +58,10 @@ struct named_values {
 struct slo_verdict {
     slo what{};
     verdict outcome = verdict::skipped;
-    estimate_t estimate{};
+    /// The data: the statistic of the requests of all repeats together, as tables show it; of a
+    /// relative SLO the ratio. No pass is over the limit here, and no fail within it.
+    double measured = 0;
+    estimate_t estimate{};  ///< of the typical repeat
     double limit = 0;       ///< SI; of a relative SLO the ratio
     /// What this sample would have shown four times in five: a relative regression, or the share of
     /// misses where those are counted.
@@ -100,6 +105,7 @@ struct self_check_t {
 
 namespace detail {
 estimate_t estimate(const box& data, const statistic_data& what);
+double measured(const box& data, const statistic_data& what);
 struct result_access;
 }  // namespace detail
 
@@ -113,6 +119,16 @@ public:
         const result& held = *this;
         return held.requests();
     }
+    /// The data, as tables and files show them: the largest value, a percentile of the requests of
+    /// all repeats together, a mean over all of them. `r.measured(max(ttft))` is one request's.
+    template <class U, detail::bound_side S>
+    double measured(const statistic<U, S>& s) const { return detail::measured(data_, s.data); }
+    template <detail::run_metric M>
+    double measured(M m) const {
+        return detail::measured(data_, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// What a verdict would rest on: the typical repeat with its interval, which is narrower than
+    /// the data are. Of `max(ttft)` it is what the slowest request of a repeat usually takes.
     template <class U, detail::bound_side S>
     estimate_t estimate(const statistic<U, S>& s) const { return detail::estimate(data_, s.data); }
     template <detail::run_metric M>
@@ -142,6 +158,7 @@ struct past_slo {
     bool advisory = false;
     bool at_most = true;   ///< which side of the limit is the good one
     bool relative = false; ///< to a baseline: estimate and limit are ratios
+    double measured = 0;   ///< NaN in files of versions that did not write it
     estimate_t estimate{};
     double limit = 0;
     types::text reason{};

@@ -135,6 +135,17 @@ inline double mean_of(const std::vector<double>& v) {
     for (const double x : v) sum += x;
     return v.empty() ? not_a_number : sum / static_cast<double>(v.size());
 }
+/// Of pairs of a value and its weight; what has no value or no weight is no part of it.
+template <class Pairs>
+double weighted_mean(const Pairs& pairs) {
+    double sum = 0, weights = 0;
+    for (const auto& [value, weight] : pairs) {
+        if (std::isnan(value) || !(weight > 0)) continue;
+        sum += value * weight;
+        weights += weight;
+    }
+    return weights > 0 ? sum / weights : not_a_number;
+}
 inline double sample_variance(const std::vector<double>& v) {
     if (v.size() < 2) return 0;
     const double m = mean_of(v);
@@ -202,17 +213,6 @@ inline double pocock_constant(int looks, double alpha) {
         return -sum;
     };
     return bisect(0, 10, -alpha, crossed);
-}
-
-/// Of the values there are; infinite or zero where one of them is.
-inline double geometric_mean(const std::vector<double>& values) {
-    std::vector<double> logs;
-    for (const double v : values) {
-        if (std::isnan(v)) continue;
-        if (std::isinf(v) || v <= 0) return std::isinf(v) ? infinity : 0;
-        logs.push_back(std::log(v));
-    }
-    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
 }
 
 }  // namespace detail

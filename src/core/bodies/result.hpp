@@ -10,6 +10,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
@@ -39,6 +40,10 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     if (!on_counts) return e;
     s.bound = e.value;
     return judge_evidence(g->seen, g->held, s, true).estimate;
+}
+double measured(const box& data, const statistic_data& what) {
+    const auto g = result_access::gate_in(data);
+    return g ? pooled_value(what, g->seen.candidate) : not_a_number;
 }
 }  // namespace detail
 

@@ -3,35 +3,17 @@
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
-#include "core/base/statistics.hpp"
-#include "core/base/text.hpp"
-#include "core/metric/table.hpp"
-#include "core/measured/metrics.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
 
-#include <string>
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The statistic over all repeats of an arm: a share of all their requests, else the geometric mean
-/// of what each repeat shows.
-inline double over_repeats(const statistic_data& what, const std::vector<repeat_data>& arm) {
-    if (is_share(what.metric)) {  // of all requests, as its verdict counts them
-        double misses = 0, all = 0;
-        for (const repeat_data& d : arm)
-            for (const bool miss : misses_of(what, d)) { misses += miss; ++all; }
-        const double share = all > 0 ? misses / all : not_a_number;
-        return what.metric == metric_id::goodput ? 1 - share : share;
-    }
-    std::vector<double> values;
-    for (const repeat_data& d : arm) values.push_back(evaluate(what, d));
-    return geometric_mean(values);
-}
-
+/// Over all repeats of an arm together.
 struct metric_row {
     metric_id metric;
     double mean, p50, p90, p99, max;
@@ -46,9 +28,7 @@ inline std::vector<metric_id> table_metrics(const plan& p) {
     return rows;
 }
 inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
-    statistic_data s;
-    s.metric = id;
-    return over_repeats(s, arm);
+    return pooled_value(make_statistic(statistic_kind::value, id, 0), arm);
 }
 
 }  // namespace detail

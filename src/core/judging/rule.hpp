@@ -68,6 +68,7 @@ inline slo_verdict undecided(const slo& s) {
     slo_verdict v;
     v.what = s;
     v.outcome = verdict::inconclusive;
+    v.measured = not_a_number;
     v.estimate = {not_a_number, not_a_number, not_a_number};
     return v;
 }

@@ -10,13 +10,14 @@
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/pooled.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 
 #include <algorithm>  // max, min
-#include <cmath>  // pow, floor, log10, ceil
+#include <cmath>  // pow, floor, log10, ceil, exp, isfinite
 #include <string>
 #include <utility>  // pair
 #include <vector>
@@ -77,11 +78,24 @@ struct comparison {
     double base_log = 0;
     stored_side stored{};
     std::string missing{};  // why there is nothing to compare with
+    arm_values mine{}, other{};  // the statistic of the candidate, and of a live baseline
+    /// What is held against the limit, of a value of the candidate and one of the baseline.
+    double of(double value, double base) const {
+        if (!relative) return value;
+        if (!paired) return value / std::exp(base_log);
+        return std::isfinite(base) && base > 0 ? value / base : not_a_number;
+    }
+    double of_repeat(std::size_t i) const {
+        return of(mine.each[i], paired ? other.each[i] : not_a_number);
+    }
+    double of_all() const { return of(mine.together, other.together); }
 };
 inline comparison comparison_of(const evidence& e, const terms& t, const slo& s) {
     comparison c;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
+    c.mine = values_of(s.what, e.candidate);
+    if (c.paired) c.other = values_of(s.what, e.baseline);
     if (!c.relative || c.paired) return c;
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
@@ -94,14 +108,6 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     c.base_log = mean_of(logs);
     c.stored = {static_cast<double>(logs.size()), sample_variance(logs), t.stored.day_sd};
     return c;
-}
-/// What one repeat or pair has to say; NaN where it has no value.
-inline double compared_value(const evidence& e, const slo& s, const comparison& c, std::size_t i) {
-    const double value = evaluate(s.what, e.candidate[i]);
-    if (!c.relative) return value;
-    if (!c.paired) return value / std::exp(c.base_log);
-    const double base = evaluate(s.what, e.baseline[i]);
-    return std::isfinite(base) && base > 0 ? value / base : not_a_number;
 }
 
 /// The repeats looked at so far. A miss without a size has no logarithm; it is counted instead.
@@ -195,6 +201,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     };
     const comparison c = comparison_of(e, t, s);
     if (!c.missing.empty()) return invalid(c.missing);
+    v.measured = c.of_all();
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
     const auto first = static_cast<std::size_t>(
@@ -208,7 +215,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     const std::size_t count =
         c.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
     for (std::size_t i = 0; i < count; ++i) {
-        const double value = compared_value(e, s, c, i);
+        const double value = c.of_repeat(i);
         if (startup && std::isnan(value)) continue;
         if (std::isnan(value))
             return invalid(printed("repeat %zu has no %s of %s", i + 1,
@@ -234,11 +241,11 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
 /// Whether a verdict is open because its pairs spread by more than was believed of them.
 inline bool asks_for_more_pairs(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
+    if (v.outcome != verdict::inconclusive || s.factor <= 0 || !e.has_live_baseline()) return false;
     const comparison c = comparison_of(e, t, s);
-    if (v.outcome != verdict::inconclusive || !c.paired) return false;
     looked_at seen;
     for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
-        seen.add(compared_value(e, s, c, i), s, s.factor);
+        seen.add(c.of_repeat(i), s, s.factor);
     return std::sqrt(sample_variance(seen.distances)) > prior_sd_of(e, t, s);
 }
 

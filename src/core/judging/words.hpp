@@ -22,6 +22,20 @@ inline double headroom(const slo_verdict& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
+/// What a verdict rests on beside what was measured: "typical repeat"; where all requests are
+/// counted only those of the first repeats, if more came after the decision; "" where it is the same.
+inline std::string basis_name(const slo_verdict& v) {
+    if (std::isnan(v.estimate.value)) return {};
+    const std::string unit = v.unit.empty() ? "repeat" : str(v.unit);
+    if (str(v.method) != method_counts) return "typical " + unit;
+    if (v.estimate.value == v.measured) return {};
+    return v.repeats == 1 ? "first " + unit : printed("first %d %ss", v.repeats, unit.c_str());
+}
+inline bool has_interval(const slo_verdict& v) {
+    const estimate_t& e = v.estimate;
+    return !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
+}
+
 /// `width`: to what the SLO's text is padded, so that the lines of a gate align.
 inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     const metric_id metric = v.what.what.metric;
@@ -33,9 +47,10 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
     std::string line =
         printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
-    line += "  " + shown(v.estimate.value);
-    if (!std::isnan(v.estimate.low) && !std::isnan(v.estimate.high) &&
-        v.estimate.low != v.estimate.high)
+    line += "  measured " + shown(v.measured);
+    if (const std::string basis = basis_name(v); !basis.empty())
+        line += ", " + basis + " " + shown(v.estimate.value);
+    if (has_interval(v))
         line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
     const double room = headroom(v);
     if (!std::isnan(room) && !is_share(metric))
@@ -68,6 +83,13 @@ inline std::string flat_line(const slo_verdict& v) {
 inline std::string verdict_value_text(const slo_verdict& v, double x) {
     return v.what.factor > 0 && std::isfinite(x) ? printed("%.3f x", x)
                                                  : value_text(v.what.what.metric, x);
+}
+
+/// "measured 39.2 ms, typical repeat 39.1 ms".
+inline std::string measured_text(const slo_verdict& v) {
+    const std::string basis = basis_name(v);
+    return "measured " + verdict_value_text(v, v.measured) +
+           (basis.empty() ? "" : ", " + basis + " " + verdict_value_text(v, v.estimate.value));
 }
 
 inline std::string verdict_limit_text(const slo_verdict& v) {

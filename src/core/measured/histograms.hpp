@@ -76,11 +76,11 @@ private:
 /// are exact.
 class gap_counts {
 public:
-    void add(std::uint32_t us) {
+    void add(std::uint32_t us, std::uint64_t times = 1) {
         if (counts_.empty()) counts_.resize(classes::of(4294967295u) + 1);
-        ++counts_[classes::of(us)];
-        ++n_;
-        sum_us_ += us;
+        counts_[classes::of(us)] += times;
+        n_ += times;
+        sum_us_ += us * times;
         min_us_ = std::min(min_us_, us);
         max_us_ = std::max(max_us_, us);
     }

@@ -11,10 +11,11 @@
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // max, sort, min, count
+#include <algorithm>  // count, inplace_merge, max, min, nth_element, sort
 #include <cmath>  // isnan
+#include <cstddef>  // ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
-#include <utility>  // move
+#include <utility>  // as_const, move, pair
 #include <vector>
 
 namespace llmbench {
@@ -133,12 +134,15 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
     return misses;
 }
 
+inline double window_seconds(const repeat_data& d) {
+    return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+}
 /// Tokens or requests per second inside the steady window. An event weighs its request's output
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token; where the server did not tell them there is no value.
 inline double window_rate(metric_id m, const repeat_data& d) {
-    const double seconds = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+    const double seconds = window_seconds(d);
     if (!(seconds > 0)) return not_a_number;
     const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
@@ -175,7 +179,7 @@ inline double window_rate(metric_id m, const repeat_data& d) {
     return sum / seconds;
 }
 
-/// The pooled gaps of a repeat by rank. There may be too many for a sorted copy: how often each
+/// The pooled gaps of repeats by rank. There may be too many for a sorted copy: how often each
 /// value below a second occurs is counted, a longer one or one of few is sorted in.
 class ranked_gaps {
 public:
@@ -197,6 +201,27 @@ public:
         });
         std::sort(long_.begin(), long_.end());
     }
+    /// Those of another repeat. Where either has them in classes alone, both do from then on.
+    void add(const ranked_gaps& o) {
+        if (counts_.size() + o.counts_.size() > 0) {
+            gap_counts all = in_classes();
+            all.add(o.in_classes());
+            *this = ranked_gaps();
+            counts_ = std::move(all);
+            return;
+        }
+        n_ += o.n_;
+        sum_us_ += o.sum_us_;
+        short_.resize(std::max(short_.size(), o.short_.size()));
+        for (std::size_t us = 0; us < o.short_.size(); ++us) short_[us] += o.short_[us];
+        std::vector<std::uint32_t> longer;
+        for (const std::vector<std::uint32_t>* of : {&std::as_const(long_), &o.long_})
+            for (const std::uint32_t us : *of)
+                if (us < short_.size()) ++short_[us];
+                else longer.push_back(us);
+        std::sort(longer.begin(), longer.end());
+        long_ = std::move(longer);
+    }
     std::uint64_t size() const { return n_ + counts_.size(); }
     /// Seconds.
     double at(std::uint64_t rank) const {
@@ -214,6 +239,14 @@ public:
     }
 
 private:
+    gap_counts in_classes() const {
+        gap_counts all = counts_;
+        for (std::size_t us = 0; us < short_.size(); ++us)
+            if (short_[us] > 0) all.add(static_cast<std::uint32_t>(us), short_[us]);
+        for (const std::uint32_t us : long_) all.add(us);
+        return all;
+    }
+
     gap_counts counts_{};
     std::vector<std::uint64_t> short_{};
     std::vector<std::uint32_t> long_{};
@@ -225,6 +258,18 @@ struct sorted_values {
     std::vector<double> all{};
     ranked_gaps gaps{};  // of itl; then `all` has the failed ones alone, which come after them
     double mean_of_completed = not_a_number;
+    std::size_t completed = 0;  // values that the mean is of, but for those of gaps
+    /// Those of another repeat.
+    void add(const sorted_values& o) {
+        const auto middle = static_cast<std::ptrdiff_t>(all.size());
+        all.insert(all.end(), o.all.begin(), o.all.end());
+        std::inplace_merge(all.begin(), all.begin() + middle, all.end());
+        gaps.add(o.gaps);
+        const auto of_both = {std::pair(mean_of_completed, static_cast<double>(completed)),
+                              std::pair(o.mean_of_completed, static_cast<double>(o.completed))};
+        mean_of_completed = gaps.size() > 0 ? gaps.mean() : weighted_mean(of_both);
+        completed += o.completed;
+    }
     std::size_t size() const { return gaps.size() + all.size(); }
     double at(std::size_t rank) const {
         return rank < gaps.size() ? gaps.at(rank) : all[rank - gaps.size()];
@@ -239,32 +284,65 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
+        v.completed = s.values.size();
     }
     s.values.insert(is_speed(m) ? s.values.begin() : s.values.end(), s.failed,
                     is_speed(m) ? 0.0 : infinity);
     v.all = std::move(s.values);
     return v;
 }
+/// Where a percentile or an extreme stands among so many values in order of size.
+inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
+    if (what.kind == statistic_kind::max) return size - 1;
+    return what.kind == statistic_kind::min ? 0 : nearest_rank_of(size, what.q);
+}
 inline double value_among(const statistic_data& what, const sorted_values& v) {
     if (what.kind == statistic_kind::mean) return v.mean_of_completed;
-    if (v.size() == 0) return not_a_number;
-    if (what.kind == statistic_kind::max) return v.at(v.size() - 1);
-    if (what.kind == statistic_kind::min) return v.at(0);
-    return v.at(nearest_rank_of(v.size(), what.q));
+    return v.size() == 0 ? not_a_number : v.at(rank_of(what, v.size()));
 }
+/// The same of values in any order, which are ordered no further than this takes.
+inline double value_among(const statistic_data& what, metric_sample& s) {
+    std::vector<double>& v = s.values;
+    if (what.kind == statistic_kind::mean) {
+        std::sort(v.begin(), v.end());
+        return mean_of(v);  // in this order, whatever that of the records is
+    }
+    if (v.size() + s.failed == 0) return not_a_number;
+    const std::size_t rank = rank_of(what, v.size() + s.failed);
+    const std::size_t zeros = is_speed(what.metric) ? s.failed : 0;
+    if (rank < zeros) return 0;
+    if (rank - zeros >= v.size()) return infinity;
+    const auto at = v.begin() + static_cast<std::ptrdiff_t>(rank - zeros);
+    std::nth_element(v.begin(), at, v.end());
+    return *at;
+}
+
+/// Requests that a share is of, and those of them that missed.
+struct share_counts {
+    double misses = 0, all = 0;
+    void add(const std::vector<bool>& more) {
+        misses += static_cast<double>(std::count(more.begin(), more.end(), true));
+        all += static_cast<double>(more.size());
+    }
+    double value(metric_id m) const {
+        if (all == 0) return not_a_number;
+        return m == metric_id::goodput ? 1 - misses / all : misses / all;
+    }
+};
 
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
 inline double evaluate(const statistic_data& what, const repeat_data& d) {
     if (is_share(what.metric)) {
-        const std::vector<bool> misses = misses_of(what, d);
-        if (misses.empty()) return not_a_number;
-        const double share = static_cast<double>(std::count(misses.begin(), misses.end(), true)) /
-                             static_cast<double>(misses.size());
-        return what.metric == metric_id::goodput ? 1 - share : share;
+        share_counts share;
+        share.add(misses_of(what, d));
+        return share.value(what.metric);
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d);
     if (is_of_start(what.metric)) return d.startup_s;
-    return value_among(what, sorted_values_of(what.metric, d));
+    if (facts_of(what.metric).is_of_gaps)
+        return value_among(what, sorted_values_of(what.metric, d));
+    metric_sample sample = sample_of(what.metric, d);
+    return value_among(what, sample);
 }
 
 /// Several at once: neighbours of one metric share the sorting, which takes most of the time.

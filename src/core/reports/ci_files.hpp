@@ -66,6 +66,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
+            property(name + ": measured", json_number(v.measured));
             property(name + ": estimate", json_number(v.estimate.value));
             property(name + ": interval_low", json_number(v.estimate.low));
             property(name + ": interval_high", json_number(v.estimate.high));
@@ -119,8 +120,8 @@ inline std::string summary_of(const gate_report& g) {
     if (const std::string words = unverified_servers(g); !words.empty())
         out += markdown_escaped(words) + "\n\n";
     if (!g.verdicts.empty())
-        out += "| verdict | objective | measured | interval | headroom | note |\n"
-               "| --- | --- | ---: | ---: | ---: | --- |\n";
+        out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
+               "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
     for (const slo_verdict& v : g.verdicts) {
         const estimate_t& e = v.estimate;
         const double room = headroom(v);
@@ -131,8 +132,8 @@ inline std::string summary_of(const gate_report& g) {
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
         out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
-               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, e.value) +
-               " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
+               markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
+               " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
                " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_escaped(str(v.reason)) + " |\n";
     }
@@ -240,12 +241,13 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
         return std::isnan(v) ? std::string("NaN")
                : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
     };
-    std::string estimates, limits, metrics;
+    std::string measured, estimates, limits, metrics;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
         const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
         for (const slo_verdict& v : g.verdicts) {
             const std::string of = gate + "slo=\"" + label(str(v.what.text())) + "\"} ";
+            measured += "llmbench_slo_measured" + of + number(v.measured) + "\n";
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
@@ -258,7 +260,8 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
                            "\",statistic=\"" + name + "\"} " + number(value) + "\n";
         }
     }
-    return "# TYPE llmbench_slo_estimate gauge\n" + estimates +
+    return "# TYPE llmbench_slo_measured gauge\n" + measured +
+           "# TYPE llmbench_slo_estimate gauge\n" + estimates +
            "# TYPE llmbench_slo_limit gauge\n" + limits +
            "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
            metrics + "# EOF\n";

@@ -30,7 +30,7 @@ inline std::string calibration_text(const gate_report& g) {
     const char* unit = g.what.has_baseline ? "pairs" : "repeats";
     std::string out = printed("  calibration over %zu %s\n  %-*s %11s %10s %15s  %s\n",
                               g.figures.candidate.repeats.size(), unit, static_cast<int>(width), "",
-                              "estimate", "noise sd", "headroom / sd",
+                              "typical", "noise sd", "headroom / sd",
                               "a limit that would seldom be inconclusive");
     for (const calibrated& c : g.calibration) {
         out += printed("  %-*s ", static_cast<int>(width), c.what.text().c_str());

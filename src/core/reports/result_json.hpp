@@ -93,7 +93,9 @@ inline void write_verdict(json_writer& j, const slo_verdict& v) {
         .field("slo", v.what.text().c_str())
         .field("verdict", to_string(v.outcome))
         .field("advisory", v.what.is_advisory);
-    j.field("metric", metric_name(v.what.what.metric)).field("estimate", v.estimate.value);
+    j.field("metric", metric_name(v.what.what.metric))
+        .field("measured", v.measured)
+        .field("estimate", v.estimate.value);
     j.key("interval").open('[').value(v.estimate.low).value(v.estimate.high).close();
     j.field("limit", v.limit)
         .field("relative_to_baseline", v.what.factor > 0)

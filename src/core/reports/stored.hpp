@@ -208,6 +208,7 @@ inline past_result read_past_result(const std::string& json, const std::string& 
             const std::size_t side = std::min(text.rfind("= "), text.size());
             slo.at_most = side == text.size() || side == 0 || text[side - 1] == '<';
             slo.relative = true_member(s, "relative_to_baseline");
+            slo.measured = number_member(s, "measured");
             slo.estimate = {number_member(s, "estimate"), not_a_number, not_a_number};
             const picojson::array& interval = array_member(s, "interval");
             const auto end_of = [&](std::size_t i) {

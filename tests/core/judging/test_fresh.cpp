@@ -147,10 +147,16 @@ TEST_CASE("fresh traffic is looked at after one, two and three stages") {
     const auto on = [&](std::vector<repeat_data> stages) {
         return judged(fresh_stages(std::move(stages)), s);
     };
-    CHECK(on({stage(100, 3), stage(100, 90), stage(200, 180)}).repeats == 1);
-    CHECK(on({stage(100, 3), stage(100, 90), stage(200, 180)}).outcome == verdict::pass);
+    CHECK(on({stage(100, 3), stage(100, 15), stage(200, 20)}).repeats == 1);
+    CHECK(on({stage(100, 3), stage(100, 15), stage(200, 20)}).outcome == verdict::pass);
+    // Unless all of them together say otherwise.
+    CHECK(on({stage(100, 3), stage(100, 90), stage(200, 180)}).outcome == verdict::fail);
+    const slo_verdict bent = on({stage(100, 3), stage(100, 15), stage(200, 24)});
+    CHECK(bent.outcome == verdict::inconclusive);
+    CHECK(str(bent.reason) == "all repeats together: 120 ms, over the limit; the first stage: "
+                              "80 ms");
     // 4 of 100, then 4 of 200: P(X <= 4) < 0.0001.
-    const slo_verdict second = on({stage(100, 4), stage(100, 0), stage(200, 180)});
+    const slo_verdict second = on({stage(100, 4), stage(100, 0), stage(200, 30)});
     CHECK(second.outcome == verdict::pass);
     CHECK(second.repeats == 2);
     CHECK(second.requests == 200);

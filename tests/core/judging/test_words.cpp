@@ -13,61 +13,62 @@ using namespace verdicts;
 
 TEST_CASE("every outcome has its line") {
     CHECK(verdict_line(verdict_on({80, 80})) ==
-          "PASS          mean(ttft) <= 100 ms  80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, "
+          "PASS          mean(ttft) <= 100 ms  measured 80 ms, typical repeat 80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, "
           "2 repeats x 20 requests, moderated t, shows a miss from 13 %");
     CHECK(verdict_line(verdict_on({125, 125, 125})) ==
-          "FAIL          mean(ttft) <= 100 ms  125 ms [119 ms, 132 ms], 25.0 % outside the limit, "
+          "FAIL          mean(ttft) <= 100 ms  measured 125 ms, typical repeat 125 ms [119 ms, 132 ms], 25.0 % outside the limit, "
           "3 repeats x 20 requests, moderated t, shows a miss from 9.5 %");
     CHECK(verdict_line(verdict_on({99, 99, 99, 99, 99})) ==
-          "INCONCLUSIVE  mean(ttft) <= 100 ms  99 ms [95.6 ms, 103 ms], 1.0 % inside the limit, "
+          "INCONCLUSIVE  mean(ttft) <= 100 ms  measured 99 ms, typical repeat 99 ms [95.6 ms, 103 ms], 1.0 % inside the limit, "
           "5 repeats x 20 requests, moderated t, shows a miss from 6.4 %; too close to call");
 
     std::vector<repeat_data> one_token = {repeat_of({answered(0, 50, 10, 1)}),
                                           repeat_of({answered(0, 50, 10, 1)})};
     CHECK(verdict_line(judged(measured(one_token), mean(tpot) <= 25_ms)) ==
-          "INVALID       mean(tpot) <= 25 ms  none; server: 2 of 2 completed requests have too few "
-          "tokens for a tpot");
+          "INVALID       mean(tpot) <= 25 ms  measured none; server: 2 of 2 completed requests have no "
+          "tokens after their first event, which tpot needs");
 
     slo_verdict skipped;
     skipped.what = mean(ttft) <= 100_ms;
+    skipped.measured = not_a_number;
     skipped.estimate = {not_a_number, not_a_number, not_a_number};
     skipped.reason = "no server";
-    CHECK(verdict_line(skipped) == "SKIPPED       mean(ttft) <= 100 ms  none; no server");
+    CHECK(verdict_line(skipped) == "SKIPPED       mean(ttft) <= 100 ms  measured none; no server");
 }
 
 TEST_CASE("lines of shares, speeds, pairs and misses without a size") {
     CHECK(verdict_line(verdict_on_failures(400, 12, error_rate <= 1_pct)) ==
-          "FAIL          error_rate <= 1 %  3 % [1.473 %, 5.374 %], 2 repeats x 200 requests, "
+          "FAIL          error_rate <= 1 %  measured 3 % [1.473 %, 5.374 %], 2 repeats x 200 requests, "
           "Clopper-Pearson on counts, shows misses from 3.7 %");
     CHECK(verdict_line(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) ==
-          "PASS          p50(decode_speed) >= 80 tok/s  100 tok/s [93.6 tok/s, 107 tok/s], 25.0 % "
+          "PASS          p50(decode_speed) >= 80 tok/s  measured 100 tok/s, typical repeat 100 tok/s [93.6 tok/s, 107 tok/s], 25.0 % "
           "inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %");
     CHECK(verdict_line(verdict_on_pairs({1, 1, 1, 1})) ==
-          "PASS          mean(ttft) <= 1.1 * baseline  1.000 x baseline [0.943 x baseline, 1.060 x "
+          "PASS          mean(ttft) <= 1.1 * baseline  measured 1.000 x baseline, typical pair 1.000 x baseline [0.943 x baseline, 1.060 x "
           "baseline], "
           "9.1 % inside the limit, 4 pairs x 20 requests, paired moderated t, shows a miss from 11 %");
     const repeat_data bad = repeat_with_failures(20, 4);
     CHECK(
         verdict_line(judged(measured({bad, bad}), p90(ttft) <= 100_ms)) ==
-        "FAIL          p90(ttft) <= 100 ms  infinite, 2 repeats x 20 requests, counted misses; 2 of 2 repeats have "
+        "FAIL          p90(ttft) <= 100 ms  measured infinite, typical repeat infinite, 2 repeats x 20 requests, counted misses; 2 of 2 repeats have "
         "so many failures that the statistic is infinite");
 }
 
 TEST_CASE("a line may be given a width for its objective") {
     CHECK(verdict_line(verdict_on({80, 80}), 24)
-              .find("PASS          mean(ttft) <= 100 ms      80 ms [") == 0);
+              .find("PASS          mean(ttft) <= 100 ms      measured 80 ms, ") == 0);
     CHECK(
-        verdict_line(verdict_on({80, 80}), 3).find("PASS          mean(ttft) <= 100 ms  80 ms [") ==
+        verdict_line(verdict_on({80, 80}), 3).find("PASS          mean(ttft) <= 100 ms  measured 80 ms, ") ==
         0);
 }
 
 TEST_CASE("a ratio without a value or without a size is told in words") {
     CHECK(verdict_line(verdict_on({80, 80}, mean(ttft) <= 1.10 * baseline)) ==
-          "INVALID       mean(ttft) <= 1.1 * baseline  none; there is no baseline");
+          "INVALID       mean(ttft) <= 1.1 * baseline  measured none; there is no baseline");
     measurement m = pairs_with_ratio({1, 1, 1, 1});
     for (repeat_data& d : m.candidate) d = repeat_with_failures(20, 4);
     CHECK(verdict_line(judged(m, p90(ttft) <= 1.5 * baseline)) ==
-          "FAIL          p90(ttft) <= 1.5 * baseline  infinite, 4 pairs x 20 requests, counted misses; 4 of 4 "
+          "FAIL          p90(ttft) <= 1.5 * baseline  measured infinite, typical pair infinite, 4 pairs x 20 requests, counted misses; 4 of 4 "
           "repeats have so many "
           "failures that the statistic is infinite");
 }

@@ -53,14 +53,20 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         speed ? plot_scale{plot_scale::shape::linear, 0, 1}
               : plot_scale{plot_scale::shape::nines, 0, 1 - std::pow(10, -nines_of(least))};
     plot p(x, speed ? plot_unit::tokens_per_second : plot_unit::seconds, y, plot_unit::percentile);
-    for (const auto* arm : {&other, &mine})
-        for (const std::vector<curve_point>& line : arm->lines) {
+    for (const auto* arm : {&other, &mine}) {
+        const auto draw = [&](const char* style, const char* name, const auto& line) {
             std::vector<curve_point> shown;
             for (const curve_point& q : line)
                 if (q.y <= y.high + 1e-12) shown.push_back({std::min(q.x, x.high), q.y});
-            p.line(arm == &mine ? "c" : "b", both ? (arm == &mine ? "candidate" : "baseline") : "",
-                   shown);
-        }
+            p.line(style, name, shown);
+        };
+        const bool is_mine = arm == &mine;
+        for (const std::vector<curve_point>& line : arm->lines)
+            draw(is_mine ? "c2" : "b2",
+                 !both ? "repeats" : is_mine ? "candidate's repeats" : "baseline's repeats", line);
+        draw(is_mine ? "c1" : "b1", !both ? "all" : is_mine ? "candidate" : "baseline",
+             arm->pooled);
+    }
     std::string limits;
     for (const slo_verdict& v : g.verdicts) {
         const statistic_data& what = v.what.what;
@@ -68,6 +74,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
         const bool seen = v.limit >= x.low && v.limit <= x.high;
         const double q = what.kind == statistic_kind::percentile ? what.q
                          : what.kind == statistic_kind::max      ? y.high
+                         : what.kind == statistic_kind::min      ? y.low
                                                                  : not_a_number;
         const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
                                   (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
@@ -75,7 +82,8 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                 seen               ? words
                 : v.limit > x.high ? words + ", far right"
                                    : words + ", far left");
-        limits += "; limit " + str(v.what.text());
+        p.interval(v.estimate.value, v.estimate.low, v.estimate.high, q);
+        limits += "; limit " + str(v.what.text()) + ", " + measured_text(v);
     }
     const auto told = [&](const metric_row& r) {
         return "p50 " + value_text(id, r.p50) + ", p90 " + value_text(id, r.p90) + ", p99 " +

@@ -30,7 +30,9 @@ namespace detail {
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = "<h3>Latency</h3>\n" + latency_table(g);
+    std::string h = "<h3>Latency</h3>\n" + latency_table(g) +
+                    "<p class=\"note\">Of all repeats together: what was measured, the slowest "
+                    "request of all as max.</p>\n";
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
         if (!arm->empty())
             h += std::string("<p>") + (arm == &f.baseline ? "Baseline: output " : "Output ") +
@@ -44,9 +46,11 @@ inline std::string numbers_html(const gate_report& g) {
             curves += distribution_figure(g, f.metrics[i], f.candidate.distributions[i],
                                           f.baseline.distributions[i]);
     if (!curves.empty())
-        h += "<h3>Distributions</h3>\n<p class=\"note\">One line a repeat. At the height of "
-             "p90 it is at the time that 90 % of the requests took at most; a failed one never "
-             "ends. The dashed line is the limit." +
+        h += "<h3>Distributions</h3>\n<p class=\"note\">The thick line is all repeats together, "
+             "each thin one a repeat. At the height of p90 it is at the time that 90 % of the "
+             "requests took at most; a failed one never ends. The dashed line is the limit, with a "
+             "ring at the percentile that it is for; the dot in its interval is the typical "
+             "repeat." +
              arms_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
              "</div>\n";
     return h + timeline_figures(g).html();
@@ -73,7 +77,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
-        h += "</ol>\n";
+        h += std::string("</ol>\n") + verdicts_key;
     }
     if (!g.calibration.empty()) h += "<pre>" + escaped_lines(calibration_text(g)) + "</pre>\n";
     const std::string command = rerun_command(g, env);

@@ -173,6 +173,16 @@ public:
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
+    /// A value in its interval, at the height of its quantile; of a mean above the axis.
+    void interval(double x, double low, double high, double q) {
+        if (!std::isfinite(x)) return;
+        const std::string y = pixels(std::isnan(q) ? bottom - 6 : at_y(q));
+        const double from = at_x(std::isfinite(low) ? low : x);
+        const double to = std::isnan(high) ? at_x(x) : std::isinf(high) ? right : at_x(high);
+        drawn_ += "<path class=\"span\" d=\"M" + pixels(from) + " " + y + "H" + pixels(to) +
+                  "\"/><circle class=\"typical\" r=\"2.5\" cx=\"" + pixels(at_x(x)) + "\" cy=\"" +
+                  y + "\"/>";
+    }
     /// `alt` says in words what is seen.
     std::string figure(const std::string& caption, const std::string& alt,
                        bool reads_across) const {

@@ -58,8 +58,7 @@ inline std::string gate_sentence(const gate_report& g) {
             const std::string room = room_text(v);
             std::string t;
             if (outcome == verdict::fail)
-                t = slo + " is missed: measured " + verdict_value_text(v, v.estimate.value) +
-                    (room.empty() ? "" : ", " + room);
+                t = slo + " is missed: " + measured_text(v) + (room.empty() ? "" : ", " + room);
             else if (outcome == verdict::inconclusive)
                 t = slo + " is neither shown to be met nor missed" +
                     (why.empty() ? "" : ": " + why);
@@ -77,7 +76,8 @@ inline std::string gate_sentence(const gate_report& g) {
                     : printed("All %zu objectives are met.", n);
 }
 
-/// Estimate, interval and what each repeat says, beside the limit.
+/// What was measured, as a diamond; what the verdict rests on, as a dot with its interval, and what
+/// each repeat says; all of it beside the limit.
 inline std::string interval_svg(const slo_verdict& v) {
     std::vector<double> rug;
     for (const named_values& n : v.inputs)
@@ -91,7 +91,7 @@ inline std::string interval_svg(const slo_verdict& v) {
             high = std::max(high, x);
         }
     };
-    for (const double x : {e.value, e.low, e.high}) widen(x);
+    for (const double x : {v.measured, e.value, e.low, e.high}) widen(x);
     for (const double x : rug) widen(x);
     const double margin = high > low ? 0.08 * (high - low) : std::max(std::fabs(high) * 0.2, 1e-6);
     const plot_scale s{plot_scale::shape::linear, low - margin, high + margin};
@@ -102,9 +102,8 @@ inline std::string interval_svg(const slo_verdict& v) {
     std::string out =
         std::string("<svg class=\"plot ") + to_string(v.outcome) +
         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
-        xml_escaped("measured " + verdict_value_text(v, e.value) + ", interval " +
-                    verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-                    ", limit " + verdict_limit_text(v)) +
+        xml_escaped(measured_text(v) + ", interval " + verdict_value_text(v, e.low) + " to " +
+                    verdict_value_text(v, e.high) + ", limit " + verdict_limit_text(v)) +
         "\">";
     out += "<rect class=\"allowed\" x=\"" + pixels(from) + "\" y=\"4\" height=\"22\" width=\"" +
            pixels(v.what.at_most ? limit - 4 : 316 - limit) + "\"/>";
@@ -117,6 +116,8 @@ inline std::string interval_svg(const slo_verdict& v) {
     for (const double x : rug)
         if (!std::isnan(x)) out += "<path class=\"rug\" d=\"M" + pixels(at(x)) + " 8v14\"/>";
     out += "<circle class=\"dot\" r=\"5\" cy=\"15\" cx=\"" + pixels(at(e.value)) + "\"/>";
+    if (!std::isnan(v.measured))
+        out += "<path class=\"data\" d=\"M" + pixels(at(v.measured)) + " 22l4 4-4 4-4-4z\"/>";
     out += "<path class=\"limit\" d=\"M" + pixels(limit) + " 1V29\"/>";
     const char* anchor = limit < 60 ? "start" : limit > 260 ? "end" : "middle";
     out += "<text class=\"mark\" y=\"40\" x=\"" + pixels(limit) + "\" text-anchor=\"" + anchor +
@@ -124,6 +125,10 @@ inline std::string interval_svg(const slo_verdict& v) {
     return out + "</svg>";
 }
 
+inline constexpr const char* verdicts_key =
+    "<p class=\"note\">Measured, in bold and as a diamond: the requests of all repeats together. "
+    "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
+    "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
     std::string h = "<li>" + badge(to_string(v.outcome), to_string(v.outcome));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
@@ -140,10 +145,13 @@ inline std::string verdict_item(const slo_verdict& v) {
     h += "</div>";
     const estimate_t& e = v.estimate;
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
-    h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, e.value)) + "</b>";
-    const bool has_interval = !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
-    if (has_interval)
-        h += "<span class=\"note\">" + xml_escaped(verdict_value_text(v, e.low)) + " to " +
+    h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, v.measured)) + "</b>";
+    const std::string basis = basis_name(v);
+    if (!basis.empty())
+        h += "<span class=\"note basis\">" +
+             xml_escaped(basis + " " + verdict_value_text(v, e.value)) + "</span>";
+    if (has_interval(v))
+        h += "<span class=\"note interval\">" + xml_escaped(verdict_value_text(v, e.low)) + " to " +
              xml_escaped(verdict_value_text(v, e.high)) + "</span>";
     return h + "</div>" + interval_svg(v) + "</li>\n";
 }

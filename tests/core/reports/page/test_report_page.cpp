@@ -243,9 +243,10 @@ TEST_CASE("a metric's line goes through its percentiles and keeps its extremes")
     const arm_distribution all = distribution_of(metric_id::ttft, {d});
     REQUIRE(all.lines.size() == 1);
     const std::vector<curve_point>& line = all.lines[0];
-    CHECK(line.size() == line_points + 1);
+    CHECK(line.size() == line_points + 2);
     CHECK(line.front().x == about(0.001));
-    CHECK(line.back().x == about(0.999));  // as far as a thousand requests can tell
+    CHECK(line[line_points].x == about(0.999));  // as far as a thousand requests can tell
+    CHECK(line.back().x == about(1));            // and the slowest of them
     CHECK(line[line_points / 3].y == about(0.9));
     CHECK(line[line_points / 3].x == about(0.9));
     CHECK(all.row.p99 == about(0.99));
@@ -325,7 +326,7 @@ TEST_CASE("the numbers on the page are those of result.json") {
                 return v.get("relative_to_baseline").get<bool>() ? printed("%.3f x", x)
                                                                  : value_text(id, x);
             };
-            CHECK(holds(gate, "<b>" + shown(real(v.get("estimate"))) + "</b>"));
+            CHECK(holds(gate, "<b>" + shown(real(v.get("measured"))) + "</b>"));
             CHECK(holds(gate, "limit " +
                                   (gates[i].verdicts[k].what.factor > 0
                                        ? printed("%.6g x", real(v.get("limit")))
@@ -374,8 +375,8 @@ TEST_CASE("the page says first why it is red, worst gate first") {
     CHECK(invalid < passed);
     CHECK(passed < h.find("<section"));
     CHECK(holds(h,
-                "mean(tpot) &lt;= 20 ms is missed: measured 30.8 ms, 53.9 % outside the limit; 1 "
-                "more objective missed."));
+                "mean(tpot) &lt;= 20 ms is missed: measured 30.8 ms, typical repeat 30.8 ms, 53.9 % "
+                "outside the limit; 1 more objective missed."));
     CHECK(holds(h, "inconclusive: green does not mean shown."));
 }
 
@@ -423,12 +424,14 @@ TEST_CASE("a gate with nothing to show says so") {
     CHECK(holds(page({interrupted_gate()}), "the run was interrupted"));
 }
 
-TEST_CASE("each metric has a drawing with one line a repeat and its limit") {
+TEST_CASE("each metric has a drawing with a line of all, one a repeat, its limit and its typical value") {
     const std::string h = page({failing_gate()});
     const std::size_t at = h.find("aria-label=\"tpot by percentile");
     REQUIRE(at != std::string::npos);
     const std::string tpot = h.substr(at, h.find("</svg>", at) - at);
-    CHECK(count(tpot, "<polyline") == 3);
+    CHECK(count(tpot, "<polyline class=\"c2\" data-n=\"repeats\"") == 3);
+    CHECK(count(tpot, "<polyline class=\"c1\" data-n=\"all\"") == 1);
+    CHECK(count(tpot, "class=\"typical\"") == 1);
     CHECK(count(tpot, "class=\"limit\"") == 1);
     CHECK(holds(tpot, "mean &lt;= 20 ms"));
     CHECK(holds(tpot, "3 repeats: p50"));
@@ -457,12 +460,12 @@ TEST_CASE("a gate with a baseline shows both arms and the ratio of its pairs") {
     CHECK(holds(h, "<td class=\"arm c\">candidate</td>"));
     CHECK(holds(h, "<td class=\"arm b\">baseline</td>"));
     CHECK(holds(h, "limit 1.1 x</text>"));
-    CHECK(holds(h, "<b>" + printed("%.3f x", g.verdicts[0].estimate.value) + "</b>"));
+    CHECK(holds(h, "<b>" + printed("%.3f x", g.verdicts[0].measured) + "</b>"));
     CHECK(count(h.substr(0, h.find("</li>")), "class=\"rug\"") == 4);  // one a pair
     const std::size_t at = h.find("aria-label=\"e2e by percentile");
     const std::string e2e = h.substr(at, h.find("</svg>", at) - at);
-    CHECK(count(e2e, "polyline class=\"c\"") == 4);
-    CHECK(count(e2e, "polyline class=\"b\"") == 4);
+    for (const auto& [style, lines] : {std::pair{"c1", 1}, {"c2", 4}, {"b1", 1}, {"b2", 4}})
+        CHECK(count(e2e, std::string("polyline class=\"") + style + "\"") == lines);
 }
 
 TEST_CASE("gates that differ in their load alone are a curve") {

@@ -1,0 +1,87 @@
+// statistics of several repeats together
+// The data as a whole, as tables and files show them: the largest value of all repeats, a percentile
+// of all their requests, a mean over all of them. No value of it is ever outside of what the single
+// repeats have.
+#pragma once
+
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <cmath>  // isnan
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A statistic in each repeat of an arm, NaN where it has none, and in all of them together.
+struct arm_values {
+    std::vector<double> each{};
+    double together = not_a_number;
+};
+
+/// Of times and speeds: a percentile is selected among the values of all repeats.
+inline arm_values values_of_requests(const statistic_data& what,
+                                     const std::vector<repeat_data>& arm) {
+    arm_values v;
+    metric_sample all;
+    std::vector<std::pair<double, double>> means;  // and how many values each is of
+    for (const repeat_data& d : arm) {
+        metric_sample s = sample_of(what.metric, d);
+        v.each.push_back(value_among(what, s));
+        means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
+        all.failed += s.failed;
+        if (what.kind != statistic_kind::mean)
+            all.values.insert(all.values.end(), s.values.begin(), s.values.end());
+    }
+    v.together = what.kind == statistic_kind::mean ? weighted_mean(means) : value_among(what, all);
+    return v;
+}
+/// Of gaps, which are not copied.
+inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    arm_values v;
+    sorted_values all;
+    for (const repeat_data& d : arm) {
+        const sorted_values one = sorted_values_of(what.metric, d);
+        v.each.push_back(value_among(what, one));
+        all.add(one);
+    }
+    v.together = value_among(what, all);
+    return v;
+}
+/// A throughput is over the windows of all repeats, a share of all their requests, a time to start
+/// the mean of the starts.
+inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm);
+    if (is_of_requests(what.metric)) return values_of_requests(what, arm);
+    arm_values v;
+    share_counts counts;
+    std::vector<std::pair<double, double>> weighted;
+    for (const repeat_data& d : arm) {
+        if (is_share(what.metric)) {
+            share_counts own;
+            own.add(misses_of(what, d));
+            v.each.push_back(own.value(what.metric));
+            counts.misses += own.misses;
+            counts.all += own.all;
+            continue;
+        }
+        v.each.push_back(evaluate(what, d));
+        weighted.emplace_back(v.each.back(),
+                              is_throughput(what.metric) ? window_seconds(d) : 1.0);
+    }
+    v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
+    return v;
+}
+inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm) {
+    return values_of(what, arm).together;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

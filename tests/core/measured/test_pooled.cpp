@@ -1,0 +1,112 @@
+// Statistics of several repeats together, held against one repeat that has all their requests.
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/measured/pooled.hpp"
+#include "support/timelines.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+
+namespace {
+
+std::vector<request> drawn_answers(generator& draw, int n) {
+    std::vector<request> all;
+    for (int i = 0; i < n; ++i) {
+        const double at = 100.0 * i;
+        if (draw.uniform() < 0.03) { all.push_back(timelines::failed(at)); continue; }
+        request q(at);
+        double now = at + 100 * std::exp(0.5 * draw.normal());
+        for (int k = 0; k < 12; ++k)  // some gaps are over a second
+            q.content(now += draw.uniform() < 0.02 ? 1500 * draw.uniform() : 1 + 30 * draw.uniform());
+        all.push_back(q.finish(now).usage(now, 20, 15).done(now));
+    }
+    return all;
+}
+/// The gaps in classes, as where they are too many.
+repeat_data in_classes(repeat_data d) {
+    d.gaps_counted = true;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        d.longest_gaps.push_back(0);
+        for (std::size_t k = 0; is_pooled(d.records[i]) && k < gap_count(d.records[i]); ++k)
+            d.pooled_gaps.add(d.gaps[d.gap_offsets[i] + k]);
+    }
+    return d;
+}
+
+}  // namespace
+
+TEST_CASE("repeats together are what one repeat of all their requests is") {
+    generator draw(5);
+    for (const std::vector<int>& sizes : {std::vector<int>{1}, {40, 40}, {3, 1, 97}, {80, 200, 5}}) {
+        std::vector<repeat_data> arm;
+        std::vector<request> all;
+        for (const int n : sizes) {
+            const std::vector<request> some = drawn_answers(draw, n);
+            arm.push_back(repeat_of(some));
+            all.insert(all.end(), some.begin(), some.end());
+        }
+        const repeat_data whole = repeat_of(all);
+        std::vector<repeat_data> mixed = arm;
+        mixed[0] = in_classes(mixed[0]);
+        for (const metric_id m : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e,
+                                  metric_id::decode_speed}) {
+            std::vector<statistic_data> statistics = {
+                make_statistic(statistic_kind::mean, m, 0), make_statistic(statistic_kind::max, m, 0),
+                make_statistic(statistic_kind::min, m, 0)};
+            for (const double q : {0.01, 0.07, 0.5, 0.9, 0.95, 0.99, 0.999})
+                statistics.push_back(make_statistic(statistic_kind::percentile, m, q));
+            for (const statistic_data& s : statistics) {
+                CAPTURE(str(s.name));
+                const arm_values v = values_of(s, arm);
+                const double together = evaluate(s, whole);
+                if (s.kind == statistic_kind::mean) CHECK(v.together == about(together));
+                else CHECK(v.together == together);
+                REQUIRE(v.each.size() == arm.size());
+                double least = infinity, most = 0;
+                for (std::size_t i = 0; i < arm.size(); ++i) {
+                    CHECK(v.each[i] == evaluate(s, arm[i]));
+                    least = std::min(least, v.each[i]);
+                    most = std::max(most, v.each[i]);
+                }
+                CHECK(v.together >= least * (1 - 1e-12));
+                CHECK(v.together <= most * (1 + 1e-12));
+                // Once some gaps are in classes, all are: within 1/512.
+                const double told = pooled_value(s, mixed);
+                if (std::isfinite(together) && together > 0) CHECK(told == about(together).epsilon(1.0 / 512));
+                else CHECK(told == together);
+            }
+        }
+        for (const statistic_data& s :
+             {goodput(ttft <= 100_ms).data, make_statistic(statistic_kind::value,
+                                                           metric_id::error_rate, 0)})
+            CHECK(pooled_value(s, arm) == evaluate(s, whole));
+    }
+}
+
+TEST_CASE("a throughput of several repeats is tokens over seconds, not a mean of rates") {
+    std::vector<repeat_data> arm = {steady_repeat(50), steady_repeat(50)};
+    for (repeat_data& d : arm) d.window_from_ns = at_ms(0);
+    arm[0].window_to_ns = at_ms(2200);  // 220 tokens in 2.2 s
+    arm[1].window_to_ns = at_ms(22000);  // and in 22 s
+    const statistic_data s = make_statistic(statistic_kind::value, metric_id::output_throughput, 0);
+    CHECK(pooled_value(s, arm) == about(440 / 24.2));
+    arm[1].window_to_ns = arm[1].window_from_ns;  // never began
+    CHECK(pooled_value(s, arm) == about(100));
+    CHECK(std::isnan(pooled_value(s, {arm[1]})));
+    CHECK(std::isnan(pooled_value(s, {})));
+}
+
+TEST_CASE("a time to start is the mean of the starts there were") {
+    std::vector<repeat_data> arm = {steady_repeat(50), steady_repeat(50), steady_repeat(50)};
+    const statistic_data s = make_statistic(statistic_kind::value, metric_id::startup_time, 0);
+    CHECK(std::isnan(pooled_value(s, arm)));
+    arm[0].startup_s = 4;
+    arm[2].startup_s = 6;
+    CHECK(pooled_value(s, arm) == about(5));
+}
