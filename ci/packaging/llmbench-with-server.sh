@@ -29,7 +29,8 @@ trap 'exit 143' INT TERM
 
 fail() {
     echo "llmbench_add_gate: the server $1; its log $log ends:"
-    tail -n 40 "$log"
+    tail -n 40 "$log" | tr '\r' '\n' |
+        LC_ALL=C sed 's/[[:cntrl:]]/?/g; s/##/# #/g; s/^/    | /'  # words, no commands for a runner
     exit 3
 }
 end=$(($(date +%s) + seconds))

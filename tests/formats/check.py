@@ -104,7 +104,8 @@ def shell(folder, *files):
                 # GitHub's own options for `shell: bash`.
                 yield "#!/bin/bash\nset -eo pipefail\n" + value
             elif key in ("script", "before_script") and isinstance(value, list):
-                yield "#!/bin/sh\nset -e\n" + "\n".join(value)
+                # GitLab takes bash where an image has it, as that of the template does.
+                yield "#!/bin/bash\nset -e\n" + "\n".join(value)
             else:
                 yield from blocks(name, value)
 

@@ -11,7 +11,11 @@ options = {}
 while any(a.startswith("-") for a in arguments):
     at = next(i for i, a in enumerate(arguments) if a.startswith("-"))
     name = arguments.pop(at)
-    options[name] = "" if name == "--paginate" else arguments.pop(at)
+    value = "" if name == "--paginate" else arguments.pop(at)
+    key, equals, rest = value.partition("=")
+    if name in ("-f", "-F") and equals:
+        name, value = key, rest
+    options[name] = value
 (path,) = arguments
 file = os.environ["GH_COMMENTS"]
 if os.environ.get("GH_TOKEN") != "secret" or not os.path.exists(file):
@@ -19,23 +23,26 @@ if os.environ.get("GH_TOKEN") != "secret" or not os.path.exists(file):
 with open(file, encoding="utf-8") as f:
     comments = json.load(f)
 
-method = options.get("--method", "GET")
-if method == "GET":
-    assert path == "repos/me/it/issues/7/comments" and "--paginate" in options
-    start = re.fullmatch(r'\.\[\] \| select\(\.body \| startswith\("(.*)"\)\) \| \.id',
-                         options["--jq"]).group(1)
+if path == "graphql":
+    assert "--paginate" in options and "$endCursor" in options["query"]
+    assert (options["owner"], options["name"], options["number"]) == ("me", "it", "7")
+    assert "viewerDidAuthor" in options["query"] and "databaseId" in options["query"]
+    start = re.fullmatch(r'\.data\.repository\.pullRequest\.comments\.nodes\[\] \| select\(\.viewerDidAuthor '
+                         r'and \(\.body \| startswith\("(.*)"\)\)\) \| \.databaseId',
+                         " ".join(options["--jq"].split())).group(1)
     for comment in comments:
-        if comment["body"].startswith(start):
+        if comment.get("mine") and comment["body"].startswith(start):
             print(comment["id"])
     sys.exit()
-key, _, value = options["-F"].partition("=")
-assert key == "body" and value[0] == "@"
+method = options["--method"]
+value = options["body"]
+assert value[0] == "@"
 with open(value[1:], encoding="utf-8") as f:
     body = f.read()
 assert len(body) <= 65536
 if method == "POST":
     assert path == "repos/me/it/issues/7/comments"
-    comments.append({"id": 100 + len(comments), "body": body})
+    comments.append({"id": 100 + len(comments), "body": body, "mine": True})
 else:
     assert method == "PATCH"
     number = int(re.fullmatch(r"repos/me/it/issues/comments/(\d+)", path).group(1))

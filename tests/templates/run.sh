@@ -88,14 +88,20 @@ serve='exec "$SERVER_PROGRAM" serve "$2"'
 base=$(commit base "$serve 2")
 same=$(commit same "$serve 2")
 slower=$(commit slower "$serve 6")
-broken=$(commit broken "echo no such model; exit 4")
+broken=$(commit broken "echo no such model; echo ::error::it said; exit 4")
+hides=$(
+    # shellcheck disable=SC2016  # for the script that it becomes
+    commit hides 'echo "key $LLMBENCH_API_KEY"; ln -sf /etc/passwd "$LLMBENCH_REPORT_DIR/passwd"; '"$serve 2"
+)
 
 # ---- GitHub --------------------------------------------------------------------------------------
 read -r port other < <(free_ports)
 sed "s/8001/$port/g; s/8000/$other/g" "$ci/github/pull-request.yml" > "$work/pull-request.yml"
 export GH_COMMENTS=$work/comments.json
 mark='<!-- llmbench llmbench-report -->'
-printf '[{"id": 1, "body": "first!"}, {"id": 2, "body": "it said %s, see"}]' "$mark" > "$GH_COMMENTS"
+# Somebody else's comment may begin with our mark, and one of ours may have it in its middle.
+printf '[{"id": 1, "body": "%s\\nnot ours"}, {"id": 2, "body": "it said %s, see", "mine": true}]' \
+    "$mark" "$mark" > "$GH_COMMENTS"
 # pull_request HEAD STATUS: the workflow, on a fresh runner
 pull_request() {
     local status=0
@@ -112,6 +118,7 @@ comments() {
 import json, os, sys
 comments = json.load(open(os.environ["GH_COMMENTS"]))
 assert [c["id"] for c in comments][:2] == [1, 2] and len(comments) == 3, comments
+assert comments[0]["body"].endswith("not ours") and comments[1]["body"].startswith("it said")
 body = comments[2]["body"]
 assert body.startswith("<!-- llmbench llmbench-report -->\n") and sys.argv[1] in body, body
 assert "(https://github.test/me/it/actions/runs/1234)" in body, body
@@ -136,7 +143,27 @@ expect "the artifact is kept" [ -s "$work/job/artifacts/llmbench-report/report.h
 echo "== its server does not start"
 pull_request "$broken" 1
 expect "the reason" says "::error::the server was not ready"
-expect "its log" says "no such model"
+expect "its log" says "    | no such model"
+expect "nothing of its log is a command" says "    | ::error::it said"
+expect "the comment is not that of an earlier run" comments "Nothing was shown"
+
+# gates_are COMMAND: from now on, of the workflow
+gates_are() { sed -i "s#^          gates: .*#          gates: $1#" "$work/pull-request.yml"; }
+echo "== its gates are behind a pipe, or before another command"
+gates_are './gates | tee log'
+pull_request "$slower" 1
+gates_are './gates || echo never mind'
+pull_request "$slower" 1
+expect "the reason" says "the command ended with 0, but its gates with 1"
+gates_are './gates; echo done'
+pull_request "$slower" 1
+gates_are ./gates
+
+echo "== its server tells a key and leaves a link"
+LLMBENCH_API_KEY=sk-0123456789 pull_request "$hides" 0
+expect "the key is masked" says "key ***" "$work/job/artifacts/llmbench-report/server.log"
+expect "the link is gone" [ ! -e "$work/job/artifacts/llmbench-report/passwd" ]
+expect "the rest is there" [ -s "$work/job/artifacts/llmbench-report/report.html" ]
 
 echo "== from a fork, whose token may not write"
 mv "$GH_COMMENTS" "$GH_COMMENTS.away"
@@ -182,7 +209,7 @@ job() {
     chmod +x gates
     ended
     SERVER="${server:-./server --port $port}" LLMBENCH_URL=http://127.0.0.1:$port READY_SECONDS=60 \
-        LLMBENCH_REPORT_DIR=llmbench-report sh "$1" > "$log" 2>&1 || status=$?
+        LLMBENCH_REPORT_DIR=llmbench-report bash "$1" > "$log" 2>&1 || status=$?
     expect "$3: exit code $2" [ "$status" = "$2" ]
 }
 gitlab=$(grep -l answers blocks/gitlab*)
@@ -199,8 +226,12 @@ for file in junit.xml metrics.txt server.log; do
 done
 server="echo no such model; exit 4" job "$gitlab" 3 "default target"
 expect "the server's log" says "no such model"
+sed 's#^\./gates$#./gates | tee log#' "$gitlab" > piped
+job piped 1 "default target,miss"
 echo "== Jenkins"
 job "$jenkins" 1 "default target,miss"
 expect "the report" [ -s llmbench-report/junit.xml ]
+sed 's#^\./gates$#./gates | tee log#' "$jenkins" > piped
+job piped 1 "default target,miss"
 expect "the server is gone" ended
 exit "$failed"

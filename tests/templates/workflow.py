@@ -16,7 +16,8 @@ import yaml
 
 
 class Job:
-    def __init__(self, workspace, repository, head, base):
+    def __init__(self, shell, workspace, repository, head, base):
+        self.default_shell = shell
         self.workspace = os.path.realpath(workspace)
         self.beside = os.path.dirname(self.workspace)
         self.repository, self.head = repository, head
@@ -81,8 +82,8 @@ class Job:
                            GITHUB_STEP_SUMMARY=os.path.join(self.beside, "step_summary.md"),
                            GITHUB_OUTPUT=os.path.join(self.beside, "output"))
         environment |= {k: self.text(v, inputs) for k, v in step.get("env", {}).items()}
-        # A workflow's own steps have no pipefail unless they name bash, a composite action's do.
-        options = ["-eo", "pipefail"] if "shell" in step else ["-e"]
+        # Without a shell that is named there is no pipefail.
+        options = ["-eo", "pipefail"] if step.get("shell", self.default_shell) == "bash" else ["-e"]
         return subprocess.run(["bash", "--noprofile", "--norc", *options, script],
                               cwd=self.workspace, env=environment, check=False).returncode == 0
 
@@ -109,8 +110,9 @@ class Job:
 
 def main(workflow, *arguments):
     with open(workflow, encoding="utf-8") as f:
-        (steps,) = [job["steps"] for job in yaml.safe_load(f)["jobs"].values()]
-    job = Job(*arguments)
+        described = yaml.safe_load(f)
+    (steps,) = [job["steps"] for job in described["jobs"].values()]
+    job = Job(described.get("defaults", {}).get("run", {}).get("shell"), *arguments)
     job.run(steps, {})
     return 1 if job.failed else 0
 
