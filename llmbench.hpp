@@ -149,10 +149,11 @@
 //   [E35] the progress of a repeat
 //   [E36] one repeat
 //   [E37] the repeats of a gate
-//   [E38] one gate from its scenario to its result
-//   [E39] public functions
-//   [E40] records judged again
-//   [E41] main
+//   [E38] gates take turns
+//   [E39] one gate from its scenario to its result
+//   [E40] public functions
+//   [E41] records judged again
+//   [E42] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1680,7 +1681,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, max, min, all_of, any_of, sort, count, inplace_merge, ...
+#include <algorithm>  // equal, count_if, min, max, all_of, any_of, sort, count, inplace_merge, ...
 #include <array>
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
@@ -1705,7 +1706,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <string_view>
 #include <system_error>  // errc
 #include <tuple>  // fields that are checked alike
-#include <type_traits>  // is_floating_point_v, which JSON a value becomes, is_same_v
+#include <type_traits>  // is_same_v, which JSON a value becomes
 #include <utility>  // move, pair, exchange, as_const, swap
 #include <variant>
 #include <vector>
@@ -1753,23 +1754,63 @@ inline std::size_t utf8_length(std::string_view s, std::size_t i) {
     return overlong || outside ? 0 : length;
 }
 
+/// What is shown instead of a character that a terminal obeys: a control character, and those that
+/// end a line or turn the direction of reading. "" for all others.
+inline std::string shown_instead(std::string_view character) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+    if (character == "\n") return "\\n";
+    if (character == "\t") return "\\t";
+    if (character == "\r") return "\\r";
+    if (character.size() == 1 && (byte(0) < 0x20 || byte(0) == 0x7F))
+        return printed("\\x%02x", static_cast<unsigned>(byte(0)));
+    if (character.size() == 2 && byte(0) == 0xC2 && byte(1) < 0xA0)  // C1
+        return printed("\\u%04x", static_cast<unsigned>(byte(1)));
+    if (character.size() != 3 || byte(0) != 0xE2 || byte(1) > 0x81) return {};
+    const unsigned code = 0x2000u | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
+    const bool turns = (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+    return turns ? printed("\\u%04x", code) : std::string();
+}
+/// Whether the '#' at s[i] makes a command of what follows, for runners that look for one anywhere
+/// in a line: "##[error]" (GitHub, Azure), "##vso[" (Azure), "##teamcity[".
+inline bool begins_command(std::string_view s, std::size_t i) {
+    if (s[i] != '#' || i == 0 || s[i - 1] != '#') return false;
+    std::size_t end = i + 1;
+    while (end < s.size() && ((s[end] | 0x20) >= 'a' && (s[end] | 0x20) <= 'z')) ++end;
+    return end < s.size() && s[end] == '[';
+}
+/// Others' words as words: on one line, with nothing in them that a terminal or a CI runner obeys.
+/// Everybody's words but ours come through here where they enter, before any report sees them.
 /// Bytes that are not well-formed UTF-8 become U+FFFD, as do those of U+FFFE and U+FFFF, which no
-/// XML may hold; control characters become spaces.
+/// XML may hold. What was shown once is shown the same again.
 inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     std::string out;
     std::size_t i = 0;
     while (i < s.size() && out.size() < at_most) {
-        const auto c = static_cast<unsigned char>(s[i]);
+        if (s[i] >= ' ' && s[i] < '\x7F' && s[i] != '#') { out += s[i++]; continue; }
         std::size_t length = utf8_length(s, i);
         const bool no_character = length == 3 && s.substr(i, 2) == "\xEF\xBF" &&
                                   static_cast<unsigned char>(s[i + 2]) > 0xBD;
         if (no_character) length = 0;
         if (length == 0) { out += "\xEF\xBF\xBD"; ++i; continue; }
-        if (c < 0x20 || c == 0x7F) out += ' ';
-        else out.append(s.substr(i, length));
+        const std::string instead =
+            begins_command(s, i) ? "\\x23" : shown_instead(s.substr(i, length));
+        out += instead.empty() ? s.substr(i, length) : std::string_view(instead);
         i += length;
     }
     if (i < s.size()) out += "...";
+    return out;
+}
+/// Many lines of others, such as the end of a log, each on a line of its own behind a bar: a runner
+/// takes a line that begins with "::" for a command.
+inline std::string barred_lines(std::string_view s) {
+    std::string out;
+    while (!s.empty()) {
+        const std::size_t end = std::min(s.find('\n'), s.size());
+        std::string_view line = s.substr(0, end);
+        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+        out += "\n    | " + printable(line, 4 * line.size() + 4);
+        s.remove_prefix(std::min(end + 1, s.size()));
+    }
     return out;
 }
 
@@ -1832,7 +1873,7 @@ std::optional<Number> leading_number(std::string_view& s, int base = 10) {
     Number value{};
     const char* const last = s.data() + s.size();
     std::from_chars_result found{};
-    if constexpr (std::is_floating_point_v<Number>) found = double_from_chars(s.data(), last, value);
+    if constexpr (std::is_same_v<Number, double>) found = double_from_chars(s.data(), last, value);
     else found = std::from_chars(s.data(), last, value, base);
     if (found.ec != std::errc{}) return std::nullopt;
     s.remove_prefix(static_cast<std::size_t>(found.ptr - s.data()));
@@ -10393,6 +10434,7 @@ struct gate_report {
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
+    std::string beside{};                   // why it failed by what is no objective of its own
     gate_outcome outcome = gate_outcome::unfinished;
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
     double took_s = 0;                      // servers brought up and down included
@@ -10806,6 +10848,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
             .field("outcome", to_string(g.outcome))
             .field("refusal", g.refusal);
         j.field("file", g.what.file).field("line", g.what.line);
+        if (!g.beside.empty()) j.field("failed_beside", g.beside);
         if (!g.refusal.empty()) { j.close(); continue; }
         write_target(j, "target", g.target);
         if (g.what.has_baseline) write_target(j, "baseline_target", g.baseline);
@@ -11068,7 +11111,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
                              const target_facts& target) {
     const auto same = [&](const char* field, const std::string& was, const std::string& is) {
         require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
-                               field + " is \"" + was + "\" and this gate's is \"" + is + "\"");
+                               field + " is \"" + printable(was) + "\" and this gate's is \"" + is + "\"");
     };
     same("definitions version", old.definitions, definitions_version);
     same("model", old.model, target.model);
@@ -11149,8 +11192,11 @@ inline record read_record(const std::string& line, std::string& gate) {
           std::pair{"first_event_tokens", &r.first_event_tokens},
           std::pair{"http_status", &r.http_status}})
         *into = static_cast<int>(whole_of(key, 2e9));
-    r.finish_reason = string_member(v, "finish_reason");
-    r.error = string_member(v, "error");
+    for (const auto& [key, into] :
+         {std::pair{"finish_reason", &r.finish_reason}, std::pair{"error", &r.error}}) {
+        const std::string words = string_member(v, key);
+        *into = printable(words, 4 * words.size() + 4);
+    }
     // Files of older versions end here.
     const picojson::value* cached = member(v, "cached_tokens");
     if (cached && !cached->is<picojson::null>())
@@ -11210,6 +11256,10 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             ++(skip ? of.skipped : of.errors);
             test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
+        if (!g.beside.empty()) {
+            ++of.failures;
+            test("test case", "failure", g.beside, gate_place);
+        }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
@@ -11259,13 +11309,30 @@ inline std::string markdown_escaped(const std::string& s) {
     return out;
 }
 
+/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image, HTML
+/// or a reference to an issue. A bar would end the cell of a table even there.
+inline std::string markdown_code(const std::string& s) {
+    std::string words;
+    std::size_t longest = 0, run = 0;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+        words += c == '|' ? "\u2502" : std::string(1, c);
+    }
+    if (trimmed(words).empty()) return {};
+    const std::string fence(longest + 1, '`');
+    const bool needs_room = words.front() == '`' || words.back() == '`' ||
+                            (words.front() == ' ' && words.back() == ' ');
+    const char* room = needs_room ? " " : "";
+    return fence + room + words + room + fence;
+}
+
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
     std::string out = "### " + markdown_escaped(g.what.name) + ": " +
                       to_string(g.outcome) + "\n\n";
-    if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
-    if (const std::string words = unverified_servers(g); !words.empty())
-        out += markdown_escaped(words) + "\n\n";
+    for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
+        if (!words.empty()) out += markdown_code(words) + "\n\n";
+    if (!g.refusal.empty()) return out;
     if (!g.verdicts.empty())
         out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
@@ -11282,12 +11349,12 @@ inline std::string summary_of(const gate_report& g) {
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
                " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
                " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
-               markdown_escaped(str(v.reason)) + " |\n";
+               markdown_code(str(v.reason)) + " |\n";
     }
-    if (!g.figures.candidate.empty())
-        out += "\n" + throughput_text(g, g.figures.candidate) + ", " +
-               markdown_escaped(status_text(g.figures.candidate)) +
-               (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
+    if (const arm_figures& arm = g.figures.candidate; !arm.empty())
+        out += "\n" + throughput_text(g, arm) + ", " +
+               (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
+               (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     return out + "\n";
 }
@@ -11351,6 +11418,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
+        if (!g.beside.empty())
+            add(1, "error", g.what.file, g.what.line, g.what.name, g.beside);
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
             if (v.outcome == verdict::skipped) continue;
@@ -11528,6 +11597,11 @@ inline std::string console_text(const gate_report& g, const console_style& style
 /// The last word where there were several gates: how many ended how, and which did not pass.
 inline std::string closing_text(const std::vector<gate_report>& gates,
                                 const console_style& style = {}) {
+    const auto why = [](const gate_report& g) {
+        return g.beside.empty() ? std::string() : ": " + g.beside;
+    };
+    if (gates.size() == 1 && !gates[0].beside.empty())
+        return "\n" + gates[0].what.name + why(gates[0]) + "\n";
     if (gates.size() < 2) return {};
     std::string counts, names;
     std::size_t named = 0, left = 0;
@@ -11539,7 +11613,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
             if (c == gate_outcome::passed) continue;
             if (++named > 20) ++left;
             else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
-                          g.what.name + "\n";
+                          g.what.name + why(g) + "\n";
         }
         if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
     }
@@ -12006,6 +12080,7 @@ inline std::string escaped_lines(std::string_view s) {
 /// Why the gate ended as it did, in one or two sentences.
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
+    if (!g.beside.empty()) return g.beside + ".";
     if (g.verdicts.empty()) return "Measured only: no objective was set.";
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
@@ -12790,18 +12865,17 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <atomic>  // memory_order_relaxed
 #include <barrier>  // the start of a load
-#include <cerrno>  // errno, EINPROGRESS, EAGAIN, EWOULDBLOCK, EINTR, ETIMEDOUT
+#include <cerrno>  // errno, EINTR, EINPROGRESS, EAGAIN, EWOULDBLOCK, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // time_t, time, strftime, clock_gettime
 #include <filesystem>  // error_code
-#include <fstream>  // ifstream, ios, istreambuf_iterator, ofstream, getline, istream
+#include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
 #include <mutex>  // unique_lock, lock_guard
 #include <new>  // bad_alloc
 #include <queue>  // users by the time they are ready
 #include <random>  // what no other run has sent
-#include <sstream>  // files as text
 #include <thread>  // this_thread
 
 #include <fcntl.h>  // open
@@ -12811,17 +12885,19 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <poll.h>  // requests one at a time
 #include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM, SIGHUP
 #include <sys/epoll.h>  // EPOLLIN, epoll_event, EPOLLOUT
+#include <sys/file.h>  // flock
 #include <sys/ioctl.h>  // the width of a terminal
 #include <sys/prctl.h>  // a server that ends with us
 #include <sys/resource.h>  // how many files may be open
 #include <sys/socket.h>  // socklen_t, SOCK_STREAM, getsockopt, send, recv, MSG_NOSIGNAL
+#include <sys/stat.h>  // fstat
 #include <sys/syscall.h>  // close_range
 #include <sys/timerfd.h>  // waiting for a point in time
-#include <sys/types.h>  // pid_t, ssize_t
+#include <sys/types.h>  // ssize_t, pid_t, off_t
 #include <sys/un.h>  // Unix-domain sockets
 #include <sys/utsname.h>  // the name of the system
 #include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // STDOUT_FILENO, _exit, isatty, close, pipe2, fork, write
+#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, pipe2, fork, pread, ...
 
 // ===== [E1] functions of text ====================================================================
 
@@ -13109,18 +13185,51 @@ inline std::string file_content(const std::string& path, const std::string& what
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// The file appears whole or not at all.
-inline void write_file(const std::filesystem::path& path, const std::string& content) {
-    const std::filesystem::path draft = path.string() + ".tmp";
-    {
-        std::ofstream out(draft, std::ios::binary);
-        errno = 0;
-        out.write(content.data(), static_cast<std::streamsize>(content.size()));
-        out.flush();  // what is still in the buffer is not written yet
-        if (!out)
-            throw std::runtime_error("cannot write " + path.string() + ": " + std::strerror(errno));
+/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link of
+/// that name leads is never written to: a report directory may come with a checkout.
+class new_file {
+public:
+    new_file() = default;
+    new_file(const new_file&) = delete;
+    new_file& operator=(const new_file&) = delete;
+    ~new_file() { close(); }
+
+    /// 0, or the errno that says why it cannot be had.
+    int open(const std::filesystem::path& path) {
+        close();
+        ::unlink(path.c_str());
+        fd_ = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0666);
+        return fd_ < 0 ? errno : 0;
     }
-    std::filesystem::rename(draft, path);
+    bool is_open() const { return fd_ >= 0; }
+    int fd() const { return fd_; }
+    /// 0, or the errno that says why not all of it is written.
+    int append(std::string_view bytes) {
+        while (!bytes.empty()) {
+            const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return errno;
+            bytes.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return 0;
+    }
+    int close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
+
+private:
+    int fd_ = -1;
+};
+
+/// The file appears whole or not at all.
+inline void write_file(const std::filesystem::path& path, std::string_view content) {
+    const std::filesystem::path draft = path.string() + ".tmp";
+    new_file out;
+    int problem = out.open(draft);
+    if (problem == 0) problem = out.append(content);
+    if (const int at_end = out.close(); problem == 0) problem = at_end;
+    if (problem == 0 && ::rename(draft.c_str(), path.c_str()) != 0) problem = errno;
+    if (problem == 0) return;
+    ::unlink(draft.c_str());
+    throw std::runtime_error("cannot write " + path.string() + ": " + std::strerror(problem));
 }
 
 /// One number a line; empty lines are passed over.
@@ -13156,15 +13265,6 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
                 return static_cast<std::size_t>(in->gcount());
             },
             path};
-}
-
-/// The last lines of a text file, for error messages.
-inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream all;
-    all << in.rdbuf();
-    const std::string s = all.str();
-    return s.size() > bytes ? "..." + s.substr(s.size() - bytes) : s;
 }
 
 }  // namespace llmbench
@@ -14203,10 +14303,58 @@ private:
     pid_t pid_ = -1;
 };
 
+/// What a server says, in the report directory, which may be uploaded. Where it was told what is for
+/// nobody else, no name leads to its words while it runs; they appear without that when it has ended.
+class server_log {
+public:
+    server_log(std::string path, std::vector<std::string> secrets)
+        : path_(std::move(path)), secrets_(std::move(secrets)) {
+        if (const int problem = file_.open(path_))
+            throw std::runtime_error("the log " + path_ + " cannot be written: " +
+                                     std::strerror(problem));
+        if (!secrets_.empty()) ::unlink(path_.c_str());
+    }
+    int fd() const { return file_.fd(); }
+    /// Its end, for error messages.
+    std::string tail(std::size_t bytes = 2000) const {
+        struct stat now{};
+        ::fstat(file_.fd(), &now);
+        const off_t from = std::max<off_t>(now.st_size - static_cast<off_t>(bytes), 0);
+        std::string s(bytes, '\0');
+        const ssize_t n = ::pread(file_.fd(), s.data(), bytes, from);
+        s.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+        return (from > 0 ? "..." : "") + without_secrets(s, secrets_);
+    }
+    /// The server has ended.
+    void appear() {
+        new_file out;
+        if (secrets_.empty() || out.open(path_) != 0) return;
+        std::size_t longest = 1;
+        for (const std::string& s : secrets_) longest = std::max(longest, s.size());
+        std::string some(1 << 16, '\0'), words;
+        ssize_t n = 0;
+        for (off_t at = 0; (n = ::pread(file_.fd(), some.data(), some.size(), at)) > 0; at += n) {
+            words = without_secrets(words.append(some, 0, static_cast<std::size_t>(n)), secrets_);
+            // What may be the beginning of a secret waits for the rest of it.
+            const std::size_t whole = words.size() - std::min(longest - 1, words.size());
+            out.append(std::string_view(words).substr(0, whole));
+            words.erase(0, whole);
+        }
+        out.append(words);
+    }
+
+private:
+    std::string path_;
+    std::vector<std::string> secrets_;
+    new_file file_{};
+};
+
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
 class server_process {
 public:
-    server_process(const process& p, int port, std::string log) : log_(std::move(log)) {
+    server_process(const process& p, int port, const std::string& log,
+                   const std::vector<std::string>& secrets)
+        : log_(log, secrets) {
         std::string command = str(p.command);
         for (std::size_t at; (at = command.find("{port}")) != std::string::npos;)
             command.replace(at, 6, std::to_string(port));
@@ -14243,8 +14391,9 @@ public:
         remove_group_to_end(pid_);
         guard_.dismiss();
         pid_ = -1;
+        log_.appear();
     }
-    std::string log_tail() const { return tail_of(log_); }
+    std::string log_tail() const { return log_.tail(); }
 
 private:
     bool has_ended() {
@@ -14260,9 +14409,9 @@ private:
         // the whole group is yet to come.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(not_run);
-        const int out = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
         const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (out >= 0) { ::dup2(out, 1); ::dup2(out, 2); }
+        ::dup2(log_.fd(), 1);
+        ::dup2(log_.fd(), 2);
         if (in >= 0) ::dup2(in, 0);
         for (std::string& e : env) ::putenv(e.data());
         if (!directory.empty() && ::chdir(directory.c_str()) != 0) {
@@ -14274,7 +14423,7 @@ private:
         ::execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
         ::_exit(not_run);
     }
-    std::string log_;
+    server_log log_;
     std::optional<int> status_{};  // as waitpid() tells it, once it has ended
     group_guard guard_{};
     pid_t pid_ = -1;
@@ -16080,7 +16229,7 @@ public:
         const int port = free_port();
         log_ = next_log(arm_);
         const long long began = now_ns();
-        running_ = std::make_unique<server_process>(what_, port, log_);
+        running_ = std::make_unique<server_process>(what_, port, log_, secrets);
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
         const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
         const std::string why =
@@ -16123,7 +16272,8 @@ private:
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
         return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
-                         "; log " + log_ + " ends:\n" + (tail.empty() ? "(empty)" : tail));
+                         "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
+                         barred_lines(tail));
     }
 
     process what_;
@@ -16259,7 +16409,7 @@ private:
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
-        facts_.model = without_secrets(load_.model, load_.secrets);
+        facts_.model = printable(without_secrets(load_.model, load_.secrets));
         const api_traits& api = *load_.api;
         load_.path = request_path(api, api.path, load_.url.path, load_.model);
         load_.whole_path = request_path(api, api.whole_path, load_.url.path, load_.model);
@@ -16287,34 +16437,54 @@ inline void tell_not_whole(const std::string& directory, const std::string& why)
               << "is a pass: " << why << std::endl;
 }
 
-/// Both files, appended to by one gate after the other.
+/// What an earlier program left in a report directory, and what says how it ended: gone before a
+/// gate begins, so that no green file stands beside the records of a program that was killed.
+/// calibration.json stays, for the next program may be asked to read it.
+inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
+                                                       "metrics.txt", "report.html"};
+inline void remove_reports(const std::filesystem::path& directory) {
+    for (const char* name : reports_of_a_program)
+        for (const char* draft : {"", ".tmp"})
+            ::unlink((directory / (std::string(name) + draft)).c_str());
+}
+
+/// Both files, appended to by one gate after the other. Any thread may call.
 class record_files {
 public:
     explicit record_files(std::string directory) : directory_(std::move(directory)) {}
+    record_files(const record_files&) = delete;
+    record_files& operator=(const record_files&) = delete;
+    ~record_files() { if (lock_ >= 0) ::close(lock_); }
 
     /// Both are open, or it throws std::invalid_argument: what cannot be reported is not begun.
     void open() {
-        if (are_open()) return;
+        const std::lock_guard guard(mutex_);
+        if (opened_) return;
         const std::filesystem::path dir = directory_;
         std::error_code problem;
         std::filesystem::create_directories(dir, problem);
-        const auto open_one = [&](std::ofstream& file, const char* name) {
-            if (problem) return;
-            errno = 0;
-            file.open(dir / name, std::ios::binary | std::ios::trunc);
-            if (!file) problem.assign(errno, std::generic_category());
-        };
-        open_one(records_, "records.jsonl");
-        open_one(events_, "events.bin");
+        take_directory();
+        if (!problem) remove_reports(dir);
+        for (const auto& [file, name] :
+             {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
+            if (!problem) problem.assign(file->open(dir / name), std::generic_category());
         require(!problem, "LLMBENCH_REPORT_DIR is " + directory_ + ": it cannot be written (" +
                               problem.message() + ")");
+        opened_ = true;
     }
-    bool are_open() const { return records_.is_open() && events_.is_open(); }
-    bool are_whole() const { return whole_; }
+    bool are_open() const {
+        const std::lock_guard guard(mutex_);
+        return opened_;
+    }
+    bool are_whole() const {
+        const std::lock_guard guard(mutex_);
+        return whole_;
+    }
 
     /// Records follow their gaps, and whole lines go out at once: however this program ends, each
     /// line has its gaps, which lie in events.bin one after another in the order of the lines.
     void write(const delivered_requests& d, const std::string& gate) {
+        const std::lock_guard guard(mutex_);
         std::string bytes, lines;
         for (const std::uint32_t gap : d.gaps)
             for (int b = 0; b < 4; ++b) bytes += static_cast<char>(gap >> (8 * b));
@@ -16328,25 +16498,40 @@ public:
         append(records_, "records.jsonl", lines);
     }
     /// What result.json tells of events.bin.
-    const event_index& index() {
-        index_.hash = hash_.text();
-        return index_;
+    event_index index() const {
+        const std::lock_guard guard(mutex_);
+        event_index told = index_;
+        told.hash = hash_.text();
+        return told;
     }
 
 private:
-    void append(std::ofstream& file, const char* name, const std::string& bytes) {
-        if (!file) return;  // it was told of when it broke
-        errno = 0;
-        file << bytes << std::flush;
-        if (file) return;
+    /// One program at a time: two of them would take each other's files, and the machine.
+    void take_directory() {
+        if (lock_ >= 0) return;
+        lock_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const bool is_taken =
+            lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (is_taken) ::close(std::exchange(lock_, -1));
+        require(!is_taken, "LLMBENCH_REPORT_DIR is " + directory_ +
+                               ": another program is measuring and writes there: run one after "
+                               "the other, or give each a directory of its own");
+    }
+    void append(new_file& file, const char* name, const std::string& bytes) {
+        if (!file.is_open()) return;  // it was told of when it broke
+        const int problem = file.append(bytes);
+        if (problem == 0) return;
+        file.close();
         whole_ = false;
-        tell_not_whole(directory_, printed("%s: %s", name, std::strerror(errno)));
+        tell_not_whole(directory_, printed("%s: %s", name, std::strerror(problem)));
     }
     std::string directory_;
+    mutable std::mutex mutex_{};
     event_index index_{};
     fnv1a hash_{};
-    std::ofstream records_{}, events_{};
-    bool whole_ = true;
+    new_file records_{}, events_{};
+    int lock_ = -1;  // of the directory
+    bool opened_ = false, whole_ = true;
 };
 
 /// Writes what a load delivers, five times a second. A thread like the others: one that gave way to
@@ -16400,97 +16585,258 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// A test case of doctest's, and why it failed where that is no gate's fault.
+struct host_failure {
+    std::string test_case{}, file{};
+    int line = 0;
+    std::string why{};
+};
+
+/// A reason to end with something else than 0.
+inline bool is_red(gate_outcome o) {
+    return o != gate_outcome::passed && o != gate_outcome::skipped;
+}
+
+/// Any thread may call: gates may be started by several, and any of them may end the program.
 class session {
 public:
     static session& of_this_program() {
-        static session* const s = [] {
-            std::atexit([] {
-                of_this_program().finish();
-                // Too late to tell main(): a gate was cut off, or a file cannot be written.
-                if (of_this_program().is_cut_off()) {
-                    std::cout.flush();
-                    std::fflush(nullptr);
-                    std::_Exit(exit_code_of(of_this_program().outcome()));
-                }
-            });
-            return new session;  // outlives every static object
-        }();
+        static session* const s = new session;  // outlives every static object
         return *s;
     }
 
     /// A gate that has begun; its number.
     std::size_t open_gate(gate_report&& as_far_as_known) {
+        const std::lock_guard guard(mutex_);
+        if (std::exchange(ended_, false)) hear_of_the_end();
         gates_.push_back(std::move(as_far_as_known));
+        gates_.back().refusal = "it had not ended when this was written";
         changed_ = true;
+        if (written_as_over_) write_files(false);
         return gates_.size() - 1;
     }
-    /// It has ended.
-    void close_gate(std::size_t number, gate_report&& g) {
+    /// It has ended. `asserts`: it fails what it stands in.
+    void close_gate(std::size_t number, gate_report&& g, bool asserts, bool in_test_case) {
+        const std::lock_guard guard(mutex_);
+        if (gates_[number].outcome != gate_outcome::unfinished) return;  // the program ends
+        if (asserts) note_unheard(g.outcome, in_test_case);
         gates_[number] = std::move(g);
         changed_ = true;
         // Each file holds all gates: to write them again after each one of many takes hours.
         if (gates_.size() < next_writing_) return;
         next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
-        write_reports();
+        write_files(false);
     }
     /// An assertion on its result, with what that adds to the outcome.
     void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
-                     const evidence& seen) {
+                     const evidence& seen, bool in_test_case) {
+        const std::lock_guard guard(mutex_);
         gate_report& g = gates_[number];
         g.verdicts.push_back(v);
         g.figures = with_objective(std::move(g.figures), seen, v.what);
-        worsen(number, adds);
+        worsen_gate(number, adds, in_test_case);
     }
-    void worsen(std::size_t number, gate_outcome adds) {
-        gates_[number].outcome = worse_of(gates_[number].outcome, adds);
+    void worsen(std::size_t number, gate_outcome adds, bool in_test_case) {
+        const std::lock_guard guard(mutex_);
+        worsen_gate(number, adds, in_test_case);
+    }
+    /// A test case failed by something else than its gates, of which `first_gate` was the first:
+    /// what they measured stays, and nothing of it is called a pass.
+    void fail_test_case(const host_failure& f, std::size_t first_gate) {
+        const std::lock_guard guard(mutex_);
         changed_ = true;
+        const std::string words = "its test case failed: " + f.why;
+        for (std::size_t i = first_gate; i < gates_.size(); ++i) {
+            gates_[i].outcome = worse_of(gates_[i].outcome, gate_outcome::failed);
+            gates_[i].beside = words;
+        }
+        if (first_gate == gates_.size())
+            note_other(f, "the test case has no gate and failed: " + f.why, gate_outcome::failed);
+    }
+    /// doctest is in this test case now.
+    void host_begins(const host_failure& at) {
+        const std::lock_guard guard(mutex_);
+        host_is_at_ = at;
+    }
+    /// doctest's run has come to its end: it knows what its test cases did.
+    void host_has_ended() {
+        const std::lock_guard guard(mutex_);
+        host_is_at_.reset();
+        unheard_by_host_ = gate_outcome::passed;
     }
 
-    std::size_t number_of_gates() const { return gates_.size(); }
+    /// From this gate on, none is a reason to end with something else than 0.
+    bool is_green_from(std::size_t first_gate) const {
+        const std::lock_guard guard(mutex_);
+        return std::none_of(gates_.begin() + static_cast<std::ptrdiff_t>(first_gate), gates_.end(),
+                            [](const gate_report& g) { return is_red(g.outcome); });
+    }
+    std::size_t number_of_gates() const {
+        const std::lock_guard guard(mutex_);
+        return gates_.size();
+    }
     /// Over all gates and their files: a green run whose files are not whole is not green.
     gate_outcome outcome() const {
-        gate_outcome all = is_whole() ? gate_outcome::passed : gate_outcome::invalid;
-        for (const gate_report& g : gates_) all = worse_of(all, g.outcome);
-        return all;
+        const std::lock_guard guard(mutex_);
+        return worst();
     }
+    /// For whoever makes it the exit code: everything is written, and nobody else need say it.
+    gate_outcome final_outcome() {
+        const std::lock_guard guard(mutex_);
+        if (is_ours()) write_files(true);
+        unheard_ = unheard_by_host_ = gate_outcome::passed;
+        return worst();
+    }
+
+    /// Whose turn it is, counted from 1; others may have begun to wait for theirs.
+    void give_turn(std::size_t number) { running_ = static_cast<int>(number) + 1; }
+    int running_gate() const { return running_; }
 
     record_files& records() { return records_; }
     void note_gaps(std::uint64_t kept) { gaps_kept_ += kept; }
     /// How many more gaps may be kept one by one.
     std::uint64_t room_for_gaps() const {
-        return most_gaps_kept - std::min(most_gaps_kept, gaps_kept_);
+        return most_gaps_kept - std::min(most_gaps_kept, gaps_kept_.load());
     }
+    /// False in a forked child: files, exit code and gates are its parent's.
+    bool is_ours() const { return ::getpid() == process_; }
 
-    /// The files of the program, with all gates so far.
-    void write_reports() {
-        if (!changed_ || gates_.empty() || !records_.are_open()) return;
-        changed_ = false;
-        try {
-            const std::filesystem::path dir = report_directory();
-            write_file(dir / "result.json", result_json(gates_, environment_, records_.index(),
-                                                        exit_code_of(outcome())));
-            write_file(dir / "junit.xml", junit_xml(gates_));
-            write_file(dir / "summary.md", summary_md(gates_));
-            write_file(dir / "metrics.txt", open_metrics(gates_));
-            write_file(dir / "report.html", report_html(gates_, environment_));
-            const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
-            if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
-                write_file(dir / "calibration.json", calibration_json(gates_));
-        } catch (const std::exception& e) {
-            reports_whole_ = false;
-            tell_not_whole(report_directory(), std::string("the reports: ") + e.what());
-        }
-    }
     /// At the end of the program: the reports, and what GitHub Actions is to show.
     void finish() {
+        if (!is_ours()) return;
+        const std::lock_guard guard(mutex_);
         for (gate_report& g : gates_)
             if (g.outcome == gate_outcome::unfinished) {
                 g.outcome = gate_outcome::invalid;
                 g.refusal = "the program ended before this gate did";
                 changed_ = cut_off_ = true;
             }
-        write_reports();
-        if (std::exchange(finished_, true) || gates_.empty()) return;
+        // Whoever calls exit() in a test case keeps doctest from telling what it has seen so far.
+        if (host_is_at_ && (tells_exit_code || !gates_.empty())) {
+            note_other(*host_is_at_, "the program ended inside this test case",
+                       gate_outcome::invalid);
+            host_is_at_.reset();
+            cut_off_ = true;
+        }
+        write_files(true);
+        if (!std::exchange(finished_, true) && !gates_.empty())
+            with_all_told(true, [&] { say_at_the_end(); });
+    }
+    /// One gate's result as a file of its own, to be a baseline.
+    void write_baseline(const gate_report& g, const std::string& file) const {
+        const std::filesystem::path path = file;
+        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
+        write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
+    }
+
+    std::atomic<bool> tells_exit_code{false};  // main() is ours
+    std::atomic<bool> only_asked{false};       // doctest was asked a question and ran nothing
+
+private:
+    session() : environment_(environment_now()), records_(report_directory()) {
+        hear_of_the_end();
+    }
+    /// exit() and quick_exit() are heard of, _Exit() and signals are not. A gate in a destructor of
+    /// a static object may begin when the end has been heard of already.
+    void hear_of_the_end() {
+        std::atexit(at_the_end);
+        std::at_quick_exit(at_the_end);
+    }
+    /// Too late to tell main(), and with whatever code it was called: a gate was cut off, a file
+    /// cannot be written, or a gate is red and neither main() nor doctest has come to hear of it.
+    static void at_the_end() {
+        session& all = of_this_program();
+        if (!all.is_ours()) return;
+        all.finish();
+        const std::lock_guard guard(all.mutex_);
+        all.ended_ = true;
+        const gate_outcome unheard = worse_of(all.unheard_, all.unheard_by_host_);
+        if (!all.cut_off_ && all.is_whole() && !is_red(unheard)) return;
+        const int code = exit_code_of(all.worst());
+        if (is_red(unheard))
+            std::cerr << "llmbench: a gate is " << to_string(unheard) << " and the program ends "
+                      << "without having asked for that: it ends with " << code << std::endl;
+        std::cout.flush();
+        std::fflush(nullptr);
+        std::_Exit(code);
+    }
+
+    gate_outcome worst() const {
+        gate_outcome all = is_whole() ? gate_outcome::passed : gate_outcome::invalid;
+        for (const auto* reports : {&gates_, &others_})
+            for (const gate_report& g : *reports) all = worse_of(all, g.outcome);
+        return all;
+    }
+    void note_other(const host_failure& at, const std::string& why, gate_outcome outcome) {
+        gate_report g;
+        g.what.name = g.what.test_case = at.test_case;
+        g.what.file = at.file;
+        g.what.line = at.line;
+        g.refusal = why;
+        g.outcome = outcome;
+        others_.push_back(std::move(g));
+        changed_ = true;
+    }
+    void note_unheard(gate_outcome o, bool in_test_case) {
+        gate_outcome& by = in_test_case ? unheard_by_host_ : unheard_;
+        by = worse_of(by, o);
+    }
+    void worsen_gate(std::size_t number, gate_outcome adds, bool in_test_case) {
+        gates_[number].outcome = worse_of(gates_[number].outcome, adds);
+        note_unheard(adds, in_test_case);
+        changed_ = true;
+    }
+    /// Calls `tell` while `gates_` is all that reports tell of. Until the program has ended that is
+    /// one thing more: should it be killed, its files are not green.
+    template <class Tell>
+    void with_all_told(bool is_over, const Tell& tell) {
+        const std::size_t own = gates_.size();
+        gates_.insert(gates_.end(), others_.begin(), others_.end());
+        if (!is_over) {
+            gate_report rest;
+            rest.what.name = "the rest of the program";
+            rest.what.file = gates_[own - 1].what.file;
+            rest.what.line = gates_[own - 1].what.line;
+            rest.refusal = "the program had not ended when this was written, so it has not passed";
+            rest.outcome = gate_outcome::invalid;
+            gates_.push_back(std::move(rest));
+        }
+        tell();
+        gates_.erase(gates_.begin() + static_cast<std::ptrdiff_t>(own), gates_.end());
+    }
+    /// The files of the program, with all gates so far.
+    void write_files(bool is_over) {
+        if (gates_.empty() || !records_.are_open()) return;
+        if (!changed_ && is_over == written_as_over_) return;
+        changed_ = false;
+        written_as_over_ = is_over;
+        const gate_outcome so_far = is_over ? worst() : worse_of(worst(), gate_outcome::invalid);
+        const std::filesystem::path dir = report_directory();
+        const auto writing = [&](const auto& write) {
+            try {
+                write();
+            } catch (const std::exception& e) {
+                reports_whole_ = false;
+                tell_not_whole(report_directory(), std::string("the reports: ") + e.what());
+            }
+        };
+        writing([&] {
+            write_file(dir / "result.json", result_json(gates_, environment_, records_.index(),
+                                                        exit_code_of(so_far)));
+            write_file(dir / "metrics.txt", open_metrics(gates_));
+            const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
+            if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
+                write_file(dir / "calibration.json", calibration_json(gates_));
+        });
+        with_all_told(is_over, [&] {
+            writing([&] {
+                write_file(dir / "junit.xml", junit_xml(gates_));
+                write_file(dir / "summary.md", summary_md(gates_));
+                write_file(dir / "report.html", report_html(gates_, environment_));
+            });
+        });
+    }
+    void say_at_the_end() const {
         const surroundings& around = surroundings_of_program();
         std::cout << closing_text(gates_, around.style()) << std::flush;
         if (around.on_github)
@@ -16502,27 +16848,22 @@ public:
         if (none || taken + summary_limit <= 1048576)
             std::ofstream(around.step_summary, std::ios::app) << summary_md(gates_);
     }
-    /// One gate's result as a file of its own, to be a baseline.
-    void write_baseline(const gate_report& g, const std::string& file) const {
-        const std::filesystem::path path = file;
-        if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
-        write_file(path, result_json({g}, environment_, {}, exit_code_of(g.outcome)));
-    }
-
-    bool tells_exit_code = false;  // main() is ours
-    bool only_asked = false;       // doctest was asked a question and ran nothing
-
-private:
-    session() : environment_(environment_now()), records_(report_directory()) {}
     bool is_whole() const { return reports_whole_ && records_.are_whole(); }
-    bool is_cut_off() const { return cut_off_ || !is_whole(); }
 
+    mutable std::mutex mutex_{};
     std::vector<gate_report> gates_{};
+    std::vector<gate_report> others_{};  // what failed beside them
+    std::optional<host_failure> host_is_at_{};
     environment_facts environment_;
     record_files records_;
-    std::uint64_t gaps_kept_ = 0;
+    const pid_t process_ = ::getpid();
+    std::atomic<std::uint64_t> gaps_kept_{0};
+    std::atomic<int> running_{0};
     std::size_t next_writing_ = 1;  // with so many gates
-    bool changed_ = false, finished_ = false, cut_off_ = false, reports_whole_ = true;
+    // The worst that nobody has come to hear of yet: outside test cases, and inside.
+    gate_outcome unheard_ = gate_outcome::passed, unheard_by_host_ = gate_outcome::passed;
+    bool changed_ = false, written_as_over_ = false, finished_ = false, ended_ = false;
+    bool cut_off_ = false, reports_whole_ = true;
 };
 
 }  // namespace llmbench
@@ -16541,13 +16882,17 @@ inline std::string test_case_name() {
     const auto* options = doctest::getContextOptions();
     return options && options->currentTest ? options->currentTest->m_name : "";
 }
+inline thread_local bool asserts_a_gate = false;
 /// One assertion with our own text. REQUIRE throws where it fails.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
                       const std::string& expression, bool failed, const std::string& text) {
     doctest::detail::ResultBuilder builder(severity, file, line, expression.c_str());
     builder.m_failed = failed;
     builder.m_decomp = text.c_str();
-    if (builder.log()) DOCTEST_BREAK_INTO_DEBUGGER();
+    asserts_a_gate = true;
+    const bool breaks = builder.log();
+    asserts_a_gate = false;
+    if (breaks) DOCTEST_BREAK_INTO_DEBUGGER();
     builder.react();
 }
 /// A verdict under a severity, by the table of outcomes.
@@ -16566,26 +16911,68 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
     assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true, why);
 }
-/// Only to learn whether doctest was asked a question instead of being run.
-struct question_listener : doctest::IReporter {
-    explicit question_listener(const doctest::ContextOptions&) {}
-    void report_query(const doctest::QueryData&) override {
-        session::of_this_program().only_asked = true;
-    }
+/// Learns from doctest what is no gate's: whether it was only asked a question, which test cases
+/// failed and why, and whether it came to its end. Assertions may come from any thread.
+class host_listener : public doctest::IReporter {
+public:
+    explicit host_listener(const doctest::ContextOptions&) {}
+    void report_query(const doctest::QueryData&) override { all_.only_asked = true; }
     void test_run_start() override {}
-    void test_run_end(const doctest::TestRunStats&) override {}
-    void test_case_start(const doctest::TestCaseData&) override {}
+    void test_run_end(const doctest::TestRunStats&) override {
+        if (is_heard()) all_.host_has_ended();
+    }
+    void test_case_start(const doctest::TestCaseData& t) override {
+        const std::lock_guard guard(mutex_);
+        now_ = {t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line), ""};
+        first_gate_ = all_.number_of_gates();
+        if (is_heard()) all_.host_begins(now_);
+    }
     void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
+    void test_case_end(const doctest::CurrentTestCaseStats& s) override {
+        if (!is_heard() || s.testCaseSuccess) return;
+        const std::lock_guard guard(mutex_);
+        // Without words it failed by its gates, or by what it is decorated with.
+        if (!now_.why.empty()) all_.fail_test_case(now_, first_gate_);
+        else if (all_.is_green_from(first_gate_)) {
+            now_.why = "doctest calls it a failure";
+            all_.fail_test_case(now_, first_gate_);
+        }
+    }
+    void test_case_exception(const doctest::TestCaseException& e) override {
+        if (e.is_crash) crashed_ = true;
+        else note("an exception ended it: " + printable(e.error_string.c_str()));
+    }
     void subcase_start(const doctest::SubcaseSignature&) override {}
     void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
+    void log_assert(const doctest::AssertData& a) override {
+        if (a.m_failed && !asserts_a_gate && !(a.m_at & doctest::assertType::is_warn))
+            note(printed("%s:%d: %s( %s ) does not hold", file_name(a.m_file).c_str(), a.m_line,
+                         doctest::assertString(a.m_at), printable(a.m_expr).c_str()));
+    }
+    void log_message(const doctest::MessageData& m) override {
+        if (!(m.m_severity & doctest::assertType::is_warn))
+            note(printed("%s:%d: %s", file_name(m.m_file).c_str(), m.m_line,
+                         printable(m.m_string.c_str()).c_str()));
+    }
     void test_case_skipped(const doctest::TestCaseData&) override {}
+
+private:
+    /// Not in a forked child, and not in a handler of signals, which may have come at any moment.
+    bool is_heard() const { return !crashed_ && all_.is_ours(); }
+    /// The first one is told.
+    void note(const std::string& why) {
+        if (!is_heard()) return;
+        const std::lock_guard guard(mutex_);
+        if (now_.why.empty()) now_.why = why;
+    }
+    session& all_ = session::of_this_program();
+    std::mutex mutex_{};
+    host_failure now_{};
+    std::size_t first_gate_ = 0;
+    std::atomic<bool> crashed_{false};
 };
-inline const int question_listener_registered =
-    doctest::registerReporter<question_listener>("llmbench", 0, false);
+inline const int host_listener_registered =
+    doctest::registerReporter<host_listener>("llmbench", 0, false);
 #else
 inline bool inside_test_case() { return false; }
 inline std::string test_case_name() { return {}; }
@@ -17091,7 +17478,7 @@ private:
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
             plan_of_repeat(p_, repeat), target, arm, repeat,
-            static_cast<int>(all.number_of_gates()),
+            static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
         all.note_gaps(into.back().gaps.size());
         return !into.back().cut_short;
@@ -17113,7 +17500,37 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] one gate from its scenario to its result ============================================
+// ===== [E38] gates take turns ====================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::mutex one_gate_at_a_time;
+inline thread_local bool has_a_gate = false;
+
+/// Two gates at once would measure each other. Those of other threads wait; one that begins within a
+/// gate of its own thread, in a listener of doctest's for example, would wait for ever.
+class gate_turn {
+public:
+    gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {
+        require(!has_a_gate, "a gate within a gate of the same thread: it would wait for itself");
+        turn_.lock();
+        has_a_gate = true;
+    }
+    ~gate_turn() { has_a_gate = false; }
+    gate_turn(const gate_turn&) = delete;
+    gate_turn& operator=(const gate_turn&) = delete;
+
+private:
+    std::unique_lock<std::mutex> turn_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E39] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17213,7 +17630,9 @@ inline gate_report only_noted(gate_report g) {
 class gate_execution {
 public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s), only_notes_(verb == std::string_view("run") && inside_test_case()) {
+        : scenario_(s), asserts_(verb == std::string_view("gate")) {
+        require(all_.is_ours(), "a gate in a forked child: its parent has the reports and the exit "
+                                "code; start a program of its own instead");
         who_.what.test_case = test_case_name();
         who_.what.name = s.name.empty() ? who_.what.test_case : str(s.name);
         if (who_.what.name.empty()) who_.what.name = printed("%s at %s:%d", verb, file, line);
@@ -17223,6 +17642,10 @@ public:
     }
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
+        turn_.emplace();
+        all_.give_turn(number_);
+        signals_.emplace();
+        began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
         plan p = plan_of(scenario_, who_, asked_.seed);
@@ -17241,7 +17664,8 @@ public:
         gate_report g = report_of(p, m, asked_);
         if (mode.write_baseline) write_as_baseline(g, m, asked_);
         const result r = result_of(g, std::move(m));
-        close(only_notes_ ? only_noted(std::move(g)) : std::move(g));
+        const bool only_notes = !asserts_ && in_test_case_;
+        close(only_notes ? only_noted(std::move(g)) : std::move(g));
         return r;
     }
     /// Without evidence.
@@ -17269,17 +17693,18 @@ private:
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
         if (all_.records().are_open()) say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g));
+        all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
 
-    const interrupt_guard signals_{};  // until the reports are written
     session& all_ = session::of_this_program();
     const scenario& scenario_;
-    const bool only_notes_;
+    const bool asserts_, in_test_case_ = inside_test_case();
     gate_report who_{};
     std::size_t number_ = 0;
     settings asked_{};
-    const long long began_ns_ = now_ns();
+    long long began_ns_ = now_ns();
+    std::optional<gate_turn> turn_{};           // both until the reports are written
+    std::optional<interrupt_guard> signals_{};
 };
 
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
@@ -17310,7 +17735,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] public functions ====================================================================
+// ===== [E40] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17332,11 +17757,11 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     try {
         v = judge(r, s);
     } catch (const std::invalid_argument& e) {
-        if (!is_advisory) all.worsen(g->number, gate_outcome::refused);
+        if (!is_advisory) all.worsen(g->number, gate_outcome::refused, inside_test_case());
         return assertion(real, file, line, expression, true, e.what());
     }
     v.what.is_advisory = is_advisory;
-    all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen);
+    all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen, inside_test_case());
     say("  " + verdict_line(v) + "\n");
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
@@ -17363,9 +17788,7 @@ int serve_simulated(const engine& e, int port) {
 }
 
 int exit_code() {
-    auto& all = detail::session::of_this_program();
-    all.write_reports();  // what cannot be written counts
-    return detail::exit_code_of(all.outcome());
+    return detail::exit_code_of(detail::session::of_this_program().final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");
@@ -17386,7 +17809,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E40] records judged again ================================================================
+// ===== [E41] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17507,17 +17930,18 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E41] main ================================================================================
+// ===== [E42] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
 
-/// doctest decides between red and green; the exit code says which red.
+/// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
     doctest::Context context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
     session.tells_exit_code = true;
     const int result = context.run();
+    if (!session.is_ours()) return result;  // a forked child that came back from its test case
     session.finish();
     if (session.only_asked) return result;
     if (session.number_of_gates() == 0) {
@@ -17525,7 +17949,7 @@ int main(int argc, char** argv) {
         return result != 0 ? result : 2;
     }
     using llmbench::detail::gate_outcome;
-    const gate_outcome outcome = session.outcome();
+    const gate_outcome outcome = session.final_outcome();
     const int code = llmbench::detail::exit_code_of(outcome);
     const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
     return result != 0 && is_green ? 1 : code;

@@ -10,12 +10,13 @@
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
 
-/// doctest decides between red and green; the exit code says which red.
+/// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
     doctest::Context context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
     session.tells_exit_code = true;
     const int result = context.run();
+    if (!session.is_ours()) return result;  // a forked child that came back from its test case
     session.finish();
     if (session.only_asked) return result;
     if (session.number_of_gates() == 0) {
@@ -23,7 +24,7 @@ int main(int argc, char** argv) {
         return result != 0 ? result : 2;
     }
     using llmbench::detail::gate_outcome;
-    const gate_outcome outcome = session.outcome();
+    const gate_outcome outcome = session.final_outcome();
     const int code = llmbench::detail::exit_code_of(outcome);
     const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
     return result != 0 && is_green ? 1 : code;

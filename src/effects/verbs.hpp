@@ -47,11 +47,11 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     try {
         v = judge(r, s);
     } catch (const std::invalid_argument& e) {
-        if (!is_advisory) all.worsen(g->number, gate_outcome::refused);
+        if (!is_advisory) all.worsen(g->number, gate_outcome::refused, inside_test_case());
         return assertion(real, file, line, expression, true, e.what());
     }
     v.what.is_advisory = is_advisory;
-    all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen);
+    all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen, inside_test_case());
     say("  " + verdict_line(v) + "\n");
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
@@ -78,9 +78,7 @@ int serve_simulated(const engine& e, int port) {
 }
 
 int exit_code() {
-    auto& all = detail::session::of_this_program();
-    all.write_reports();  // what cannot be written counts
-    return detail::exit_code_of(all.outcome());
+    return detail::exit_code_of(detail::session::of_this_program().final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");

@@ -3,8 +3,23 @@
 #define LLMBENCH_MAIN
 #include "scenarios.hpp"
 
-#include <chrono>  // how long a gate is let run
-#include <thread>  // who ends the program beside it
+#include <algorithm>  // when the first request was sent, and the last one answered
+#include <chrono>     // how long a gate is let run
+#include <iostream>   // how children end
+#include <stdexcept>  // what escapes from a test case
+#include <string>
+#include <thread>  // who ends the program beside it, and gates side by side
+
+#include <sys/wait.h>  // children
+#include <unistd.h>    // fork
+
+// A gate before main(), where it is asked for: neither doctest nor its test cases know of it.
+static const bool early = [] {
+    if (const char* how = std::getenv("GATE_BEFORE_MAIN"))
+        gate(quick(simulated(fast_engine()),
+                   std::string(how) == "miss" ? out_of_reach() : within_reach()));
+    return true;
+}();
 
 TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 
@@ -95,6 +110,20 @@ TEST_CASE("process ends at once") {
 
 TEST_CASE("process never ready") {
     gate(quick(process{.command = "echo still loading; exec sleep 60", .ready_within = 1_s}, within_reach()));
+}
+
+// Its log is as hostile as a server can be, and repeats what it was told in confidence.
+TEST_CASE("process with hostile words") {
+    gate(quick(process{.command = "printf '::error::it said\\n##[error]so\\r\\n\\033[31m::stop-commands::x\\n'; "
+                                  "echo key $TOKEN; exit 4",
+                       .env = {{"TOKEN", "hf_abcdefghijklmnop"}}},
+               within_reach()));
+}
+
+TEST_CASE("process that repeats its token") {
+    gate(quick(process{.command = "echo key $TOKEN; exec \"$SERVER\" serve {port}",
+                       .env = {{"TOKEN", "hf_abcdefghijklmnop"}}},
+               within_reach()));
 }
 
 // `$SERVER serve PORT` is a simulated server. The shell and the sleeper beside it are what a kill of
@@ -201,6 +230,117 @@ TEST_CASE("WARN_SLO misses") {
 TEST_CASE("a plain CHECK fails") {
     gate(quick(simulated(fast_engine()), within_reach()));
     CHECK(1 + 1 == 3);
+}
+
+// ---- ends that no gate is to blame for
+
+TEST_CASE("an exception after a run") {
+    run(quick(simulated(fast_engine()), {}));
+    throw std::runtime_error("what the test case itself did");
+}
+
+TEST_CASE("a unit test that fails") { CHECK(1 + 1 == 3); }
+
+TEST_CASE("may fail" * doctest::may_fail()) {
+    gate(quick(simulated(fast_engine()), out_of_reach()));
+}
+
+TEST_CASE("exit after a miss") {
+    gate(quick(simulated(fast_engine()), out_of_reach()));
+    std::exit(0);
+}
+
+TEST_CASE("quick_exit after a miss") {
+    gate(quick(simulated(fast_engine()), out_of_reach()));
+    std::quick_exit(0);
+}
+
+TEST_CASE("exit after a pass") {
+    gate(quick(simulated(fast_engine()), within_reach()));
+    std::exit(0);
+}
+
+TEST_CASE("_Exit after a miss") {
+    gate(quick(simulated(fast_engine()), out_of_reach()));
+    std::_Exit(0);
+}
+
+// How each child ends goes to standard output; it must be nobody else's business.
+static void after_fork(void (*child)()) {
+    std::cout << std::flush;
+    const pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) return child();
+    int status = 0;
+    waitpid(pid, &status, 0);
+    std::cout << "the child ended with " << WEXITSTATUS(status) << std::endl;
+}
+
+TEST_CASE("a child that exits") {
+    gate(quick(simulated(fast_engine()), within_reach()));
+    after_fork([] { std::exit(5); });
+}
+
+TEST_CASE("a child that comes back") {
+    gate(quick(simulated(fast_engine()), within_reach()));
+    after_fork([] { CHECK(1 + 1 == 3); });
+}
+
+TEST_CASE("a child with a gate") {
+    gate(quick(simulated(fast_engine()), within_reach()));
+    after_fork([] { gate(quick(simulated(fast_engine()), within_reach())); });
+}
+
+// ---- threads
+
+static scenario named(const char* name, const slo_list& slos) {
+    scenario s = quick(simulated(fast_engine()), slos);
+    s.name = name;
+    return s;
+}
+
+TEST_CASE("three threads") {
+    result first, second, third;
+    std::thread a([&] { first = gate(named("first", within_reach())); });
+    std::thread b([&] { second = gate(named("second", within_reach())); });
+    std::thread c([&] { third = gate(named("third", within_reach())); });
+    a.join();
+    b.join();
+    c.join();
+    struct span { long long from, to; };
+    const auto span_of = [](const result& r) {
+        span s{r.requests()[0].scheduled_ns, 0};
+        for (const record& q : r.requests()) {
+            s.from = std::min(s.from, q.scheduled_ns);
+            s.to = std::max(s.to, q.end_ns);
+        }
+        return s;
+    };
+    span spans[] = {span_of(first), span_of(second), span_of(third)};
+    std::sort(std::begin(spans), std::end(spans),
+              [](const span& x, const span& y) { return x.from < y.from; });
+    CHECK(spans[0].to < spans[1].from);
+    CHECK(spans[1].to < spans[2].from);
+}
+
+TEST_CASE("one of three threads misses") {
+    std::thread a([] { gate(named("first", within_reach())); });
+    std::thread b([] { gate(named("second", out_of_reach())); });
+    std::thread c([] { gate(named("third", within_reach())); });
+    a.join();
+    b.join();
+    c.join();
+}
+
+// Two gates that main() does not wait for: one runs, one waits for its turn.
+TEST_CASE("nobody waits for them") {
+    for (const char* name : {"one", "another"})
+        std::thread([name] {
+            scenario s = named(name, within_reach());
+            s.arrivals = constant(1_rps);
+            gate(s);
+        }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
 }
 
 TEST_CASE("run does not assert") { run(quick(simulated(fast_engine()), out_of_reach())); }

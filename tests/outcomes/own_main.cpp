@@ -3,9 +3,20 @@
 #define LLMBENCH_IMPLEMENT
 #include "scenarios.hpp"
 
+// Before main(), of which doctest never hears.
+static const bool early = [] {
+    if (std::getenv("GATE_BEFORE_MAIN")) gate(quick(simulated(fast_engine()), out_of_reach()));
+    return true;
+}();
+
 TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
+
+TEST_CASE("exit after a miss") {
+    gate(quick(simulated(fast_engine()), out_of_reach()));
+    std::exit(0);
+}
 
 TEST_CASE("many threads") {
     scenario s = quick(simulated(fast_engine()), within_reach());

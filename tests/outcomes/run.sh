@@ -61,6 +61,11 @@ summary_says() {
     if grep -qF -- "$1" "$LLMBENCH_REPORT_DIR/summary.md"; then ok
     else wrong "summary.md does not say: $1"; fi
 }
+# report_says TEXT [FILE]: of the report, result.json where none is named
+report_says() {
+    if grep -qF -- "$1" "$LLMBENCH_REPORT_DIR/${2:-result.json}"; then ok
+    else wrong "${2:-result.json} does not say: $1"; fi
+}
 line_of() { grep -nF "$1" "$source" | cut -d: -f1; }
 
 # alive PID: it runs, and is not merely waiting to be reaped
@@ -143,20 +148,28 @@ nothing_escapes() {
     says "gates.cpp:" "ERROR: CHECK( gate({...}) )" "Too many open files"
     ends 1 bash -c "ulimit -n 110; exec '$own_main' --test-case='many threads'"
 
-    # with_full_disk NAME COMMAND...: this file of the report can be opened, and takes no byte
+    # with_full_disk KILOBYTES COMMAND...: no file can grow beyond that
     # shellcheck disable=SC2317  # called by the shells below
     with_full_disk() {
-        mkdir -p "$LLMBENCH_REPORT_DIR"
-        ln -s /dev/full "$LLMBENCH_REPORT_DIR/$1"
-        exec "${@:2}"
+        set -o pipefail
+        (trap '' XFSZ; ulimit -f "$1"; exec "${@:2}") 2>&1 | cat
     }
     export -f with_full_disk
-    for file in records.jsonl events.bin result.json.tmp report.html.tmp; do
-        ends 3 bash -c 'with_full_disk "$@"' disk "$file" "$gates" --test-case=pass
-        says "SUCCESS!" "${file%.tmp}" "No space left on device"
-        ends 1 bash -c 'with_full_disk "$@"' disk "$file" "$gates" --test-case=miss
-        ends 3 bash -c 'with_full_disk "$@"' disk "$file" "$no_doctest" pass
-        ends 3 bash -c 'with_full_disk "$@"' disk "$file" "$own_main" --test-case=pass
+    # never_whole WORDS COMMAND...: a report that is written while the load runs, or after it
+    never_whole() {
+        ends 3 "${@:2}" "$gates" --test-case=pass
+        says "SUCCESS!" "not written whole" "$1"
+        ends 1 "${@:2}" "$gates" --test-case=miss
+        ends 3 "${@:2}" "$no_doctest" pass
+        ends 3 "${@:2}" "$own_main" --test-case=pass
+    }
+    for file in events.bin records.jsonl; do
+        never_whole "$file: File too large" bash -c 'with_full_disk 1 "$@"' disk
+    done
+    for file in result.json report.html; do
+        # shellcheck disable=SC2016  # for the shell that it is given to
+        never_whole "$file: File exists" \
+            bash -c 'mkdir -p "$LLMBENCH_REPORT_DIR/$0.tmp"; exec "$@"' "$file"
     done
 
     # A directory that cannot be made is told of before the server is.
@@ -171,6 +184,196 @@ nothing_escapes() {
 
     ends 3 "$gates" --test-case="the program ends first"
     summary_says "the program ended before this gate did"
+}
+
+# ---- ends that come early, from elsewhere or twice
+exits() {
+    # A gate before main(), of which doctest never hears.
+    for how in "0 pass" "1 miss"; do
+        cases "${how% *}" "pass" GATE_BEFORE_MAIN="${how#* }"
+        says "2 gates: " "gate at" "SUCCESS!"
+    done
+    ends 1 env GATE_BEFORE_MAIN=1 "$own_main" --test-case=pass
+    says "SUCCESS!" "a gate is failed and the program ends without having asked for that"
+    ends 1 env GATE_BEFORE_MAIN=1 "$own_main" --list-test-cases
+
+    # doctest says green, a gate says red.
+    cases 1 "may fail"
+    says "SUCCESS!"
+    for name in "exit after a miss" "quick_exit after a miss"; do
+        cases 1 "$name"
+        summary_says "the program ended inside this test case"
+    done
+    cases 3 "exit after a pass"
+    summary_says "the program ended inside this test case"
+    ends 1 "$own_main" --test-case="exit after a miss"
+    # Nothing can be done about _Exit() but to leave nothing green behind.
+    cases 0 "_Exit after a miss"
+    summary_says "the program had not ended when this was written"
+    report_says '"exit_code": 1,'
+    ends 1 "$no_doctest" unasked
+    says "a gate is failed and the program ends without having asked for that: it ends with 1"
+    ends 0 "$no_doctest" explored
+
+    # A test case that fails beside its gates, or without any.
+    cases 1 "an exception after a run"
+    says "an exception after a run: its test case failed: an exception ended it: what the test case itself did"
+    summary_says "### an exception after a run: failed"
+    summary_says "what the test case itself did"
+    cases 1 "a plain CHECK fails"
+    summary_says "### a plain CHECK fails: failed"
+    summary_says "CHECK( 1 + 1 == 3 ) does not hold"
+    report_says "<testsuites name=\"llmbench\" tests=\"3\" failures=\"1\"" junit.xml
+    cases 1 "pass,a unit test that fails"
+    summary_says "### a unit test that fails: failed"
+    says "2 gates: 1 failed, 1 passed"
+
+    # What a forked child does is nobody's business.
+    for name in "a child that exits" "a child that comes back" "a child with a gate"; do
+        cases 0 "$name"
+        says "the child ended with "
+        summary_says "### $name: passed"
+        if (($(grep -c "^### " "$LLMBENCH_REPORT_DIR/summary.md") == 1)); then ok
+        else wrong "the child wrote the summary"; fi
+        if (($(grep -c "report.html" "$log") == 1)); then ok; else wrong "the child had a gate"; fi
+    done
+    says "a gate in a forked child"
+}
+
+# ---- what servers say is printed as words: nothing of it is a command, a mention or a link
+words_of_others() {
+    # only_words: no line is a command, but for those annotations that are our own
+    only_words() {
+        if grep -nE '^[[:space:]]*::' "$log" | grep -vE '^[0-9]+:::(error|warning) file=/'; then
+            wrong "a line is a command"
+        else ok; fi
+        if grep -nE '##[a-z]*\[' "$log"; then wrong "a runner finds a command"; else ok; fi
+        if LC_ALL=C grep -n $'[\x01-\x08\x0b-\x1f\x7f]' "$log" ||
+            LC_ALL=C grep -nP '\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]' "$log"; then
+            wrong "it prints control characters"
+        else ok; fi
+    }
+    # no_live_words: outside of code spans nothing but text is left, and every file can be read
+    no_live_words() {
+        if python3 - "$LLMBENCH_REPORT_DIR" > "$work/live" 2>&1 << 'PY'; then ok; else wrong "$(< "$work/live")"; fi
+import json, re, sys, xml.dom.minidom
+def text(name): return open(f"{sys.argv[1]}/{name}", encoding="utf-8").read()
+outside = re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", text("summary.md"))
+assert not re.search(r"@octocat|#12|#34|https?:|evil|<img|\[link", outside), outside
+assert "::error::from the server" in text("summary.md")
+page = text("report.html")
+assert "<img" not in page and page.count("</script>") == 1 and "octocat" in page
+xml.dom.minidom.parse(sys.argv[1] + "/junit.xml")
+json.loads(text("result.json"))
+for line in text("records.jsonl").splitlines(): json.loads(line)
+PY
+    }
+    local port pid how
+    port=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    for how in error stream; do
+        python3 "$(dirname "$source")/hostile_server.py" "$port" "$how" &
+        pid=$!
+        until (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do sleep 0.05; done
+        cases 3 "default target" LLMBENCH_URL="http://127.0.0.1:$port" GITHUB_ACTIONS=true
+        kill "$pid"
+        wait "$pid" 2> /dev/null || true
+        says "::error file=" '\n::error::from the server'
+        only_words
+        reported_without_requests
+        no_live_words
+    done
+
+    cases 3 "process with hostile words" GITHUB_ACTIONS=true
+    only_words
+    says "| ::error::it said" "| #\x23[error]so" "| \x1b[31m::stop-commands::x" "key ***"
+    says_not hf_abc
+    for name in "process with hostile words" "process that repeats its token"; do
+        ends "$([[ $name == *repeats* ]] && echo 0 || echo 3)" "$gates" --test-case="$name"
+        report_says 'key ***' server-1.log
+        if grep -rn hf_abc "$LLMBENCH_REPORT_DIR" "$log"; then wrong "a secret is told"; else ok; fi
+    done
+}
+
+# ---- gates of several threads take turns
+threads() {
+    cases 0 "three threads"
+    says "3 gates: 3 passed"
+    reported
+    cases 1 "one of three threads misses"
+    says "3 gates: 1 failed, 2 passed"
+    cases 3 "nobody waits for them"
+    says "2 gates: 2 invalid"
+    summary_says "the program ended before this gate did"
+}
+
+# ---- what an earlier run left, what a killed one leaves, and what is not ours
+files_of_runs() {
+    local reports=(result.json junit.xml summary.md metrics.txt report.html) file
+    # killed_in NAMES PATTERN: killed when it has said that
+    killed_in() {
+        "$gates" --test-case="$1" > "$log" 2>&1 &
+        pid=$!
+        for ((i = 0; i < 600; i++)); do
+            if grep -q "$2" "$log"; then break; fi
+            sleep 0.05
+        done
+        sleep 0.3
+        kill -KILL "$pid"
+        wait "$pid" 2> /dev/null || true
+    }
+    cases 0 "pass"
+    touch "$LLMBENCH_REPORT_DIR/mine.xml"
+    what="a run that is killed in its first gate"
+    killed_in "long" "^  process at "
+    for file in "${reports[@]}"; do
+        if [[ -e $LLMBENCH_REPORT_DIR/$file ]]; then wrong "$file of the run before is still there"; else ok; fi
+    done
+    if [[ -e $LLMBENCH_REPORT_DIR/mine.xml ]]; then ok; else wrong "it took a file that is not its own"; fi
+
+    what="a run that is killed in its second gate"
+    killed_in "pass,long" "^  process at "
+    report_says "the program had not ended when this was written" junit.xml
+    report_says "<error" junit.xml
+    summary_says "### the rest of the program: invalid"
+    report_says '"exit_code": 3,'
+    report_says "had not ended" report.html
+
+    # It asks a question and runs no gate: what is there stays.
+    what="a question"
+    cases 0 "pass"
+    "$gates" --list-test-cases > "$log"
+    reported
+
+    # Two programs would take each other's files.
+    what="two programs in one directory"
+    : > "$work/other"
+    "$gates" --test-case=long > "$work/other" 2>&1 &
+    pid=$!
+    for ((i = 0; i < 600; i++)); do if grep -q "^  process at " "$work/other"; then break; fi; sleep 0.05; done
+    status=0
+    "$gates" --test-case=pass > "$log" 2>&1 || status=$?
+    if ((status == 2)); then ok; else wrong "exit code $status instead of 2"; fi
+    says "LLMBENCH_REPORT_DIR is $LLMBENCH_REPORT_DIR: another program is measuring and writes there"
+    kill -KILL "$pid"
+    wait "$pid" 2> /dev/null || true
+
+    # Symbolic links lead elsewhere: they are replaced, and where they lead nothing is written.
+    what="symbolic links in the report directory"
+    rm -rf "$LLMBENCH_REPORT_DIR"
+    mkdir -p "$LLMBENCH_REPORT_DIR"
+    echo "not to be written to" > "$work/victim"
+    cp "$work/victim" "$work/as it was"
+    for file in "${reports[@]}" records.jsonl events.bin server-1.log; do
+        ln -s "$work/victim" "$LLMBENCH_REPORT_DIR/$file"
+        ln -s "$work/victim" "$LLMBENCH_REPORT_DIR/$file.tmp"
+    done
+    "$gates" --test-case="process with a child" > "$log" 2>&1 || wrong "it fails"
+    reported
+    if cmp "$work/victim" "$work/as it was"; then ok; else wrong "a link was followed"; fi
+    for file in "${reports[@]}" records.jsonl events.bin server-1.log; do
+        if [[ -L $LLMBENCH_REPORT_DIR/$file ]]; then wrong "$file is a link"; else ok; fi
+    done
 }
 
 # ---- over capacity
@@ -395,7 +598,7 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-    parts=(one_gate refusals no_server nothing_escapes over_capacity time_budget stored_baselines calibration
+    parts=(one_gate refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration
         progress several_gates own_assertions questions signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done

@@ -3,7 +3,7 @@
 
 #include "api/text.hpp"
 
-#include <algorithm>  // equal, count_if
+#include <algorithm>  // equal, count_if, min
 #include <charconv>  // from_chars
 #include <cmath>  // fabs, isnan, isinf
 #include <cstdarg>  // printed()
@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>  // errc
-#include <type_traits>  // is_floating_point_v
+#include <type_traits>  // is_same_v
 
 #include <locale.h>  // newlocale
 
@@ -57,23 +57,63 @@ inline std::size_t utf8_length(std::string_view s, std::size_t i) {
     return overlong || outside ? 0 : length;
 }
 
+/// What is shown instead of a character that a terminal obeys: a control character, and those that
+/// end a line or turn the direction of reading. "" for all others.
+inline std::string shown_instead(std::string_view character) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+    if (character == "\n") return "\\n";
+    if (character == "\t") return "\\t";
+    if (character == "\r") return "\\r";
+    if (character.size() == 1 && (byte(0) < 0x20 || byte(0) == 0x7F))
+        return printed("\\x%02x", static_cast<unsigned>(byte(0)));
+    if (character.size() == 2 && byte(0) == 0xC2 && byte(1) < 0xA0)  // C1
+        return printed("\\u%04x", static_cast<unsigned>(byte(1)));
+    if (character.size() != 3 || byte(0) != 0xE2 || byte(1) > 0x81) return {};
+    const unsigned code = 0x2000u | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
+    const bool turns = (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+    return turns ? printed("\\u%04x", code) : std::string();
+}
+/// Whether the '#' at s[i] makes a command of what follows, for runners that look for one anywhere
+/// in a line: "##[error]" (GitHub, Azure), "##vso[" (Azure), "##teamcity[".
+inline bool begins_command(std::string_view s, std::size_t i) {
+    if (s[i] != '#' || i == 0 || s[i - 1] != '#') return false;
+    std::size_t end = i + 1;
+    while (end < s.size() && ((s[end] | 0x20) >= 'a' && (s[end] | 0x20) <= 'z')) ++end;
+    return end < s.size() && s[end] == '[';
+}
+/// Others' words as words: on one line, with nothing in them that a terminal or a CI runner obeys.
+/// Everybody's words but ours come through here where they enter, before any report sees them.
 /// Bytes that are not well-formed UTF-8 become U+FFFD, as do those of U+FFFE and U+FFFF, which no
-/// XML may hold; control characters become spaces.
+/// XML may hold. What was shown once is shown the same again.
 inline std::string printable(std::string_view s, std::size_t at_most = 300) {
     std::string out;
     std::size_t i = 0;
     while (i < s.size() && out.size() < at_most) {
-        const auto c = static_cast<unsigned char>(s[i]);
+        if (s[i] >= ' ' && s[i] < '\x7F' && s[i] != '#') { out += s[i++]; continue; }
         std::size_t length = utf8_length(s, i);
         const bool no_character = length == 3 && s.substr(i, 2) == "\xEF\xBF" &&
                                   static_cast<unsigned char>(s[i + 2]) > 0xBD;
         if (no_character) length = 0;
         if (length == 0) { out += "\xEF\xBF\xBD"; ++i; continue; }
-        if (c < 0x20 || c == 0x7F) out += ' ';
-        else out.append(s.substr(i, length));
+        const std::string instead =
+            begins_command(s, i) ? "\\x23" : shown_instead(s.substr(i, length));
+        out += instead.empty() ? s.substr(i, length) : std::string_view(instead);
         i += length;
     }
     if (i < s.size()) out += "...";
+    return out;
+}
+/// Many lines of others, such as the end of a log, each on a line of its own behind a bar: a runner
+/// takes a line that begins with "::" for a command.
+inline std::string barred_lines(std::string_view s) {
+    std::string out;
+    while (!s.empty()) {
+        const std::size_t end = std::min(s.find('\n'), s.size());
+        std::string_view line = s.substr(0, end);
+        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+        out += "\n    | " + printable(line, 4 * line.size() + 4);
+        s.remove_prefix(std::min(end + 1, s.size()));
+    }
     return out;
 }
 
@@ -136,7 +176,7 @@ std::optional<Number> leading_number(std::string_view& s, int base = 10) {
     Number value{};
     const char* const last = s.data() + s.size();
     std::from_chars_result found{};
-    if constexpr (std::is_floating_point_v<Number>) found = double_from_chars(s.data(), last, value);
+    if constexpr (std::is_same_v<Number, double>) found = double_from_chars(s.data(), last, value);
     else found = std::from_chars(s.data(), last, value, base);
     if (found.ec != std::errc{}) return std::nullopt;
     s.remove_prefix(static_cast<std::size_t>(found.ptr - s.data()));

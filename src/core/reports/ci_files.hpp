@@ -12,7 +12,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/words.hpp"
 
-#include <algorithm>  // sort, min
+#include <algorithm>  // sort, max, min
 #include <cmath>  // isnan, isinf
 #include <string>
 #include <string_view>
@@ -63,6 +63,10 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             ++(skip ? of.skipped : of.errors);
             test("gate", skip ? "skipped" : "error", g.refusal, gate_place);
         }
+        if (!g.beside.empty()) {
+            ++of.failures;
+            test("test case", "failure", g.beside, gate_place);
+        }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
@@ -112,13 +116,30 @@ inline std::string markdown_escaped(const std::string& s) {
     return out;
 }
 
+/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image, HTML
+/// or a reference to an issue. A bar would end the cell of a table even there.
+inline std::string markdown_code(const std::string& s) {
+    std::string words;
+    std::size_t longest = 0, run = 0;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+        words += c == '|' ? "\u2502" : std::string(1, c);
+    }
+    if (trimmed(words).empty()) return {};
+    const std::string fence(longest + 1, '`');
+    const bool needs_room = words.front() == '`' || words.back() == '`' ||
+                            (words.front() == ' ' && words.back() == ' ');
+    const char* room = needs_room ? " " : "";
+    return fence + room + words + room + fence;
+}
+
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
     std::string out = "### " + markdown_escaped(g.what.name) + ": " +
                       to_string(g.outcome) + "\n\n";
-    if (!g.refusal.empty()) return out + markdown_escaped(g.refusal) + "\n\n";
-    if (const std::string words = unverified_servers(g); !words.empty())
-        out += markdown_escaped(words) + "\n\n";
+    for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
+        if (!words.empty()) out += markdown_code(words) + "\n\n";
+    if (!g.refusal.empty()) return out;
     if (!g.verdicts.empty())
         out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
@@ -135,12 +156,12 @@ inline std::string summary_of(const gate_report& g) {
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
                " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
                " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
-               markdown_escaped(str(v.reason)) + " |\n";
+               markdown_code(str(v.reason)) + " |\n";
     }
-    if (!g.figures.candidate.empty())
-        out += "\n" + throughput_text(g, g.figures.candidate) + ", " +
-               markdown_escaped(status_text(g.figures.candidate)) +
-               (g.self_check.ok ? "" : "; " + markdown_escaped(str(g.self_check.reason))) + "\n";
+    if (const arm_figures& arm = g.figures.candidate; !arm.empty())
+        out += "\n" + throughput_text(g, arm) + ", " +
+               (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
+               (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     return out + "\n";
 }
@@ -204,6 +225,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
+        if (!g.beside.empty())
+            add(1, "error", g.what.file, g.what.line, g.what.name, g.beside);
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
             if (v.outcome == verdict::skipped) continue;

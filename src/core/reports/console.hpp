@@ -98,6 +98,11 @@ inline std::string console_text(const gate_report& g, const console_style& style
 /// The last word where there were several gates: how many ended how, and which did not pass.
 inline std::string closing_text(const std::vector<gate_report>& gates,
                                 const console_style& style = {}) {
+    const auto why = [](const gate_report& g) {
+        return g.beside.empty() ? std::string() : ": " + g.beside;
+    };
+    if (gates.size() == 1 && !gates[0].beside.empty())
+        return "\n" + gates[0].what.name + why(gates[0]) + "\n";
     if (gates.size() < 2) return {};
     std::string counts, names;
     std::size_t named = 0, left = 0;
@@ -109,7 +114,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
             if (c == gate_outcome::passed) continue;
             if (++named > 20) ++left;
             else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
-                          g.what.name + "\n";
+                          g.what.name + why(g) + "\n";
         }
         if (n > 0) counts += printed("%s %zu %s", counts.empty() ? "" : ",", n, to_string(c));
     }

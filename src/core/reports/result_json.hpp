@@ -291,6 +291,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
             .field("outcome", to_string(g.outcome))
             .field("refusal", g.refusal);
         j.field("file", g.what.file).field("line", g.what.line);
+        if (!g.beside.empty()) j.field("failed_beside", g.beside);
         if (!g.refusal.empty()) { j.close(); continue; }
         write_target(j, "target", g.target);
         if (g.what.has_baseline) write_target(j, "baseline_target", g.baseline);

@@ -232,7 +232,7 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
                              const target_facts& target) {
     const auto same = [&](const char* field, const std::string& was, const std::string& is) {
         require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
-                               field + " is \"" + was + "\" and this gate's is \"" + is + "\"");
+                               field + " is \"" + printable(was) + "\" and this gate's is \"" + is + "\"");
     };
     same("definitions version", old.definitions, definitions_version);
     same("model", old.model, target.model);
@@ -313,8 +313,11 @@ inline record read_record(const std::string& line, std::string& gate) {
           std::pair{"first_event_tokens", &r.first_event_tokens},
           std::pair{"http_status", &r.http_status}})
         *into = static_cast<int>(whole_of(key, 2e9));
-    r.finish_reason = string_member(v, "finish_reason");
-    r.error = string_member(v, "error");
+    for (const auto& [key, into] :
+         {std::pair{"finish_reason", &r.finish_reason}, std::pair{"error", &r.error}}) {
+        const std::string words = string_member(v, key);
+        *into = printable(words, 4 * words.size() + 4);
+    }
     // Files of older versions end here.
     const picojson::value* cached = member(v, "cached_tokens");
     if (cached && !cached->is<picojson::null>())

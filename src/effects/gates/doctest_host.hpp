@@ -3,10 +3,13 @@
 
 #include "api/doctest.hpp"
 #include "api/result.hpp"
+#include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
 #include "effects/gates/session.hpp"
 
+#include <atomic>
+#include <mutex>  // lock_guard
 #include <string>
 
 namespace llmbench {
@@ -19,13 +22,17 @@ inline std::string test_case_name() {
     const auto* options = doctest::getContextOptions();
     return options && options->currentTest ? options->currentTest->m_name : "";
 }
+inline thread_local bool asserts_a_gate = false;
 /// One assertion with our own text. REQUIRE throws where it fails.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
                       const std::string& expression, bool failed, const std::string& text) {
     doctest::detail::ResultBuilder builder(severity, file, line, expression.c_str());
     builder.m_failed = failed;
     builder.m_decomp = text.c_str();
-    if (builder.log()) DOCTEST_BREAK_INTO_DEBUGGER();
+    asserts_a_gate = true;
+    const bool breaks = builder.log();
+    asserts_a_gate = false;
+    if (breaks) DOCTEST_BREAK_INTO_DEBUGGER();
     builder.react();
 }
 /// A verdict under a severity, by the table of outcomes.
@@ -44,26 +51,68 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
     assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true, why);
 }
-/// Only to learn whether doctest was asked a question instead of being run.
-struct question_listener : doctest::IReporter {
-    explicit question_listener(const doctest::ContextOptions&) {}
-    void report_query(const doctest::QueryData&) override {
-        session::of_this_program().only_asked = true;
-    }
+/// Learns from doctest what is no gate's: whether it was only asked a question, which test cases
+/// failed and why, and whether it came to its end. Assertions may come from any thread.
+class host_listener : public doctest::IReporter {
+public:
+    explicit host_listener(const doctest::ContextOptions&) {}
+    void report_query(const doctest::QueryData&) override { all_.only_asked = true; }
     void test_run_start() override {}
-    void test_run_end(const doctest::TestRunStats&) override {}
-    void test_case_start(const doctest::TestCaseData&) override {}
+    void test_run_end(const doctest::TestRunStats&) override {
+        if (is_heard()) all_.host_has_ended();
+    }
+    void test_case_start(const doctest::TestCaseData& t) override {
+        const std::lock_guard guard(mutex_);
+        now_ = {t.m_name, t.m_file.c_str(), static_cast<int>(t.m_line), ""};
+        first_gate_ = all_.number_of_gates();
+        if (is_heard()) all_.host_begins(now_);
+    }
     void test_case_reenter(const doctest::TestCaseData&) override {}
-    void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-    void test_case_exception(const doctest::TestCaseException&) override {}
+    void test_case_end(const doctest::CurrentTestCaseStats& s) override {
+        if (!is_heard() || s.testCaseSuccess) return;
+        const std::lock_guard guard(mutex_);
+        // Without words it failed by its gates, or by what it is decorated with.
+        if (!now_.why.empty()) all_.fail_test_case(now_, first_gate_);
+        else if (all_.is_green_from(first_gate_)) {
+            now_.why = "doctest calls it a failure";
+            all_.fail_test_case(now_, first_gate_);
+        }
+    }
+    void test_case_exception(const doctest::TestCaseException& e) override {
+        if (e.is_crash) crashed_ = true;
+        else note("an exception ended it: " + printable(e.error_string.c_str()));
+    }
     void subcase_start(const doctest::SubcaseSignature&) override {}
     void subcase_end() override {}
-    void log_assert(const doctest::AssertData&) override {}
-    void log_message(const doctest::MessageData&) override {}
+    void log_assert(const doctest::AssertData& a) override {
+        if (a.m_failed && !asserts_a_gate && !(a.m_at & doctest::assertType::is_warn))
+            note(printed("%s:%d: %s( %s ) does not hold", file_name(a.m_file).c_str(), a.m_line,
+                         doctest::assertString(a.m_at), printable(a.m_expr).c_str()));
+    }
+    void log_message(const doctest::MessageData& m) override {
+        if (!(m.m_severity & doctest::assertType::is_warn))
+            note(printed("%s:%d: %s", file_name(m.m_file).c_str(), m.m_line,
+                         printable(m.m_string.c_str()).c_str()));
+    }
     void test_case_skipped(const doctest::TestCaseData&) override {}
+
+private:
+    /// Not in a forked child, and not in a handler of signals, which may have come at any moment.
+    bool is_heard() const { return !crashed_ && all_.is_ours(); }
+    /// The first one is told.
+    void note(const std::string& why) {
+        if (!is_heard()) return;
+        const std::lock_guard guard(mutex_);
+        if (now_.why.empty()) now_.why = why;
+    }
+    session& all_ = session::of_this_program();
+    std::mutex mutex_{};
+    host_failure now_{};
+    std::size_t first_gate_ = 0;
+    std::atomic<bool> crashed_{false};
 };
-inline const int question_listener_registered =
-    doctest::registerReporter<question_listener>("llmbench", 0, false);
+inline const int host_listener_registered =
+    doctest::registerReporter<host_listener>("llmbench", 0, false);
 #else
 inline bool inside_test_case() { return false; }
 inline std::string test_case_name() { return {}; }

@@ -253,7 +253,7 @@ private:
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
             plan_of_repeat(p_, repeat), target, arm, repeat,
-            static_cast<int>(all.number_of_gates()),
+            static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
         all.note_gaps(into.back().gaps.size());
         return !into.back().cut_short;

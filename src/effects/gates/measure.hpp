@@ -29,10 +29,12 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/session.hpp"
+#include "effects/gates/turn.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr
+#include <optional>
 #include <random>  // what no other run has sent
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
@@ -138,7 +140,9 @@ inline gate_report only_noted(gate_report g) {
 class gate_execution {
 public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s), only_notes_(verb == std::string_view("run") && inside_test_case()) {
+        : scenario_(s), asserts_(verb == std::string_view("gate")) {
+        require(all_.is_ours(), "a gate in a forked child: its parent has the reports and the exit "
+                                "code; start a program of its own instead");
         who_.what.test_case = test_case_name();
         who_.what.name = s.name.empty() ? who_.what.test_case : str(s.name);
         if (who_.what.name.empty()) who_.what.name = printed("%s at %s:%d", verb, file, line);
@@ -148,6 +152,10 @@ public:
     }
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
+        turn_.emplace();
+        all_.give_turn(number_);
+        signals_.emplace();
+        began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
         plan p = plan_of(scenario_, who_, asked_.seed);
@@ -166,7 +174,8 @@ public:
         gate_report g = report_of(p, m, asked_);
         if (mode.write_baseline) write_as_baseline(g, m, asked_);
         const result r = result_of(g, std::move(m));
-        close(only_notes_ ? only_noted(std::move(g)) : std::move(g));
+        const bool only_notes = !asserts_ && in_test_case_;
+        close(only_notes ? only_noted(std::move(g)) : std::move(g));
         return r;
     }
     /// Without evidence.
@@ -194,17 +203,18 @@ private:
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
         if (all_.records().are_open()) say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g));
+        all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
 
-    const interrupt_guard signals_{};  // until the reports are written
     session& all_ = session::of_this_program();
     const scenario& scenario_;
-    const bool only_notes_;
+    const bool asserts_, in_test_case_ = inside_test_case();
     gate_report who_{};
     std::size_t number_ = 0;
     settings asked_{};
-    const long long began_ns_ = now_ns();
+    long long began_ns_ = now_ns();
+    std::optional<gate_turn> turn_{};           // both until the reports are written
+    std::optional<interrupt_guard> signals_{};
 };
 
 inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {

@@ -6,20 +6,24 @@
 #include "core/measured/repeat.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/result_json.hpp"
+#include "effects/system/files.hpp"
 #include "effects/load/order.hpp"
 
-#include <cerrno>  // errno
+#include <cerrno>  // errno, EWOULDBLOCK
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>  // uint32_t
 #include <cstring>  // strerror
 #include <filesystem>  // error_code
-#include <fstream>  // ofstream, ios
 #include <iostream>  // cerr
 #include <mutex>  // unique_lock, lock_guard
 #include <string>
 #include <thread>
-#include <utility>  // move
+#include <utility>  // exchange, move, pair
+
+#include <fcntl.h>  // open
+#include <sys/file.h>  // flock
+#include <unistd.h>  // close, unlink
 
 namespace llmbench {
 inline namespace v0 {
@@ -31,34 +35,54 @@ inline void tell_not_whole(const std::string& directory, const std::string& why)
               << "is a pass: " << why << std::endl;
 }
 
-/// Both files, appended to by one gate after the other.
+/// What an earlier program left in a report directory, and what says how it ended: gone before a
+/// gate begins, so that no green file stands beside the records of a program that was killed.
+/// calibration.json stays, for the next program may be asked to read it.
+inline constexpr const char* reports_of_a_program[] = {"result.json", "junit.xml", "summary.md",
+                                                       "metrics.txt", "report.html"};
+inline void remove_reports(const std::filesystem::path& directory) {
+    for (const char* name : reports_of_a_program)
+        for (const char* draft : {"", ".tmp"})
+            ::unlink((directory / (std::string(name) + draft)).c_str());
+}
+
+/// Both files, appended to by one gate after the other. Any thread may call.
 class record_files {
 public:
     explicit record_files(std::string directory) : directory_(std::move(directory)) {}
+    record_files(const record_files&) = delete;
+    record_files& operator=(const record_files&) = delete;
+    ~record_files() { if (lock_ >= 0) ::close(lock_); }
 
     /// Both are open, or it throws std::invalid_argument: what cannot be reported is not begun.
     void open() {
-        if (are_open()) return;
+        const std::lock_guard guard(mutex_);
+        if (opened_) return;
         const std::filesystem::path dir = directory_;
         std::error_code problem;
         std::filesystem::create_directories(dir, problem);
-        const auto open_one = [&](std::ofstream& file, const char* name) {
-            if (problem) return;
-            errno = 0;
-            file.open(dir / name, std::ios::binary | std::ios::trunc);
-            if (!file) problem.assign(errno, std::generic_category());
-        };
-        open_one(records_, "records.jsonl");
-        open_one(events_, "events.bin");
+        take_directory();
+        if (!problem) remove_reports(dir);
+        for (const auto& [file, name] :
+             {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
+            if (!problem) problem.assign(file->open(dir / name), std::generic_category());
         require(!problem, "LLMBENCH_REPORT_DIR is " + directory_ + ": it cannot be written (" +
                               problem.message() + ")");
+        opened_ = true;
     }
-    bool are_open() const { return records_.is_open() && events_.is_open(); }
-    bool are_whole() const { return whole_; }
+    bool are_open() const {
+        const std::lock_guard guard(mutex_);
+        return opened_;
+    }
+    bool are_whole() const {
+        const std::lock_guard guard(mutex_);
+        return whole_;
+    }
 
     /// Records follow their gaps, and whole lines go out at once: however this program ends, each
     /// line has its gaps, which lie in events.bin one after another in the order of the lines.
     void write(const delivered_requests& d, const std::string& gate) {
+        const std::lock_guard guard(mutex_);
         std::string bytes, lines;
         for (const std::uint32_t gap : d.gaps)
             for (int b = 0; b < 4; ++b) bytes += static_cast<char>(gap >> (8 * b));
@@ -72,25 +96,40 @@ public:
         append(records_, "records.jsonl", lines);
     }
     /// What result.json tells of events.bin.
-    const event_index& index() {
-        index_.hash = hash_.text();
-        return index_;
+    event_index index() const {
+        const std::lock_guard guard(mutex_);
+        event_index told = index_;
+        told.hash = hash_.text();
+        return told;
     }
 
 private:
-    void append(std::ofstream& file, const char* name, const std::string& bytes) {
-        if (!file) return;  // it was told of when it broke
-        errno = 0;
-        file << bytes << std::flush;
-        if (file) return;
+    /// One program at a time: two of them would take each other's files, and the machine.
+    void take_directory() {
+        if (lock_ >= 0) return;
+        lock_ = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        const bool is_taken =
+            lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (is_taken) ::close(std::exchange(lock_, -1));
+        require(!is_taken, "LLMBENCH_REPORT_DIR is " + directory_ +
+                               ": another program is measuring and writes there: run one after "
+                               "the other, or give each a directory of its own");
+    }
+    void append(new_file& file, const char* name, const std::string& bytes) {
+        if (!file.is_open()) return;  // it was told of when it broke
+        const int problem = file.append(bytes);
+        if (problem == 0) return;
+        file.close();
         whole_ = false;
-        tell_not_whole(directory_, printed("%s: %s", name, std::strerror(errno)));
+        tell_not_whole(directory_, printed("%s: %s", name, std::strerror(problem)));
     }
     std::string directory_;
+    mutable std::mutex mutex_{};
     event_index index_{};
     fnv1a hash_{};
-    std::ofstream records_{}, events_{};
-    bool whole_ = true;
+    new_file records_{}, events_{};
+    int lock_ = -1;  // of the directory
+    bool opened_ = false, whole_ = true;
 };
 
 /// Writes what a load delivers, five times a second. A thread like the others: one that gave way to

@@ -2,17 +2,20 @@
 #pragma once
 
 #include "api/target.hpp"
+#include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/sockets.hpp"
 
+#include <algorithm>  // max, min
 #include <cerrno>  // errno, EINTR
 #include <chrono>
 #include <cstring>  // strerror
 #include <optional>
 #include <stdexcept>  // runtime_error
 #include <string>
+#include <string_view>
 #include <thread>  // this_thread
 #include <utility>  // exchange, move
 #include <vector>
@@ -20,10 +23,11 @@
 #include <fcntl.h>  // open
 #include <signal.h>  // SIGINT, SIGTERM, SIGHUP, SIGKILL
 #include <sys/prctl.h>  // a server that ends with us
+#include <sys/stat.h>  // fstat
 #include <sys/syscall.h>  // close_range
-#include <sys/types.h>  // pid_t, ssize_t
+#include <sys/types.h>  // pid_t, off_t, ssize_t
 #include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // pipe2, fork, close, write
+#include <unistd.h>  // pipe2, fork, close, write, unlink, pread
 
 namespace llmbench {
 inline namespace v0 {
@@ -72,10 +76,58 @@ private:
     pid_t pid_ = -1;
 };
 
+/// What a server says, in the report directory, which may be uploaded. Where it was told what is for
+/// nobody else, no name leads to its words while it runs; they appear without that when it has ended.
+class server_log {
+public:
+    server_log(std::string path, std::vector<std::string> secrets)
+        : path_(std::move(path)), secrets_(std::move(secrets)) {
+        if (const int problem = file_.open(path_))
+            throw std::runtime_error("the log " + path_ + " cannot be written: " +
+                                     std::strerror(problem));
+        if (!secrets_.empty()) ::unlink(path_.c_str());
+    }
+    int fd() const { return file_.fd(); }
+    /// Its end, for error messages.
+    std::string tail(std::size_t bytes = 2000) const {
+        struct stat now{};
+        ::fstat(file_.fd(), &now);
+        const off_t from = std::max<off_t>(now.st_size - static_cast<off_t>(bytes), 0);
+        std::string s(bytes, '\0');
+        const ssize_t n = ::pread(file_.fd(), s.data(), bytes, from);
+        s.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+        return (from > 0 ? "..." : "") + without_secrets(s, secrets_);
+    }
+    /// The server has ended.
+    void appear() {
+        new_file out;
+        if (secrets_.empty() || out.open(path_) != 0) return;
+        std::size_t longest = 1;
+        for (const std::string& s : secrets_) longest = std::max(longest, s.size());
+        std::string some(1 << 16, '\0'), words;
+        ssize_t n = 0;
+        for (off_t at = 0; (n = ::pread(file_.fd(), some.data(), some.size(), at)) > 0; at += n) {
+            words = without_secrets(words.append(some, 0, static_cast<std::size_t>(n)), secrets_);
+            // What may be the beginning of a secret waits for the rest of it.
+            const std::size_t whole = words.size() - std::min(longest - 1, words.size());
+            out.append(std::string_view(words).substr(0, whole));
+            words.erase(0, whole);
+        }
+        out.append(words);
+    }
+
+private:
+    std::string path_;
+    std::vector<std::string> secrets_;
+    new_file file_{};
+};
+
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
 class server_process {
 public:
-    server_process(const process& p, int port, std::string log) : log_(std::move(log)) {
+    server_process(const process& p, int port, const std::string& log,
+                   const std::vector<std::string>& secrets)
+        : log_(log, secrets) {
         std::string command = str(p.command);
         for (std::size_t at; (at = command.find("{port}")) != std::string::npos;)
             command.replace(at, 6, std::to_string(port));
@@ -112,8 +164,9 @@ public:
         remove_group_to_end(pid_);
         guard_.dismiss();
         pid_ = -1;
+        log_.appear();
     }
-    std::string log_tail() const { return tail_of(log_); }
+    std::string log_tail() const { return log_.tail(); }
 
 private:
     bool has_ended() {
@@ -129,9 +182,9 @@ private:
         // the whole group is yet to come.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(not_run);
-        const int out = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
         const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (out >= 0) { ::dup2(out, 1); ::dup2(out, 2); }
+        ::dup2(log_.fd(), 1);
+        ::dup2(log_.fd(), 2);
         if (in >= 0) ::dup2(in, 0);
         for (std::string& e : env) ::putenv(e.data());
         if (!directory.empty() && ::chdir(directory.c_str()) != 0) {
@@ -143,7 +196,7 @@ private:
         ::execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
         ::_exit(not_run);
     }
-    std::string log_;
+    server_log log_;
     std::optional<int> status_{};  // as waitpid() tells it, once it has ended
     group_guard guard_{};
     pid_t pid_ = -1;

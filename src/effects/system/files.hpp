@@ -4,16 +4,21 @@
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
 
-#include <cerrno>  // errno
+#include <cerrno>  // errno, EINTR
+#include <cstdio>  // rename
 #include <cstring>  // strerror
 #include <filesystem>  // error_code
-#include <fstream>  // ifstream, ios, istreambuf_iterator, ofstream
+#include <fstream>  // ifstream, ios, istreambuf_iterator
 #include <memory>  // make_shared
-#include <sstream>  // files as text
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
+#include <utility>  // exchange
 #include <vector>
+
+#include <fcntl.h>  // open
+#include <sys/types.h>  // ssize_t
+#include <unistd.h>  // unlink, write, close
 
 namespace llmbench {
 inline namespace v0 {
@@ -27,18 +32,51 @@ inline std::string file_content(const std::string& path, const std::string& what
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// The file appears whole or not at all.
-inline void write_file(const std::filesystem::path& path, const std::string& content) {
-    const std::filesystem::path draft = path.string() + ".tmp";
-    {
-        std::ofstream out(draft, std::ios::binary);
-        errno = 0;
-        out.write(content.data(), static_cast<std::streamsize>(content.size()));
-        out.flush();  // what is still in the buffer is not written yet
-        if (!out)
-            throw std::runtime_error("cannot write " + path.string() + ": " + std::strerror(errno));
+/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link of
+/// that name leads is never written to: a report directory may come with a checkout.
+class new_file {
+public:
+    new_file() = default;
+    new_file(const new_file&) = delete;
+    new_file& operator=(const new_file&) = delete;
+    ~new_file() { close(); }
+
+    /// 0, or the errno that says why it cannot be had.
+    int open(const std::filesystem::path& path) {
+        close();
+        ::unlink(path.c_str());
+        fd_ = ::open(path.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0666);
+        return fd_ < 0 ? errno : 0;
     }
-    std::filesystem::rename(draft, path);
+    bool is_open() const { return fd_ >= 0; }
+    int fd() const { return fd_; }
+    /// 0, or the errno that says why not all of it is written.
+    int append(std::string_view bytes) {
+        while (!bytes.empty()) {
+            const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return errno;
+            bytes.remove_prefix(static_cast<std::size_t>(n));
+        }
+        return 0;
+    }
+    int close() { return fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 ? errno : 0; }
+
+private:
+    int fd_ = -1;
+};
+
+/// The file appears whole or not at all.
+inline void write_file(const std::filesystem::path& path, std::string_view content) {
+    const std::filesystem::path draft = path.string() + ".tmp";
+    new_file out;
+    int problem = out.open(draft);
+    if (problem == 0) problem = out.append(content);
+    if (const int at_end = out.close(); problem == 0) problem = at_end;
+    if (problem == 0 && ::rename(draft.c_str(), path.c_str()) != 0) problem = errno;
+    if (problem == 0) return;
+    ::unlink(draft.c_str());
+    throw std::runtime_error("cannot write " + path.string() + ": " + std::strerror(problem));
 }
 
 /// One number a line; empty lines are passed over.
@@ -74,15 +112,6 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
                 return static_cast<std::size_t>(in->gcount());
             },
             path};
-}
-
-/// The last lines of a text file, for error messages.
-inline std::string tail_of(const std::string& path, std::size_t bytes = 2000) {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream all;
-    all << in.rdbuf();
-    const std::string s = all.str();
-    return s.size() > bytes ? "..." + s.substr(s.size() - bytes) : s;
 }
 
 }  // namespace detail

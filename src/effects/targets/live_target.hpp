@@ -148,7 +148,7 @@ private:
     void find_model() {
         const http_answer first = first_answer(load_, facts_.url);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
-        facts_.model = without_secrets(load_.model, load_.secrets);
+        facts_.model = printable(without_secrets(load_.model, load_.secrets));
         const api_traits& api = *load_.api;
         load_.path = request_path(api, api.path, load_.url.path, load_.model);
         load_.whole_path = request_path(api, api.whole_path, load_.url.path, load_.model);

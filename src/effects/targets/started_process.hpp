@@ -59,7 +59,7 @@ public:
         const int port = free_port();
         log_ = next_log(arm_);
         const long long began = now_ns();
-        running_ = std::make_unique<server_process>(what_, port, log_);
+        running_ = std::make_unique<server_process>(what_, port, log_, secrets);
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
         const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
         const std::string why =
@@ -102,7 +102,8 @@ private:
         const std::string tail = without_secrets(running_->log_tail(), secrets);
         end();
         return no_server("process \"" + printable(str(what_.command), 200) + "\" " + why +
-                         "; log " + log_ + " ends:\n" + (tail.empty() ? "(empty)" : tail));
+                         "; log " + log_ + (tail.empty() ? " is empty" : " ends:") +
+                         barred_lines(tail));
     }
 
     process what_;

@@ -85,10 +85,43 @@ TEST_CASE("well-formed UTF-8 of every length is left alone") {
         CHECK(printable(s) == s);
 }
 
-TEST_CASE("control characters become spaces") {
-    CHECK(printable("a\nb\tc\rd") == "a b c d");
-    CHECK(printable(std::string_view("\0\x01\x1F\x7F", 4)) == "    ");
-    CHECK(printable("\x1B[31mred\x1B[0m") == " [31mred [0m");
+TEST_CASE("control characters are shown, on one line") {
+    CHECK(printable("a\nb\tc\rd") == R"(a\nb\tc\rd)");
+    CHECK(printable(std::string_view("\0\x01\x1F\x7F", 4)) == R"(\x00\x01\x1f\x7f)");
+    CHECK(printable("\x1B[31mred\x1B[0m") == R"(\x1b[31mred\x1b[0m)");
+    CHECK(printable("\xC2\x80\xC2\x9B" "31m\xC2\x9F") == R"(\u0080\u009b31m\u009f)");  // C1
+    CHECK(printable("\xC2\xA0") == "\xC2\xA0");                                       // no control
+}
+
+TEST_CASE("what ends a line or turns its direction is shown") {
+    CHECK(printable("a\xE2\x80\xA8" "b\xE2\x80\xA9" "c") == R"(a\u2028b\u2029c)");
+    CHECK(printable("\xE2\x80\xAA\xE2\x80\xAE") == R"(\u202a\u202e)");
+    CHECK(printable("\xE2\x81\xA6\xE2\x81\xA9") == R"(\u2066\u2069)");
+    for (const char* neighbour : {"\xE2\x80\xA7", "\xE2\x80\xAF", "\xE2\x81\xA5", "\xE2\x81\xAA"})
+        CHECK(printable(neighbour) == neighbour);
+}
+
+TEST_CASE("no runner finds a command in others' words") {
+    CHECK(printable("##[error]no") == R"(#\x23[error]no)");
+    CHECK(printable("so ##vso[task.complete result=Succeeded;] it was") ==
+          R"(so #\x23vso[task.complete result=Succeeded;] it was)");
+    CHECK(printable("##teamcity[buildProblem]") == R"(#\x23teamcity[buildProblem])");
+    CHECK(printable("###[a] ####[b]") == R"(##\x23[a] ###\x23[b])");
+    for (const char* harmless : {"## a title", "#[a]", "##", "##vso", "# #[a]", "issue ##12[3]"})
+        CHECK(printable(harmless) == harmless);
+    // GitHub's other commands begin a line, which nothing of others' does.
+    CHECK(printable("ok\n::stop-commands::x\r::error::y") ==
+          R"(ok\n::stop-commands::x\r::error::y)");
+    CHECK(barred_lines("::stop-commands::x\r\n\n##[error]y\nz") ==
+          "\n    | ::stop-commands::x\n    | \n    | #\\x23[error]y\n    | z");
+    CHECK(barred_lines("").empty());
+}
+
+TEST_CASE("what was shown once is shown the same again") {
+    const std::string hostile = "a\n\x1B[0m##[x]\xC2\x9B\xFF\xE2\x80\xAE";
+    const std::string once = printable(hostile);
+    CHECK(printable(once) == once);
+    CHECK(once.size() <= 4 * hostile.size() + 4);
 }
 
 TEST_CASE("a byte that is not well-formed UTF-8 becomes one replacement character") {
@@ -159,7 +192,7 @@ TEST_CASE("nothing in an escaped text can end an XML element or attribute") {
     CHECK(xml_escaped("<a b='c' d=\"e\">&amp;") ==
           "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;amp;");
     CHECK(xml_escaped("]]>") == "]]&gt;");
-    CHECK(xml_escaped("a\x01\x1B\nb") == "a   b");
+    CHECK(xml_escaped("a\x01\x1B\nb") == R"(a\x01\x1b\nb)");
 }
 
 TEST_CASE("an escaped text is never cut, not even where every byte grows") {

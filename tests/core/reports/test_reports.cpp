@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
+#include "core/reports/page/verdicts.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/result_json.hpp"
 #include "support/sample_gates.hpp"
@@ -399,7 +400,7 @@ TEST_CASE("the summary is a table a gate") {
           "| \u2705 pass | mean(ttft) \\<= 100 ms | 80 ms | 74.8 ms to 85.5 ms | +20.0 % |  |\n"
           "\n100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s), 40 of 40 requests ok\n\n"
           "### refused: refused\n\n"
-          "the rate must be above 0\n\n");
+          "`the rate must be above 0`\n\n");
 }
 
 TEST_CASE("a summary with inconclusive objectives says first what green does not mean") {
@@ -418,9 +419,11 @@ TEST_CASE("no text of a gate or a server becomes markup of the summary") {
     test_gate g = sample_gate(hostile);
     g.verdicts[0].reason = hostile;
     const std::string md = summary_md({g, refused_gate(hostile)});
-    const std::string safe =
-        "\\<b\\>&amp;\"'\\|\\`\\*\\_\\[x\\](http://evil)\\]\\]\\> \\\\   \xEF\xBF\xBD\\</b\\>";
-    CHECK(count(md, safe) == 3);
+    const std::string escaped = "\\<b\\>&amp;\"'\\|\\`\\*\\_\\[x\\](http://evil)\\]\\]\\> \\\\ "
+                                "\\\\n\\\\x01\xEF\xBF\xBD\\</b\\>";
+    const std::string code = "``<b>&\"'\u2502`*_[x](http://evil)]]> \\ \\n\\x01\xEF\xBF\xBD</b>``";
+    CHECK(count(md, escaped) == 1);  // the gate's name, which is its author's
+    CHECK(count(md, code) == 2);     // what may be a server's
     // Every row of a table is still one line of six cells.
     std::size_t rows = 0;
     for (std::size_t at = 0; at < md.size(); at = md.find('\n', at) + 1) {
@@ -431,6 +434,50 @@ TEST_CASE("no text of a gate or a server becomes markup of the summary") {
         ++rows;
     }
     CHECK(rows == 2 + 5);
+}
+
+TEST_CASE("what may be a server's words is code, whatever backticks it has") {
+    CHECK(markdown_code("") == "");
+    CHECK(markdown_code("  ") == "");
+    CHECK(markdown_code("@you see #12 in me/it#3, https://evil") ==
+          "`@you see #12 in me/it#3, https://evil`");
+    CHECK(markdown_code("a `b` c") == "``a `b` c``");
+    CHECK(markdown_code("``x`") == "``` ``x` ```");
+    CHECK(markdown_code(" x ") == "`  x  `");
+    CHECK(markdown_code("a|b\nc") == "`a\u2502b\\nc`");
+    test_gate g = sample_gate();
+    for (repeat_data& d : g.measured.candidate) {
+        d.records[0].status = request_status::http;
+        d.records[0].error = "HTTP 500: @you, see #12";
+    }
+    g.self_check.ok = false;
+    g.self_check.reason = "it was @late";
+    const std::string md = summary_md({g});
+    CHECK(md.find("`38 of 40 requests ok; 2 http (HTTP 500: @you, see #12)`; `it was @late`\n") !=
+          std::string::npos);
+}
+
+// ---- what failed beside a gate -------------------------------------------------------------------
+
+TEST_CASE("a test case that failed beside its objectives is told in every report") {
+    gate_report g = sample_gate();
+    g.verdicts.resize(1);  // it passed
+    g.outcome = gate_outcome::failed;
+    g.beside = "its test case failed: an exception ended it: <@you>";
+    CHECK(xml_flaw(junit_xml({g})) == "");
+    CHECK(junit_xml({g}).find("tests=\"2\" failures=\"1\"") != std::string::npos);
+    CHECK(junit_xml({g}).find("an exception ended it: &lt;@you&gt;") != std::string::npos);
+    CHECK(summary_md({g}).find("### chat stays interactive: failed\n\n"
+                               "`its test case failed: an exception ended it: <@you>`\n\n| verdict") == 0);
+    CHECK(closing_text({g}) == "\nchat stays interactive: " + g.beside + "\n");
+    CHECK(closing_text({g, refused_gate()}).find("failed  chat stays interactive: " + g.beside) !=
+          std::string::npos);
+    CHECK(github_annotations({g}, "").find("::error file=") == 0);
+    CHECK(gate_sentence(g) == g.beside + ".");
+    CHECK(parsed(result_json({g}, {}, {}, 1)).get("gates").get(0).get("failed_beside").get<std::string>() ==
+          g.beside);
+    g.beside.clear();
+    CHECK_FALSE(parsed(result_json({g}, {}, {}, 1)).get("gates").get(0).contains("failed_beside"));
 }
 
 // ---- the console -------------------------------------------------------------------------------

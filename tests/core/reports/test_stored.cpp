@@ -528,7 +528,7 @@ TEST_CASE("what a record has not is read back as none") {
 TEST_CASE("no text of a server or a gate is taken for a field") {
     for (const char* text : {"a \"quoted\" word", "back\\slash and \\\"both\\\"",
                              "\"scheduled_ns\":7,\"end_ns\": 8", "\\\"scheduled_ns\\\":7",
-                             "{\"repeat\":9}", "tab\tand\nline", "caf\xC3\xA9", "\"", "\\"}) {
+                             "{\"repeat\":9}", "tab\\tand\\nline", "caf\xC3\xA9", "\"", "\\"}) {
         record r = full_record();
         r.error = text;
         r.finish_reason = text;

@@ -78,7 +78,7 @@ TEST_CASE("where none is named the only model is taken, and any other number is 
           "no model is named and http://h lists none: set .model or LLMBENCH_MODEL");
     add_secret(to.secrets, "t0ken");
     CHECK(refusal_of_model(to, R"({"data":[{"id":"a\nb"},{"id":"t0ken"}]})") ==
-          "no model is named and http://h lists 2 (a b, ***): set .model or LLMBENCH_MODEL");
+          "no model is named and http://h lists 2 (a\\nb, ***): set .model or LLMBENCH_MODEL");
 }
 
 TEST_CASE("an API that takes no model has its name where it can be had") {

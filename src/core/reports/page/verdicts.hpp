@@ -49,6 +49,7 @@ inline std::string escaped_lines(std::string_view s) {
 /// Why the gate ended as it did, in one or two sentences.
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
+    if (!g.beside.empty()) return g.beside + ".";
     if (g.verdicts.empty()) return "Measured only: no objective was set.";
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
