@@ -51,66 +51,67 @@
 //   [C26] the rule: looks, bounds, prior noise
 //   [C27] what evidence is held against
 //   [C28] counts: shares, and quantiles of fresh traffic
-//   [C29] what the client can say against its own numbers
-//   [C30] servers that cannot keep up
-//   [C31] what a server's answers can say against its numbers
-//   [C32] what makes a measurement invalid
-//   [C33] pairs: repeats in turns with those of a baseline
-//   [C34] values: times, speeds and rates
-//   [C35] verdicts in words
-//   [C36] the verdicts of a gate
-//   [C37] from verdicts to an exit code
-//   [C38] what a calibration tells
-//   [C39] calibration
-//   [C40] files of others' making, value by value
-//   [C41] datasets
-//   [C42] traces
-//   [C43] when requests are sent
-//   [C44] arrivals
-//   [C45] lengths
-//   [C46] prompts of a given number of tokens
-//   [C47] places of a trace
-//   [C48] conversations, recorded and made up
-//   [C49] prompts that stand alone
-//   [C50] where prompts come from
-//   [C51] the plan of a gate
-//   [C52] which SLOs a scenario can have
-//   [C53] the options of requests
-//   [C54] from a workload to its part of the plan
-//   [C55] from a scenario to its plan
-//   [C56] a plan in words
-//   [C57] where a gate's server stood
-//   [C58] the hash of all that a plan sends
-//   [C59] the requests of a plan
-//   [C60] what a plan says of the evidence that it will bring
-//   [C61] engine model
-//   [C62] what a request asks the simulated server
-//   [C63] answers of the simulated server
-//   [C64] what the simulated server says besides answers
-//   [C65] what a result holds of its gate
-//   [C66] the rows of a table: each metric over the repeats of an arm
-//   [C67] points and round steps of drawings
-//   [C68] distributions: quantiles as lines, of each repeat and of all
-//   [C69] how requests ended, and what their answers say of tokens
-//   [C70] how long made-up prompts were to be, and were
-//   [C71] timelines: repeats in windows of equal length
-//   [C72] all that reports tell of a gate's numbers, computed once
-//   [C73] the progress line
-//   [C74] what reports are made of
-//   [C75] words of reports
-//   [C76] result.json and records.jsonl
-//   [C77] stored results
-//   [C78] junit.xml, summary.md, annotations, metrics.txt
-//   [C79] what a console can show
-//   [C80] the console
-//   [C81] the report page: style, icons and script
-//   [C82] the report page: drawings
-//   [C83] the report page: verdicts
-//   [C84] the report page: distributions
-//   [C85] the report page: gates beside each other
-//   [C86] the report page: what else a gate has to say
-//   [C87] the report page: timelines
-//   [C88] the report page: the whole
+//   [C29] errors of a baseline
+//   [C30] what the client can say against its own numbers
+//   [C31] servers that cannot keep up
+//   [C32] what a server's answers can say against its numbers
+//   [C33] what makes a measurement invalid
+//   [C34] pairs: repeats in turns with those of a baseline
+//   [C35] values: times, speeds and rates
+//   [C36] verdicts in words
+//   [C37] the verdicts of a gate
+//   [C38] from verdicts to an exit code
+//   [C39] what a calibration tells
+//   [C40] calibration
+//   [C41] files of others' making, value by value
+//   [C42] datasets
+//   [C43] traces
+//   [C44] when requests are sent
+//   [C45] arrivals
+//   [C46] lengths
+//   [C47] prompts of a given number of tokens
+//   [C48] places of a trace
+//   [C49] conversations, recorded and made up
+//   [C50] prompts that stand alone
+//   [C51] where prompts come from
+//   [C52] the plan of a gate
+//   [C53] which SLOs a scenario can have
+//   [C54] the options of requests
+//   [C55] from a workload to its part of the plan
+//   [C56] from a scenario to its plan
+//   [C57] a plan in words
+//   [C58] where a gate's server stood
+//   [C59] the hash of all that a plan sends
+//   [C60] the requests of a plan
+//   [C61] what a plan says of the evidence that it will bring
+//   [C62] engine model
+//   [C63] what a request asks the simulated server
+//   [C64] answers of the simulated server
+//   [C65] what the simulated server says besides answers
+//   [C66] what a result holds of its gate
+//   [C67] the rows of a table: each metric over the repeats of an arm
+//   [C68] points and round steps of drawings
+//   [C69] distributions: quantiles as lines, of each repeat and of all
+//   [C70] how requests ended, and what their answers say of tokens
+//   [C71] how long made-up prompts were to be, and were
+//   [C72] timelines: repeats in windows of equal length
+//   [C73] all that reports tell of a gate's numbers, computed once
+//   [C74] the progress line
+//   [C75] what reports are made of
+//   [C76] words of reports
+//   [C77] result.json and records.jsonl
+//   [C78] stored results
+//   [C79] junit.xml, summary.md, annotations, metrics.txt
+//   [C80] what a console can show
+//   [C81] the console
+//   [C82] the report page: style, icons and script
+//   [C83] the report page: drawings
+//   [C84] the report page: verdicts
+//   [C85] the report page: distributions
+//   [C86] the report page: gates beside each other
+//   [C87] the report page: what else a gate has to say
+//   [C88] the report page: timelines
+//   [C89] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -5446,6 +5447,7 @@ struct terms {
     std::vector<slo> slos{};  // lateness is held against the tightest of them
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
+    std::string noise_file{};               // where that was read
     stored_baseline stored{};
 };
 
@@ -5453,13 +5455,29 @@ struct terms {
 inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
 }
-inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
-    if (is_of_start(s.what.metric)) return prior_startup_sd;
+/// What is believed of the noise of a statistic, and whether a calibration says so.
+struct believed_noise {
+    double sd = prior_sd;
+    bool is_calibrated = false;
+};
+inline believed_noise believed_noise_of(const evidence& e, const terms& t, const slo& s) {
+    if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
     // The log ratio of a pair has the noise of both its runs.
     const double uncalibrated =
         s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
-    return std::max(uncalibrated, at == t.noise.end() ? 0 : at->second);
+    const bool is_calibrated = at != t.noise.end() && at->second > uncalibrated;
+    return {is_calibrated ? at->second : uncalibrated, is_calibrated};
+}
+inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
+    return believed_noise_of(e, t, s).sd;
+}
+/// What a verdict says of the calibration that it rests on, "" where it rests on none.
+inline std::string calibration_words(const evidence& e, const terms& t, const slo& s) {
+    const believed_noise n = believed_noise_of(e, t, s);
+    if (!n.is_calibrated) return {};
+    return printed(" with the calibrated noise of %.3g %%", n.sd * 100) +
+           (t.noise_file.empty() ? "" : " (" + printable(t.noise_file, 200) + ")");
 }
 
 }  // namespace llmbench
@@ -5644,7 +5662,48 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] what the client can say against its own numbers =====================================
+// ===== [C29] errors of a baseline ================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// How one of the failed requests of an arm ended: "http: HTTP 500".
+inline std::string failure_example(const std::vector<repeat_data>& arm) {
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            if (is_measured(r) && r.status != request_status::ok)
+                return std::string(to_string(r.status)) +
+                       (r.error.empty() ? "" : ": " + printable(str(r.error), 200));
+    return {};
+}
+
+/// What the errors of a live baseline leave of a comparison with it.
+struct baseline_errors {
+    verdict outcome = verdict::pass;  // inconclusive: over the limit, and not shown to be
+    std::string why{};
+};
+/// A server that sheds load is fast, and one that fails makes anything look good: a baseline's
+/// errors are held against the limit of the candidate's.
+inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, const slo& limit) {
+    baseline_errors b;
+    std::vector<std::vector<bool>> misses;
+    for (const repeat_data& d : e.baseline) misses.push_back(misses_of(limit, d));
+    const miss_counts c = counted_misses(e, t, limit, misses);
+    if (c.n == 0 || c.k <= c.allowed * c.n) return b;
+    const bool shown = c.lower(1 - normal_cdf(t.rule.fail_z)) > c.allowed;
+    b.outcome = shown ? verdict::invalid : verdict::inconclusive;
+    b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k, c.n,
+                    failure_example(e.baseline).c_str(), c.allowed * 100,
+                    shown ? "may" : "may, which so few do not show");
+    return b;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C30] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5757,7 +5816,7 @@ inline self_check_t self_check_of(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] servers that cannot keep up =========================================================
+// ===== [C31] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5864,7 +5923,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] what a server's answers can say against its numbers =================================
+// ===== [C32] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5938,7 +5997,7 @@ inline std::string answers_invalid_reason(const answer_counts& c, const statisti
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] what makes a measurement invalid ====================================================
+// ===== [C33] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6010,7 +6069,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C34] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6039,7 +6098,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] values: times, speeds and rates =====================================================
+// ===== [C35] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6182,17 +6241,21 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
         v.method = "counted misses";
         return;
     }
+    const bool rests_on_belief = l.spread != spread_of::measured;
     v.method = std::string(c.paired     ? "paired "
                            : c.relative ? "against a stored run, "
                                         : "") +
                (l.spread == spread_of::moderated ? "moderated t"
                 : l.spread == spread_of::noisy   ? "t of noisy repeats"
-                                                 : "t");
+                                                 : "t") +
+               (rests_on_belief ? calibration_words(e, t, s) : "");
     v.arithmetic =
         str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
     v.inputs.push_back({"log_distances", list<double>(seen.distances)});
     v.inputs.push_back({"prior_sd", {l.prior_sd}});
     v.inputs.push_back({"prior_df", {l.prior_df}});
+    if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end())
+        v.inputs.push_back({"calibrated_sd", {at->second}});
     if (c.stored.repeats > 0) {
         v.inputs.push_back({"stored_values", list<double>(t.stored.values.at(str(s.what.name)))});
         v.inputs.push_back({"day_to_day_sd", {c.stored.day_sd}});
@@ -6299,6 +6362,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
         decide(l, t.rule);
         v.outcome = l.outcome;
         v.repeats = static_cast<int>(i + 1);
+        v.method = "batch means t" + calibration_words(e, t, s);
         v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}},
                     {"run_sd", {run_sd}}, {"stages", {static_cast<double>(i + 1)}}};
         v.arithmetic = "means of 20 batches " + listed(means) +
@@ -6321,7 +6385,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] verdicts in words ===================================================================
+// ===== [C36] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6417,7 +6481,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] the verdicts of a gate ==============================================================
+// ===== [C37] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6478,6 +6542,25 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     return v;
 }
 
+inline slo error_guard() {
+    slo s;
+    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.bound = 0.01;
+    return s;
+}
+inline bool states_error_rate(const std::vector<slo>& slos) {
+    return std::any_of(slos.begin(), slos.end(), [](const slo& s) {
+        return s.what.metric == metric_id::error_rate && !s.is_advisory;
+    });
+}
+/// What errors are held against: what the gate states, or else the guard.
+inline slo error_limit(const std::vector<slo>& slos) {
+    const auto stated = std::find_if(slos.begin(), slos.end(), [](const slo& s) {
+        return s.what.metric == metric_id::error_rate && !s.is_advisory;
+    });
+    return stated == slos.end() ? error_guard() : *stated;
+}
+
 /// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
 inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
                           bool guard = false) {
@@ -6492,6 +6575,10 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
     if (!g.saturated.empty() && of_the_server)
         return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
                               g.saturated);
+    if (s.factor > 0 && e.has_live_baseline()) {
+        const baseline_errors b = baseline_errors_of(e, t, error_limit(t.slos));
+        if (b.outcome != verdict::pass) return without_advice(v, b.outcome, b.why);
+    }
     if (guard && v.outcome == verdict::inconclusive) {
         v.outcome = verdict::pass;
         v.reason = "not shown to be exceeded";
@@ -6506,18 +6593,6 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
     return v;
-}
-
-inline slo error_guard() {
-    slo s;
-    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
-    s.bound = 0.01;
-    return s;
-}
-inline bool states_error_rate(const std::vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), [](const slo& s) {
-        return s.what.metric == metric_id::error_rate && !s.is_advisory;
-    });
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
@@ -6574,7 +6649,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] from verdicts to an exit code =======================================================
+// ===== [C38] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6651,7 +6726,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] what a calibration tells ============================================================
+// ===== [C39] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6669,7 +6744,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] calibration =========================================================================
+// ===== [C40] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6714,7 +6789,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] files of others' making, value by value =============================================
+// ===== [C41] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6908,7 +6983,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] datasets ============================================================================
+// ===== [C42] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7220,7 +7295,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] traces ==============================================================================
+// ===== [C43] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7373,7 +7448,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] when requests are sent ==============================================================
+// ===== [C44] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7536,7 +7611,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] arrivals ============================================================================
+// ===== [C45] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7642,7 +7717,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] lengths =============================================================================
+// ===== [C46] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7703,7 +7778,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] prompts of a given number of tokens =================================================
+// ===== [C47] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7865,7 +7940,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] places of a trace ===================================================================
+// ===== [C48] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -7940,7 +8015,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] conversations, recorded and made up =================================================
+// ===== [C49] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -8049,7 +8124,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] prompts that stand alone ============================================================
+// ===== [C50] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -8165,7 +8240,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] where prompts come from =============================================================
+// ===== [C51] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8191,7 +8266,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] the plan of a gate ==================================================================
+// ===== [C52] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8353,7 +8428,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] which SLOs a scenario can have ======================================================
+// ===== [C53] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8389,9 +8464,13 @@ inline slo_context slo_context_of(const plan& p) {
 // `given`.
 
 inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
-    for (const predicate_step& step : w.where)
-        require(step.op != predicate_step::op_kind::compare || !facts_of(step.metric).is_unmeasured,
+    for (const predicate_step& step : w.where) {
+        if (step.op != predicate_step::op_kind::compare) continue;
+        require(!facts_of(step.metric).is_unmeasured,
                 given + "queue_time is not measured by this version");
+        require(step.bound > 0 && std::isfinite(step.bound),
+                given + "the limit of " + metric_name(step.metric) + " must be above zero");
+    }
     require(!facts_of(w.metric).is_unmeasured,
             given + "server-side metrics are not read by this version");
     require(c.streams || !concerns(w, &metric_facts::needs_stream),
@@ -8497,7 +8576,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the options of requests =============================================================
+// ===== [C54] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8567,7 +8646,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] from a workload to its part of the plan =============================================
+// ===== [C55] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8770,7 +8849,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] from a scenario to its plan =========================================================
+// ===== [C56] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8862,8 +8941,9 @@ inline void check_baseline(const scenario& s) {
     const double day_sd = s.baseline.stored().day_to_day.fraction;
     require(!is_stored || !s.baseline.stored().file.empty(),
             "baseline is stored(\"\"): it must name a file");
-    require(day_sd >= 0 && day_sd <= 0.5,
-            printed("baseline: the day-to-day standard deviation is %g %%, it runs from 0 to 50 %%",
+    require(day_sd > 0 && day_sd <= 0.5,
+            printed("baseline: the day-to-day standard deviation is %g %%: two days' runs of a "
+                    "server do differ, and it runs from above 0 to 50 %%",
                     day_sd * 100));
 }
 
@@ -8960,7 +9040,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] a plan in words =====================================================================
+// ===== [C57] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9026,7 +9106,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] where a gate's server stood =========================================================
+// ===== [C58] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9070,7 +9150,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the hash of all that a plan sends ===================================================
+// ===== [C59] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9107,7 +9187,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the requests of a plan ==============================================================
+// ===== [C60] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9174,7 +9254,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what a plan says of the evidence that it will bring =================================
+// ===== [C61] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9193,7 +9273,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] engine model ========================================================================
+// ===== [C62] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -9383,7 +9463,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what a request asks the simulated server ============================================
+// ===== [C63] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9500,7 +9580,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] answers of the simulated server =====================================================
+// ===== [C64] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9737,7 +9817,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what the simulated server says besides answers ======================================
+// ===== [C65] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9814,7 +9894,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what a result holds of its gate =====================================================
+// ===== [C66] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9853,7 +9933,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C67] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9881,7 +9961,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] points and round steps of drawings ==================================================
+// ===== [C68] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9911,7 +9991,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C69] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9975,7 +10055,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] how requests ended, and what their answers say of tokens ============================
+// ===== [C70] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10065,7 +10145,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] how long made-up prompts were to be, and were =======================================
+// ===== [C71] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10110,7 +10190,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] timelines: repeats in windows of equal length =======================================
+// ===== [C72] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10212,7 +10292,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C73] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10353,7 +10433,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the progress line ===================================================================
+// ===== [C74] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10415,7 +10495,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what reports are made of ============================================================
+// ===== [C75] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10459,7 +10539,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] words of reports ====================================================================
+// ===== [C76] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10586,7 +10666,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] result.json and records.jsonl =======================================================
+// ===== [C77] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10768,7 +10848,7 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
-    j.key("calibrated_sd").open('{');
+    j.field("calibration", g.held.noise_file).key("calibrated_sd").open('{');
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
     j.key("stored_baseline").open('{').field("file", stored.file);
@@ -10907,7 +10987,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] stored results ======================================================================
+// ===== [C78] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -10918,6 +10998,7 @@ namespace detail {
 struct stored_gate {
     std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
     std::string trace_hash{}, definitions{};
+    std::string fault{};  // why it says nothing of its server, "" where it does
     slo_context context{};  // its own objectives are not read again
     evidence seen{};
     terms held{};
@@ -10969,6 +11050,7 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         noise && noise->is<picojson::object>())
         for (const auto& [name, sd] : noise->get<picojson::object>())
             if (sd.is<double>()) g.held.noise[name] = sd.get<double>();
+    g.held.noise_file = string_member(v, "calibration");
     if (const picojson::value* stored = member(v, "stored_baseline")) {
         g.held.stored.file = string_member(*stored, "file");
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
@@ -10982,6 +11064,21 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();
     g.context.requests = std::max(0, count_member(v, "expected_requests"));
     g.context.first_turns = g.context.requests;
+}
+
+/// Why the verdicts of a run say that its numbers are none, or those of a server that failed.
+inline std::string fault_of_stored(const picojson::value& gate) {
+    const bool is_invalid = string_member(gate, "outcome") == "invalid";
+    for (const picojson::value& s : array_member(gate, "slos")) {
+        const std::string outcome = string_member(s, "verdict"), reason = string_member(s, "reason");
+        const bool is_advisory = true_member(s, "advisory");
+        if (is_invalid && !is_advisory && outcome == "invalid") return "was invalid: " + reason;
+        const double observed = number_member(s, "estimate"), limit = number_member(s, "limit");
+        if (string_member(s, "metric") == "error_rate" && !is_advisory && observed > limit)
+            return printed("had %.3g %% of its requests fail, where %.3g %% may", observed * 100,
+                           limit * 100);
+    }
+    return is_invalid ? "was invalid" : "";
 }
 
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
@@ -11017,6 +11114,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     stored_gate g;
     g.name = string_member(*found, "name");
     g.definitions = string_member(root, "definitions");
+    g.fault = fault_of_stored(*found);
     if (const picojson::value* t = member(*found, "target")) {
         g.model = string_member(*t, "model");
         g.api = string_member(*t, "api");
@@ -11113,6 +11211,9 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
         require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
                                field + " is \"" + printable(was) + "\" and this gate's is \"" + is + "\"");
     };
+    require(old.fault.empty(), "baseline is stored(\"" + file + "\"): that run " + old.fault +
+                                   "; write it again");
+    same("traffic", old.held.rule.traffic == fresh ? "fresh" : "replayed", "replayed");
     same("definitions version", old.definitions, definitions_version);
     same("model", old.model, target.model);
     same("api", old.api, target.api);
@@ -11133,7 +11234,11 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
+/// More than this between repeats of one server is no noise that limits could be held under.
+inline constexpr double most_calibrated_sd = 0.30;
+
 /// The noise of a gate's statistics from a calibration.json, empty where it does not have the gate.
+/// Throws std::invalid_argument for what can be none.
 inline std::map<std::string, double> read_calibration(const std::string& json,
                                                       const std::string& file,
                                                       const std::string& gate) {
@@ -11143,9 +11248,21 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     std::map<std::string, double> noise;
     for (const picojson::value& g : array_member(root, "gates"))
         if (string_member(g, "name") == gate)
-            for (const picojson::value& s : array_member(g, "slos"))
-                if (const double sd = number_member(s, "sd"); sd >= 0 && sd < 10)
-                    noise[string_member(s, "statistic")] = sd;
+            for (const picojson::value& s : array_member(g, "slos")) {
+                const picojson::value* told = member(s, "sd");
+                if (!told || told->is<picojson::null>()) continue;  // shares have none
+                const double sd = number_member(s, "sd");
+                const std::string statistic = string_member(s, "statistic");
+                require(sd >= 0 && sd <= most_calibrated_sd,
+                        "LLMBENCH_CALIBRATION: " + file + " has for " + printable(statistic, 200) +
+                            " of \"" + gate + "\" a noise of " +
+                            (std::isnan(sd) ? printable(told->to_str(), 40)
+                                            : printed("%.3g %%", sd * 100)) +
+                            printed(": it runs from 0 to %g %%, calibrate again on a quieter "
+                                    "machine",
+                                    most_calibrated_sd * 100));
+                noise[statistic] = sd;
+            }
     return noise;
 }
 
@@ -11210,7 +11327,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C79] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11487,7 +11604,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] what a console can show =============================================================
+// ===== [C80] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11516,7 +11633,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the console =========================================================================
+// ===== [C81] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11625,7 +11742,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the report page: style, icons and script ============================================
+// ===== [C82] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -11833,7 +11950,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the report page: drawings ===========================================================
+// ===== [C83] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12043,7 +12160,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the report page: verdicts ===========================================================
+// ===== [C84] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12204,7 +12321,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the report page: distributions ======================================================
+// ===== [C85] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12320,7 +12437,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the report page: gates beside each other ============================================
+// ===== [C86] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12428,7 +12545,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the report page: what else a gate has to say ========================================
+// ===== [C87] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12593,7 +12710,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the report page: timelines ==========================================================
+// ===== [C88] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12702,7 +12819,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the report page: the whole ==========================================================
+// ===== [C89] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12996,8 +13113,8 @@ text comparison_text(metric_id metric, bool at_most, double bound) {
 
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
-    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
-                                         : detail::limit_text(what.metric, bound);
+    const std::string right = factor != 0 ? detail::printed("%g * baseline", factor)
+                                          : detail::limit_text(what.metric, bound);
     const std::string whole = detail::str(what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
@@ -17295,6 +17412,7 @@ struct run_mode {
     double time_budget_s = 0;
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
+    std::string noise_file{};
     bool judges() const { return calibrate == 0 && !write_baseline; }
 };
 inline run_mode mode_of(const plan& p, const settings& asked) {
@@ -17311,6 +17429,7 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     if (!asked.calibration.empty())
         mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
                                       asked.calibration, p.name);
+    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
     return mode;
 }
 
@@ -17362,6 +17481,7 @@ public:
         all_.held.slos = p.slos;
         all_.held.rule = p.rule;
         all_.held.noise = mode.noise;
+        all_.held.noise_file = mode.noise_file;
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
@@ -17569,6 +17689,13 @@ inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {m.found.on.invalid, str(m.found.on.self_check.reason),
                                    m.seen.stopped, m.found.on.saturated})
         if (!why.empty()) return why;
+    for (const slo_verdict& v : m.found.verdicts) {
+        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
+        if (is_judged && v.outcome == verdict::invalid) return str(v.reason);
+        if (is_judged && v.what.what.metric == metric_id::error_rate &&
+            v.estimate.value > v.limit)
+            return flat_line(v);
+    }
     return {};
 }
 

@@ -75,8 +75,8 @@ text comparison_text(metric_id metric, bool at_most, double bound) {
 
 types::text slo::text() const {
     const std::string side = at_most ? " <= " : " >= ";
-    const std::string right = factor > 0 ? detail::printed("%g * baseline", factor)
-                                         : detail::limit_text(what.metric, bound);
+    const std::string right = factor != 0 ? detail::printed("%g * baseline", factor)
+                                          : detail::limit_text(what.metric, bound);
     const std::string whole = detail::str(what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }

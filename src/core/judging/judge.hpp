@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/pooled.hpp"
+#include "core/judging/baseline_errors.hpp"
 #include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
@@ -18,7 +19,7 @@
 #include "core/judging/values.hpp"
 #include "core/judging/words.hpp"
 
-#include <algorithm>  // any_of, count_if, max, none_of
+#include <algorithm>  // any_of, count_if, find_if, max, none_of
 #include <cmath>  // isfinite
 #include <string>
 #include <vector>
@@ -82,6 +83,25 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     return v;
 }
 
+inline slo error_guard() {
+    slo s;
+    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
+    s.bound = 0.01;
+    return s;
+}
+inline bool states_error_rate(const std::vector<slo>& slos) {
+    return std::any_of(slos.begin(), slos.end(), [](const slo& s) {
+        return s.what.metric == metric_id::error_rate && !s.is_advisory;
+    });
+}
+/// What errors are held against: what the gate states, or else the guard.
+inline slo error_limit(const std::vector<slo>& slos) {
+    const auto stated = std::find_if(slos.begin(), slos.end(), [](const slo& s) {
+        return s.what.metric == metric_id::error_rate && !s.is_advisory;
+    });
+    return stated == slos.end() ? error_guard() : *stated;
+}
+
 /// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
 inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
                           bool guard = false) {
@@ -96,6 +116,10 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
     if (!g.saturated.empty() && of_the_server)
         return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
                               g.saturated);
+    if (s.factor > 0 && e.has_live_baseline()) {
+        const baseline_errors b = baseline_errors_of(e, t, error_limit(t.slos));
+        if (b.outcome != verdict::pass) return without_advice(v, b.outcome, b.why);
+    }
     if (guard && v.outcome == verdict::inconclusive) {
         v.outcome = verdict::pass;
         v.reason = "not shown to be exceeded";
@@ -110,18 +134,6 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
     return v;
-}
-
-inline slo error_guard() {
-    slo s;
-    s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
-    s.bound = 0.01;
-    return s;
-}
-inline bool states_error_rate(const std::vector<slo>& slos) {
-    return std::any_of(slos.begin(), slos.end(), [](const slo& s) {
-        return s.what.metric == metric_id::error_rate && !s.is_advisory;
-    });
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.

@@ -8,7 +8,6 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 
-#include <algorithm>  // max
 #include <cmath>  // sqrt
 #include <map>
 #include <string>
@@ -31,6 +30,7 @@ struct terms {
     std::vector<slo> slos{};  // lateness is held against the tightest of them
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
+    std::string noise_file{};               // where that was read
     stored_baseline stored{};
 };
 
@@ -38,13 +38,29 @@ struct terms {
 inline std::string noise_name(const slo& s) {
     return str(s.what.name) + (s.factor > 0 ? " / baseline" : "");
 }
-inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
-    if (is_of_start(s.what.metric)) return prior_startup_sd;
+/// What is believed of the noise of a statistic, and whether a calibration says so.
+struct believed_noise {
+    double sd = prior_sd;
+    bool is_calibrated = false;
+};
+inline believed_noise believed_noise_of(const evidence& e, const terms& t, const slo& s) {
+    if (is_of_start(s.what.metric)) return {prior_startup_sd, false};
     // The log ratio of a pair has the noise of both its runs.
     const double uncalibrated =
         s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
-    return std::max(uncalibrated, at == t.noise.end() ? 0 : at->second);
+    const bool is_calibrated = at != t.noise.end() && at->second > uncalibrated;
+    return {is_calibrated ? at->second : uncalibrated, is_calibrated};
+}
+inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
+    return believed_noise_of(e, t, s).sd;
+}
+/// What a verdict says of the calibration that it rests on, "" where it rests on none.
+inline std::string calibration_words(const evidence& e, const terms& t, const slo& s) {
+    const believed_noise n = believed_noise_of(e, t, s);
+    if (!n.is_calibrated) return {};
+    return printed(" with the calibrated noise of %.3g %%", n.sd * 100) +
+           (t.noise_file.empty() ? "" : " (" + printable(t.noise_file, 200) + ")");
 }
 
 }  // namespace detail

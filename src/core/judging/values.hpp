@@ -163,17 +163,21 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
         v.method = "counted misses";
         return;
     }
+    const bool rests_on_belief = l.spread != spread_of::measured;
     v.method = std::string(c.paired     ? "paired "
                            : c.relative ? "against a stored run, "
                                         : "") +
                (l.spread == spread_of::moderated ? "moderated t"
                 : l.spread == spread_of::noisy   ? "t of noisy repeats"
-                                                 : "t");
+                                                 : "t") +
+               (rests_on_belief ? calibration_words(e, t, s) : "");
     v.arithmetic =
         str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
     v.inputs.push_back({"log_distances", list<double>(seen.distances)});
     v.inputs.push_back({"prior_sd", {l.prior_sd}});
     v.inputs.push_back({"prior_df", {l.prior_df}});
+    if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end())
+        v.inputs.push_back({"calibrated_sd", {at->second}});
     if (c.stored.repeats > 0) {
         v.inputs.push_back({"stored_values", list<double>(t.stored.values.at(str(s.what.name)))});
         v.inputs.push_back({"day_to_day_sd", {c.stored.day_sd}});
@@ -280,6 +284,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
         decide(l, t.rule);
         v.outcome = l.outcome;
         v.repeats = static_cast<int>(i + 1);
+        v.method = "batch means t" + calibration_words(e, t, s);
         v.inputs = {{"batch_means", list<double>(means)}, {"limit", {v.limit}},
                     {"run_sd", {run_sd}}, {"stages", {static_cast<double>(i + 1)}}};
         v.arithmetic = "means of 20 batches " + listed(means) +

@@ -211,7 +211,7 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
-    j.key("calibrated_sd").open('{');
+    j.field("calibration", g.held.noise_file).key("calibrated_sd").open('{');
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
     j.key("stored_baseline").open('{').field("file", stored.file);

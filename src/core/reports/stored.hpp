@@ -39,6 +39,7 @@ namespace detail {
 struct stored_gate {
     std::string name{}, model{}, api{}, workload{}, arrivals{}, extent{}, options{}, seed{};
     std::string trace_hash{}, definitions{};
+    std::string fault{};  // why it says nothing of its server, "" where it does
     slo_context context{};  // its own objectives are not read again
     evidence seen{};
     terms held{};
@@ -90,6 +91,7 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         noise && noise->is<picojson::object>())
         for (const auto& [name, sd] : noise->get<picojson::object>())
             if (sd.is<double>()) g.held.noise[name] = sd.get<double>();
+    g.held.noise_file = string_member(v, "calibration");
     if (const picojson::value* stored = member(v, "stored_baseline")) {
         g.held.stored.file = string_member(*stored, "file");
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
@@ -103,6 +105,21 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();
     g.context.requests = std::max(0, count_member(v, "expected_requests"));
     g.context.first_turns = g.context.requests;
+}
+
+/// Why the verdicts of a run say that its numbers are none, or those of a server that failed.
+inline std::string fault_of_stored(const picojson::value& gate) {
+    const bool is_invalid = string_member(gate, "outcome") == "invalid";
+    for (const picojson::value& s : array_member(gate, "slos")) {
+        const std::string outcome = string_member(s, "verdict"), reason = string_member(s, "reason");
+        const bool is_advisory = true_member(s, "advisory");
+        if (is_invalid && !is_advisory && outcome == "invalid") return "was invalid: " + reason;
+        const double observed = number_member(s, "estimate"), limit = number_member(s, "limit");
+        if (string_member(s, "metric") == "error_rate" && !is_advisory && observed > limit)
+            return printed("had %.3g %% of its requests fail, where %.3g %% may", observed * 100,
+                           limit * 100);
+    }
+    return is_invalid ? "was invalid" : "";
 }
 
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
@@ -138,6 +155,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     stored_gate g;
     g.name = string_member(*found, "name");
     g.definitions = string_member(root, "definitions");
+    g.fault = fault_of_stored(*found);
     if (const picojson::value* t = member(*found, "target")) {
         g.model = string_member(*t, "model");
         g.api = string_member(*t, "api");
@@ -234,6 +252,9 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
         require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
                                field + " is \"" + printable(was) + "\" and this gate's is \"" + is + "\"");
     };
+    require(old.fault.empty(), "baseline is stored(\"" + file + "\"): that run " + old.fault +
+                                   "; write it again");
+    same("traffic", old.held.rule.traffic == fresh ? "fresh" : "replayed", "replayed");
     same("definitions version", old.definitions, definitions_version);
     same("model", old.model, target.model);
     same("api", old.api, target.api);
@@ -254,7 +275,11 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     }
 }
 
+/// More than this between repeats of one server is no noise that limits could be held under.
+inline constexpr double most_calibrated_sd = 0.30;
+
 /// The noise of a gate's statistics from a calibration.json, empty where it does not have the gate.
+/// Throws std::invalid_argument for what can be none.
 inline std::map<std::string, double> read_calibration(const std::string& json,
                                                       const std::string& file,
                                                       const std::string& gate) {
@@ -264,9 +289,21 @@ inline std::map<std::string, double> read_calibration(const std::string& json,
     std::map<std::string, double> noise;
     for (const picojson::value& g : array_member(root, "gates"))
         if (string_member(g, "name") == gate)
-            for (const picojson::value& s : array_member(g, "slos"))
-                if (const double sd = number_member(s, "sd"); sd >= 0 && sd < 10)
-                    noise[string_member(s, "statistic")] = sd;
+            for (const picojson::value& s : array_member(g, "slos")) {
+                const picojson::value* told = member(s, "sd");
+                if (!told || told->is<picojson::null>()) continue;  // shares have none
+                const double sd = number_member(s, "sd");
+                const std::string statistic = string_member(s, "statistic");
+                require(sd >= 0 && sd <= most_calibrated_sd,
+                        "LLMBENCH_CALIBRATION: " + file + " has for " + printable(statistic, 200) +
+                            " of \"" + gate + "\" a noise of " +
+                            (std::isnan(sd) ? printable(told->to_str(), 40)
+                                            : printed("%.3g %%", sd * 100)) +
+                            printed(": it runs from 0 to %g %%, calibrate again on a quieter "
+                                    "machine",
+                                    most_calibrated_sd * 100));
+                noise[statistic] = sd;
+            }
     return noise;
 }
 

@@ -50,9 +50,13 @@ inline slo_context slo_context_of(const plan& p) {
 // `given`.
 
 inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
-    for (const predicate_step& step : w.where)
-        require(step.op != predicate_step::op_kind::compare || !facts_of(step.metric).is_unmeasured,
+    for (const predicate_step& step : w.where) {
+        if (step.op != predicate_step::op_kind::compare) continue;
+        require(!facts_of(step.metric).is_unmeasured,
                 given + "queue_time is not measured by this version");
+        require(step.bound > 0 && std::isfinite(step.bound),
+                given + "the limit of " + metric_name(step.metric) + " must be above zero");
+    }
     require(!facts_of(w.metric).is_unmeasured,
             given + "server-side metrics are not read by this version");
     require(c.streams || !concerns(w, &metric_facts::needs_stream),

@@ -70,6 +70,7 @@ struct run_mode {
     double time_budget_s = 0;
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
+    std::string noise_file{};
     bool judges() const { return calibrate == 0 && !write_baseline; }
 };
 inline run_mode mode_of(const plan& p, const settings& asked) {
@@ -86,6 +87,7 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     if (!asked.calibration.empty())
         mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
                                       asked.calibration, p.name);
+    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
     return mode;
 }
 
@@ -137,6 +139,7 @@ public:
         all_.held.slos = p.slos;
         all_.held.rule = p.rule;
         all_.held.noise = mode.noise;
+        all_.held.noise_file = mode.noise_file;
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {

@@ -12,6 +12,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
+#include "core/judging/words.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
@@ -79,6 +80,13 @@ inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {m.found.on.invalid, str(m.found.on.self_check.reason),
                                    m.seen.stopped, m.found.on.saturated})
         if (!why.empty()) return why;
+    for (const slo_verdict& v : m.found.verdicts) {
+        const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
+        if (is_judged && v.outcome == verdict::invalid) return str(v.reason);
+        if (is_judged && v.what.what.metric == metric_id::error_rate &&
+            v.estimate.value > v.limit)
+            return flat_line(v);
+    }
     return {};
 }
 

@@ -156,6 +156,39 @@ TEST_CASE("a candidate that fails half of its pairs is not saved by a good basel
     CHECK(judged(m, p90(ttft) <= 1.5 * baseline).outcome == verdict::fail);
 }
 
+TEST_CASE("a baseline that fails its requests is nothing to be compared with") {
+    const auto with_failures = [](int failures) {
+        measurement m = pairs_with_ratio({1, 1, 1, 1});
+        for (std::size_t i = 0; i < 4; ++i) {
+            m.candidate[i] = repeat_with_failures(100, 0);
+            m.baseline[i] = repeat_with_failures(100, failures);
+            m.baseline[i].arm = run_arm::baseline;
+        }
+        return m;
+    };
+    measurement m = with_failures(40);
+    const slo s = mean(ttft) <= 1.10 * baseline;
+    m.slos = {s, mean(ttft) <= 100_ms};
+    CHECK(judged(with_failures(0), s).outcome == verdict::pass);
+    const slo_verdict v = judged(m, s);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(mentions(v.reason, "baseline server: 160 of 400 requests failed ("));
+    CHECK(mentions(v.reason, "where 1 % may"));
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);  // the candidate's own affair
+    // Over the limit, and by so little that it is not shown: nothing is compared yet.
+    m = with_failures(2);
+    const slo_verdict open = judged(m, s);
+    CHECK(open.outcome == verdict::inconclusive);
+    CHECK(mentions(open.reason, "8 of 400 requests failed"));
+    CHECK(mentions(open.reason, "do not show"));
+    CHECK(judged(with_failures(1), s).outcome == verdict::pass);
+    // The limit is that of the gate.
+    m.slos = {s, error_rate <= 5_pct};
+    CHECK(judged(m, s).outcome == verdict::pass);
+    m.slos = {s, advisory(error_rate <= 5_pct)};
+    CHECK(judged(m, s).outcome == verdict::inconclusive);
+}
+
 // ---- stored baselines --------------------------------------------------------------------------
 
 TEST_CASE("a stored baseline adds its own spread and that of days") {

@@ -90,3 +90,24 @@ TEST_CASE("what has no finite value in every repeat, or one repeat only, is not 
         CHECK(str(c.what.text()) == str(s.text()));
     }
 }
+
+TEST_CASE("a verdict that rests on a calibration names it") {
+    measurement m = measured(repeats_with_ttft({80, 82}));
+    m.noise = {{"mean(ttft)", 0.062}, {"mean(ttft) / baseline", 0.0712}};
+    m.noise_file = "perf/calibration.json";
+    const slo_verdict v = judged(m, mean(ttft) <= 100_ms);
+    CHECK(str(v.method) == "moderated t with the calibrated noise of 6.2 % (perf/calibration.json)");
+    CHECK(input(v, "calibrated_sd") == 0.062);
+    CHECK(input(v, "prior_sd") == 0.062);
+    // What has no calibration, or one under what is believed of every machine, rests on none.
+    CHECK(str(judged(m, p50(ttft) <= 100_ms).method) == "moderated t");
+    m.noise["mean(ttft)"] = 0.03;
+    CHECK(str(judged(m, mean(ttft) <= 100_ms).method) == "moderated t");
+    measurement pairs = pairs_with_ratio({1, 1, 1, 1});
+    pairs.noise = m.noise;
+    CHECK(mentions(judged(pairs, mean(ttft) <= 1.2 * baseline).method,
+                   "paired moderated t with the calibrated noise of 7.12 %"));
+    measurement stage = fresh_stages({stage_of_ttft(std::vector<double>(60, 50))});
+    stage.noise = {{"mean(ttft)", 0.08}};
+    CHECK(mentions(judged(stage, mean(ttft) <= 100_ms).method, "calibrated noise of 8 %"));
+}

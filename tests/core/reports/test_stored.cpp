@@ -380,11 +380,42 @@ TEST_CASE("a statistic that the stored run does not have in every repeat is name
     const std::string missing = refused(percentile(ttft, 0.6) <= 1.1 * baseline, {80, 82});
     CHECK(holds(missing, "baseline is stored(\"old.json\"): it has no value of"));
     CHECK(holds(missing, "in every repeat, write it again"));
-    CHECK(holds(refused(mean(ttft) <= 1.1 * baseline, {}), "no value of mean(ttft)"));
+    CHECK(holds(refused(mean(ttft) <= 1.1 * baseline, {}), "that run was invalid"));
     const repeat_data dead = repeat_of({failed(0), failed(100), failed(200)});
     CHECK(holds(refused(mean(ttft) <= 1.1 * baseline, {80, 82}, &dead), "no value of mean(ttft)"));
     CHECK(holds(refused(p75(ttft) <= 1.1 * baseline, {80, 82}, &dead), "no value of p75(ttft)"));
     CHECK(holds(refused(p75(ttft) <= 1.1 * baseline, {80, 82}, &dead, 0), "no value of p75(ttft)"));
+}
+
+TEST_CASE("a stored run that was itself no evidence is no baseline") {
+    const auto refused = [](const std::string& json) {
+        const stored_gate old = read_stored_gate(json, "old.json", "chat");
+        const plan p = planned(chat(), 1);
+        return refusal_of([&] { check_comparable(old, "old.json", p, tiny_model()); });
+    };
+    test_gate g = chat_gate();
+    g.verdicts = judge_all(g.measured);
+    REQUIRE(g.verdicts.size() == 3);
+    CHECK(refused(file_of({g})) == "");
+    // Invalid, by the client or the server.
+    g.verdicts[0].outcome = verdict::invalid;
+    g.verdicts[0].reason = "client: it was busy";
+    g.outcome = gate_outcome::invalid;
+    CHECK(refused(file_of({g})) == "baseline is stored(\"old.json\"): that run was invalid: client: "
+                                   "it was busy; write it again");
+    g.outcome = gate_outcome::passed;  // what only an advisory objective lacked is no fault
+    CHECK(refused(file_of({g})) == "");
+    // A server that sheds load looks fast.
+    g.verdicts[2].estimate.value = 0.4;
+    g.outcome = gate_outcome::failed;
+    CHECK(refused(file_of({g})) == "baseline is stored(\"old.json\"): that run had 40 % of its "
+                                   "requests fail, where 5 % may; write it again");
+    // An objective of its own that it missed is its own affair.
+    g.verdicts[2].estimate.value = 0;
+    g.verdicts[1].outcome = verdict::fail;
+    CHECK(refused(file_of({g})) == "");
+    g.measured.rule.traffic = fresh;
+    CHECK(holds(refused(file_of({g})), "its traffic is \"fresh\" and this gate's is \"replayed\""));
 }
 
 // ---- calibration.json ---------------------------------------------------------------------------
@@ -417,7 +448,7 @@ TEST_CASE("the noise of a ratio is not that of the statistic itself") {
     CHECK(g.calibration[1].sd > 0.1);
 }
 
-TEST_CASE("what is no calibration is refused with its name, nonsense in it is left out") {
+TEST_CASE("what is no calibration is refused with its name, and so is noise that can be none") {
     for (const char* bad : {"", "x", "[]", "{}", "{\"schema\":\"llmbench/result/1\"}"})
         CHECK(refusal_of([&] { read_calibration(bad, "c.json", "chat"); }) ==
               "LLMBENCH_CALIBRATION: c.json is not a calibration (llmbench/calibration/1)");
@@ -429,7 +460,16 @@ TEST_CASE("what is no calibration is refused with its name, nonsense in it is le
             "c.json", "g");
     };
     CHECK(with_sd("0.07").at("mean(ttft)") == 0.07);
-    for (const char* sd : {"null", "\"0.07\"", "-0.1", "1e9"}) CHECK(with_sd(sd).empty());
+    CHECK(with_sd("0.30").at("mean(ttft)") == 0.30);
+    CHECK(with_sd("0").at("mean(ttft)") == 0);
+    CHECK(with_sd("null").empty());  // of shares, and of what had no value
+    CHECK(refusal_of([&] { with_sd("0.301"); }) ==
+          "LLMBENCH_CALIBRATION: c.json has for mean(ttft) of \"g\" a noise of 30.1 %: it runs from "
+          "0 to 30 %, calibrate again on a quieter machine");
+    for (const char* sd : {"\"0.07\"", "-0.1", "1e9", "true", "\"NaN\"", "[0.07]"}) {
+        CAPTURE(sd);
+        CHECK(holds(refusal_of([&] { with_sd(sd); }), "c.json has for mean(ttft) of \"g\""));
+    }
 }
 
 // ---- records.jsonl ------------------------------------------------------------------------------

@@ -73,6 +73,32 @@ TEST_CASE("a limit that is not above zero, or infinite, is refused") {
     CHECK_REFUSED(refusal_of_slo(error_rate <= 0_pct), "error_rate <= 0 %", "above zero");
 }
 
+TEST_CASE("limits inside of predicates are limits as well") {
+    const auto seconds = [](double s) { return time_span::from_seconds(s); };
+    CHECK_REFUSED(refusal_of_slo(goodput(ttft <= seconds(-0.005)) >= 95_pct), "goodput(ttft <= -5 ms)",
+                  "the limit of ttft must be above zero");
+    for (const double bad : {0.0, -1.0, inf, -inf, nan_value}) {
+        CAPTURE(bad);
+        CHECK_REFUSED(refusal_of_slo(goodput(e2e <= seconds(bad)) >= 95_pct), "limit of e2e");
+        CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s && tpot <= seconds(bad)) >= 95_pct),
+                      "limit of tpot");
+        CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s || e2e <= seconds(bad)) >= 95_pct),
+                      "limit of e2e");
+        CHECK_REFUSED(refusal_of_slo(goodput(decode_speed >= token_rate(bad)) >= 95_pct),
+                      "limit of decode_speed");
+    }
+}
+
+TEST_CASE("a factor of the baseline is above zero and finite") {
+    for (const double bad : {0.0, -1.1, inf, -inf, nan_value}) {
+        CAPTURE(bad);
+        CHECK_REFUSED(refusal_of_relative_slo(mean(ttft) <= bad * baseline), "mean(ttft) <= ",
+                      "above zero");
+        CHECK_REFUSED(refusal_of_relative_slo(p50(decode_speed) >= bad * baseline), "above zero");
+    }
+    CHECK_REFUSED(refusal_of_relative_slo(mean(ttft) <= -1.1 * baseline), "<= -1.1 * baseline");
+}
+
 TEST_CASE("a share that cannot be missed, or cannot be shown, is refused") {
     CHECK_REFUSED(refusal_of_slo(error_rate <= 100_pct), "error_rate <= 100 %", "under 100 %");
     CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s) >= 100_pct), "goodput(ttft <= 1 s) >= 100 %",
@@ -322,11 +348,13 @@ TEST_CASE("a stored baseline needs a file and a spread of days that is one") {
                         .slos = {mean(tpot) <= 1.1 * baseline}});
     };
     CHECK_REFUSED(with(stored("")), "stored(\"\")", "file");
-    CHECK_REFUSED(with(stored("a.json", share(-0.01))), "day-to-day", "is -1 %", "0 to 50 %");
+    CHECK_REFUSED(with(stored("a.json", share(-0.01))), "day-to-day", "is -1 %", "from above 0 to 50 %");
     CHECK_REFUSED(with(stored("a.json", 51_pct)), "day-to-day", "is 51 %");
+    CHECK_REFUSED(with(stored("a.json", 200_pct)), "day-to-day", "is 200 %");
     CHECK_REFUSED(with(stored("a.json", share(nan_value))), "day-to-day");
     CHECK(with(stored("a.json")) == "");
-    CHECK(with(stored("a.json", 0_pct)) == "");
+    CHECK_REFUSED(with(stored("a.json", 0_pct)), "day-to-day", "do differ");
+    CHECK(with(stored("a.json", 0.1_pct)) == "");
     CHECK(with(stored("a.json", 50_pct)) == "");
 }
 
