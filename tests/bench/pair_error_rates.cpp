@@ -1,0 +1,279 @@
+// How often a verdict against a baseline is wrong on a machine that is not quiet: pairs of a server
+// with itself whose noise is larger than is believed, whose machine shifts its level within and
+// between them, or whose two processes differ for several pairs in a row. The shipped verdict
+// functions judge them as a gate does, with the pairs that it would measure; beside them the belief
+// about a quiet machine alone.
+//   pair_error_rates [--quick] [--trials N]
+// Quick: fewer trials, held against wide bounds, exit code 1 where one is violated.
+#define LLMBENCH_NO_DOCTEST
+#include "llmbench.hpp"
+#include "core/base/random.hpp"
+#include "core/base/statistics.hpp"
+#include "core/judging/judge.hpp"
+#include "core/traffic/planning.hpp"
+
+#include "../support/measurements.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using measurements::measurement;
+
+namespace {
+
+// ---- what a machine does to two equal servers ---------------------------------------------------
+
+/// Time is counted in pairs; a run takes half of one.
+struct machine {
+    std::string name{};
+    double noise = 0.03;       // sd of the logarithm of each run, independent
+    double shift_lasts = 0;    // pairs on the average, exponential; 0: the level does not shift
+    double shift_least = 0.05, shift_most = 0.30;  // how much slower it is in every other stretch
+    double lasting_sd = 0;     // of what the two processes differ by
+    double lasting_rho = 0;    // correlation of that between a pair and the next
+    double drift = 0;          // of the level, from one run to the next
+    bool is_promised = true;   // the levels are to hold
+};
+
+/// The mean level of each run, over a machine that is slower in every other stretch of time.
+std::vector<double> levels_of(const machine& m, std::size_t runs, generator& random) {
+    std::vector<double> levels(runs, 1.0);
+    if (m.shift_lasts == 0) return levels;
+    const auto next_level = [&](bool slow) {
+        return slow ? 1 + m.shift_least + (m.shift_most - m.shift_least) * random.uniform() : 1.0;
+    };
+    bool slow = random.uniform() < 0.5;
+    double level = next_level(slow), until = m.shift_lasts * random.exponential();
+    for (std::size_t i = 0; i < runs; ++i) {
+        const double begin = 0.5 * static_cast<double>(i), end = begin + 0.5;
+        double sum = 0;
+        for (double t = begin; t < end;) {
+            if (until <= t) {
+                slow = !slow;
+                level = next_level(slow);
+                until = t + m.shift_lasts * random.exponential();
+            }
+            const double stop = std::min(until, end);
+            sum += level * (stop - t);
+            t = stop;
+        }
+        levels[i] = sum / 0.5;
+    }
+    return levels;
+}
+
+/// The ratios of pairs, in blocks ABBA or BAAB as a gate measures them.
+std::vector<double> ratios_of(const machine& m, std::size_t pairs, generator& random) {
+    const std::vector<double> levels = levels_of(m, 2 * pairs, random);
+    double lasting = m.lasting_sd * random.normal();
+    bool flipped = false;
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < pairs; ++i) {
+        if (i % 2 == 0) flipped = random.uniform() < 0.5;
+        std::array<double, 2> run{};
+        for (std::size_t k = 0; k < 2; ++k)
+            run[k] = std::log(levels[2 * i + k]) + m.drift * static_cast<double>(2 * i + k) +
+                     m.noise * random.normal();
+        const bool baseline_first = flipped != (i % 2 == 1);
+        ratios.push_back(std::exp((baseline_first ? run[1] - run[0] : run[0] - run[1]) + lasting));
+        lasting = m.lasting_rho * lasting +
+                  m.lasting_sd * std::sqrt(1 - m.lasting_rho * m.lasting_rho) * random.normal();
+    }
+    return ratios;
+}
+
+std::vector<machine> machines() {
+    std::vector<machine> all;
+    const auto add = [&](const machine& m) { all.push_back(m); };
+    for (const double noise : {0.01, 0.03, 0.05, 0.07, 0.10, 0.15})
+        add({.name = printed("run noise of %.0f %%", noise * 100), .noise = noise});
+    for (const double noise : {0.01, 0.03})
+        for (const double lasts : {0.5, 1.0, 2.0, 5.0, 10.0})
+            add({.name = printed("shifts of 5 to 30 %%, each for %g pairs; noise %.0f %%", lasts,
+                                 noise * 100),
+                 .noise = noise,
+                 .shift_lasts = lasts});
+    add({.name = "shifts of 20 to 60 %, each for 1 pair; noise 3 %",
+         .shift_lasts = 1,
+         .shift_least = 0.2,
+         .shift_most = 0.6});
+    add({.name = "a drift of 1 % from run to run; noise 3 %", .drift = 0.01});
+    for (const double rho : {0.5, 0.7, 0.9})
+        for (const double sd : {0.01, 0.02, 0.03, 0.05})
+            add({.name = printed("processes differ by %.0f %%, correlation %.1f; noise 1 %%",
+                                 sd * 100, rho),
+                 .noise = 0.01,
+                 .lasting_sd = sd,
+                 .lasting_rho = rho,
+                 .is_promised = rho < 0.8 && sd < 0.04});
+    for (const double sd : {0.03, 0.05})
+        add({.name = printed("the same by %.0f %%, restarted between pairs", sd * 100),
+             .noise = 0.01,
+             .lasting_sd = sd});
+    return all;
+}
+
+// ---- verdicts -----------------------------------------------------------------------------------
+
+/// One request whose ttft is the ratio, beside one that takes a second.
+repeat_data run_with_ttft(double seconds) {
+    repeat_data d;
+    record r;
+    r.phase = run_phase::measure;
+    r.status = request_status::ok;
+    r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1'000'000'000'000;
+    r.first_token_ns = r.last_token_ns = r.end_ns = r.sent_ns + std::llround(seconds * 1e9);
+    r.events = r.first_event_tokens = r.output_tokens = 1;
+    d.records.push_back(r);
+    return d;
+}
+slo at_most(double factor) {
+    slo s;
+    s.what = mean(ttft).data;
+    s.factor = factor;
+    return s;
+}
+
+struct taken {
+    verdict outcome = verdict::inconclusive;
+    int pairs = 0;
+};
+/// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
+taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
+    measurement m;
+    m.rule = rule_of({}, replayed, first_pair_look, last_pair_look, 1);
+    const auto measure_to = [&](int pairs) {
+        for (std::size_t i = m.candidate.size(); i < static_cast<std::size_t>(pairs); ++i) {
+            m.candidate.push_back(run_with_ttft(ratios[i]));
+            m.baseline.push_back(run_with_ttft(1));
+        }
+        return measurements::judge_values(m, s);
+    };
+    slo_verdict v = measure_to(last_pair_look);
+    if (asks_for_more_pairs(m, m, v)) v = measure_to(last_noisy_pair_look);
+    return {v.outcome, v.repeats};
+}
+/// By what is believed of a quiet machine, up to eight pairs.
+taken verdict_by_belief(const std::vector<double>& ratios, const slo& s) {
+    std::vector<double> distances;
+    taken t;
+    while (t.outcome == verdict::inconclusive && t.pairs < last_pair_look) {
+        distances.push_back(std::log(ratios[static_cast<std::size_t>(t.pairs)] / s.factor));
+        if (++t.pairs >= first_pair_look)
+            t.outcome = look_at(distances, prior_sd * std::sqrt(2.0)).outcome;
+    }
+    return t;
+}
+
+// ---- rates --------------------------------------------------------------------------------------
+
+/// True ratio over the limit.
+constexpr std::array<double, 4> ratios_to_limit = {1, 1 / 1.10, 1 / 1.05, 1.10};
+enum place : std::size_t { at_limit, under_110, under_105, over_110 };
+
+struct tally {
+    long long pass = 0, fail = 0, open = 0, pairs = 0;
+    void add(const taken& t) {
+        pass += t.outcome == verdict::pass;
+        fail += t.outcome == verdict::fail;
+        open += t.outcome == verdict::inconclusive;
+        pairs += t.pairs;
+    }
+    void operator+=(const tally& o) {
+        pass += o.pass; fail += o.fail; open += o.open; pairs += o.pairs;
+    }
+    double share(long long n) const {
+        return static_cast<double>(n) / static_cast<double>(pass + fail + open);
+    }
+};
+struct row {
+    std::array<tally, ratios_to_limit.size()> belief{}, gate{};
+    void operator+=(const row& o) {
+        for (std::size_t i = 0; i < gate.size(); ++i) {
+            belief[i] += o.belief[i];
+            gate[i] += o.gate[i];
+        }
+    }
+};
+
+row rates_of(const machine& m, long long trials) {
+    std::array<row, 2> halves{};
+    const auto half = [&](std::size_t which) {
+        for (auto t = static_cast<long long>(which); t < trials; t += 2) {
+            generator random(mixed(static_cast<std::uint64_t>(t)), 77);
+            const std::vector<double> ratios = ratios_of(m, last_noisy_pair_look, random);
+            for (std::size_t k = 0; k < ratios_to_limit.size(); ++k) {
+                // The servers are equal: the limit moves instead of the truth.
+                const slo s = at_most(1 / ratios_to_limit[k]);
+                halves[which].belief[k].add(verdict_by_belief(ratios, s));
+                halves[which].gate[k].add(verdict_of_gate(ratios, s));
+            }
+        }
+    };
+    std::thread other(half, 1);
+    half(0);
+    other.join();
+    halves[0] += halves[1];
+    return halves[0];
+}
+
+std::string percent(double share) { return printed("%.*f", share > 0.0995 ? 0 : 1, share * 100); }
+std::string shares(const tally& t) {
+    return percent(t.share(t.pass)) + "/" + percent(t.share(t.fail)) + "/" +
+           percent(t.share(t.open));
+}
+void print_row(const machine& m, const row& r) {
+    std::string line = printed("| %-58s |", m.name.c_str());
+    line += printed(" %-13s |", shares(r.belief[at_limit]).c_str());
+    for (const tally& t : r.gate) line += printed(" %-13s |", shares(t).c_str());
+    const auto pairs = [&](const tally& t) { return t.share(t.pairs); };
+    line += printed(" %-13s |", shares(r.belief[under_110]).c_str());
+    std::printf("%s %.1f / %.1f / %.1f |\n", line.c_str(), pairs(r.belief[under_110]),
+                pairs(r.gate[under_110]), pairs(r.gate[at_limit]));
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    bool quick = false;
+    long long trials = 0;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view option = argv[i];
+        if (option == "--quick") quick = true;
+        else if (option == "--trials" && i + 1 < argc)
+            trials = parsed_number<long long>(argv[++i]).value_or(0);
+        else trials = -1;
+    }
+    if (trials < 0 || trials > 1000000) {
+        std::fprintf(stderr, "pair_error_rates: there are --quick and --trials N\n");
+        return 2;
+    }
+    if (trials == 0) trials = quick ? 400 : 4000;
+    std::printf("Pass/fail/inconclusive in %%; %lld trials. \"By belief\": what is believed of a "
+                "quiet machine alone,\nup to eight pairs. Pairs: unchanged at 1.10, by belief and "
+                "by the rule, and the rule at the limit.\n\n",
+                trials);
+    std::printf("| two equal servers | at the limit, by belief | at the limit | <= 1.10, same | "
+                "<= 1.05, same | 10 %% beyond | <= 1.10, same, by belief | pairs |\n"
+                "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+    bool holds = true;
+    for (const machine& m : machines()) {
+        const row r = rates_of(m, trials);
+        print_row(m, r);
+        // A few hundred trials: three standard errors over what is promised.
+        const tally& t = r.gate[at_limit];
+        holds &= !m.is_promised || (t.share(t.pass) <= 0.09 && t.share(t.fail) <= 0.03);
+        const tally& same = r.gate[under_110];
+        if (m.name == "run noise of 1 %")
+            holds &= same.share(same.pass) > 0.99 && same.share(same.pairs) < 4.1;
+    }
+    return quick && !holds ? 1 : 0;
+}
