@@ -144,17 +144,18 @@
 //   [E29] who asks a server
 //   [E30] servers that a gate starts
 //   [E31] targets brought up
-//   [E32] records.jsonl and events.bin, written while the load runs
-//   [E33] all gates of a program and their reports
-//   [E34] gates inside doctest
-//   [E35] the progress of a repeat
-//   [E36] one repeat
-//   [E37] the repeats of a gate
-//   [E38] gates take turns
-//   [E39] one gate from its scenario to its result
-//   [E40] public functions
-//   [E41] records judged again
-//   [E42] main
+//   [E32] whether two targets are one server
+//   [E33] records.jsonl and events.bin, written while the load runs
+//   [E34] all gates of a program and their reports
+//   [E35] gates inside doctest
+//   [E36] the progress of a repeat
+//   [E37] one repeat
+//   [E38] the repeats of a gate
+//   [E39] gates take turns
+//   [E40] one gate from its scenario to its result
+//   [E41] public functions
+//   [E42] records judged again
+//   [E43] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1236,6 +1237,12 @@ inline stored_result stored(const types::text& file, share day_to_day = share(0.
     return {file, day_to_day};
 }
 
+/// The target itself, measured as its own baseline.
+struct same_server_t {};
+/// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms that
+/// are one server are refused unless this says that they are meant to be.
+inline same_server_t same_server() { return {}; }
+
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
 class any_target {
 public:
@@ -1248,23 +1255,26 @@ public:
 private:
     detail::box what_{};
 };
-/// Any live target, or a stored result. The default is none.
+/// Any live target, the target itself, or a stored result. The default is none. An endpoint without
+/// a URL is the server at LLMBENCH_BASELINE_URL.
 class any_baseline {
 public:
     any_baseline() = default;
     template <class T>
         requires detail::gives<any_target, T>
     any_baseline(const T& t) : live_(t), given_(true) {}
+    any_baseline(const same_server_t&) : given_(true), is_same_server_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
+    bool is_same_server() const { return is_same_server_; }
     bool is_stored() const { return is_stored_; }
 
 private:
     any_target live_{};
     stored_result stored_{};
-    bool given_ = false, is_stored_ = false;
+    bool given_ = false, is_same_server_ = false, is_stored_ = false;
 };
 
 }  // namespace llmbench
@@ -8855,19 +8865,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Whether two targets are what LLMBENCH_URL names, with nothing to tell them apart: as when a
-/// variable that was to name one of them is not set.
-inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
-    const endpoint nothing_named;
-    const auto named = [&](const any_target& t) {
-        const bool is_other = t.what().get<process>() || t.what().get<simulated_server>();
-        const auto* e = t.what().get<endpoint>();
-        return is_other ? nullptr : e ? e : &nothing_named;
-    };
-    const endpoint *x = named(a), *y = named(b);
-    return x && y && x->url.empty() && y->url.empty() && x->model == y->model && x->api == y->api;
-}
-
 /// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
 /// the average, which the warm-up has.
 inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& trace) {
@@ -8877,12 +8874,6 @@ inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& tr
     require(!trace.rows.empty(), str(a.file) + " was not read");
     a.rate = static_cast<double>(trace.rows.size()) / own_length(a, trace);
     return a;
-}
-
-inline void check_servers(const scenario& s) {
-    require(!s.baseline.is_live() || !is_the_same_from_outside(s.target, s.baseline.live()),
-            "target and baseline are endpoints without a URL: LLMBENCH_URL is one server, which "
-            "would be compared with itself");
 }
 
 /// How much is sent, before the measured part and in it.
@@ -8996,7 +8987,6 @@ inline repeat_counts planned_repeats(const scenario& s) {
 inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
-    check_servers(s);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
@@ -9113,13 +9103,14 @@ inline namespace v0 {
 namespace detail {
 
 /// What a gate was measured on, or compared with.
-enum class target_kind : unsigned char { none, endpoint, process, simulated, stored };
+enum class target_kind : unsigned char { none, endpoint, process, simulated, stored, same };
 inline const char* to_string(target_kind k) {
     switch (k) {
     case target_kind::endpoint: return "endpoint";
     case target_kind::process: return "process";
     case target_kind::simulated: return "simulated";
     case target_kind::stored: return "stored";
+    case target_kind::same: return "same server";
     case target_kind::none: break;
     }
     return "";
@@ -10600,16 +10591,22 @@ inline std::string counted_gaps_text(std::uint64_t n) {
 inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
+    if (t.kind == target_kind::same) return "A/A: the same server twice";
     std::string s =
         (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
     return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
 }
+/// What a target is compared with, "" where with nothing.
+inline std::string compared_text(const target_facts& baseline) {
+    if (baseline.kind == target_kind::none) return {};
+    return (baseline.kind == target_kind::same ? "; " : "; baseline ") + target_text(baseline);
+}
 /// What every report says of servers that anybody may have been; "" where there are none.
 inline std::string unverified_servers(const gate_report& g) {
     std::string s;
     for (const target_facts* t : {&g.target, &g.baseline})
-        if (t->tls == tls_trust::not_verified)
+        if (t->kind != target_kind::same && t->tls == tls_trust::not_verified)
             s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
     return s;
 }
@@ -12868,9 +12865,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     const bool measured = !g.figures.candidate.empty();
     if (g.refusal.empty())
         h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
-             (g.baseline.kind == target_kind::none
-                  ? ""
-                  : "; baseline " + xml_escaped(target_text(g.baseline))) +
+             xml_escaped(compared_text(g.baseline)) +
              "; " + xml_escaped(plan_text(g.what)) + "</p>\n";
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
@@ -12986,7 +12981,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // time_t, time, strftime, clock_gettime
-#include <filesystem>  // error_code
+#include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
 #include <mutex>  // unique_lock, lock_guard
@@ -12995,9 +12990,10 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <random>  // what no other run has sent
 #include <thread>  // this_thread
 
+#include <arpa/inet.h>  // ntohs
 #include <fcntl.h>  // open
 #include <netdb.h>  // getaddrinfo
-#include <netinet/in.h>  // sockaddr_in
+#include <netinet/in.h>  // sockaddr_in, sockaddr_in6
 #include <netinet/tcp.h>  // TCP_NODELAY
 #include <poll.h>  // requests one at a time
 #include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM, SIGHUP
@@ -16433,7 +16429,7 @@ inline const api_traits& api_of(const endpoint& e) {
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:
-    live_target(const any_target& t, run_arm arm) {
+    live_target(const any_target& t, run_arm arm) : is_baseline_(arm == run_arm::baseline) {
         const box& what = t.what();
         if (const auto* p = what.get<process>()) take(*p, arm);
         else if (const auto* s = what.get<simulated_server>()) take(*s);
@@ -16500,15 +16496,22 @@ private:
     void take(const endpoint& e) {
         facts_.kind = target_kind::endpoint;
         at_ = e;
-        if (e.url.empty()) at_.url = environment("LLMBENCH_URL");
+        if (e.url.empty()) at_.url = environment(url_variable());
         if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
+        require(!at_.url.empty() || !is_baseline_,
+                "no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, or "
+                "give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
+                "same_server() is an A/A run");
         require(!at_.url.empty(),
                 "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
                 "\"http://...\"}, or .target = simulated()");
     }
+    const char* url_variable() const {
+        return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
+    }
     void find_server() {
-        const bool is_set = environment("LLMBENCH_URL") == facts_.url;
-        load_.url = parsed_url(facts_.url, is_set ? "LLMBENCH_URL" : "endpoint.url");
+        const bool is_set = environment(url_variable()) == facts_.url;
+        load_.url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
         load_.tls.reset();
         facts_.tls = tls_trust::no_tls;
         if (load_.url.tls) {
@@ -16532,6 +16535,7 @@ private:
         load_.whole_path = request_path(api, api.whole_path, load_.url.path, load_.model);
     }
 
+    bool is_baseline_ = false;
     std::variant<running_already, started_process, simulated_engine> server_{};
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
@@ -16542,7 +16546,73 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E32] whether two targets are one server ==================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// An address and port as one of IPv6, so that one of IPv4 equals itself in IPv6's clothes and each
+/// loopback is the other's.
+inline sockaddr_in6 comparable(const address& a) {
+    sockaddr_in6 out{};
+    out.sin6_family = AF_INET6;
+    unsigned char* const bytes = out.sin6_addr.s6_addr;
+    if (a.storage.ss_family == AF_INET) {
+        sockaddr_in in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        out.sin6_port = in.sin_port;
+        bytes[10] = bytes[11] = 0xFF;
+        std::memcpy(bytes + 12, &in.sin_addr, 4);
+    } else {
+        sockaddr_in6 in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        out.sin6_port = in.sin6_port;
+        out.sin6_addr = in.sin6_addr;
+    }
+    static constexpr unsigned char loopback_of_ipv4[16] = {0, 0,    0,    0,   0, 0, 0, 0,
+                                                           0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
+    if (std::memcmp(bytes, loopback_of_ipv4, 16) == 0) out.sin6_addr = in6addr_loopback;
+    return out;
+}
+inline bool is_same_address(const address& a, const address& b) {
+    if (a.storage.ss_family == AF_UNIX || b.storage.ss_family == AF_UNIX) return false;
+    const sockaddr_in6 x = comparable(a), y = comparable(b);
+    return x.sin6_port == y.sin6_port &&
+           std::memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
+}
+/// Whether two targets end in one listening socket, by whatever names they were called.
+inline bool is_same_place(const load_target& a, const load_target& b) {
+    if (a.url.socket.empty() != b.url.socket.empty()) return false;
+    if (!a.url.socket.empty()) {
+        std::error_code ignored;
+        return a.url.socket == b.url.socket ||
+               std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
+    }
+    return std::any_of(a.addresses.begin(), a.addresses.end(), [&](const address& x) {
+        return std::any_of(b.addresses.begin(), b.addresses.end(),
+                           [&](const address& y) { return is_same_address(x, y); });
+    });
+}
+
+/// Why a candidate and its baseline are one server that would be compared with itself, "" where
+/// they are two, or two models, paths or routes of one: a gateway tells them apart.
+inline std::string same_server_reason(const load_target& candidate, const std::string& its_url,
+                                      const load_target& baseline, const std::string& other_url) {
+    const bool is_one = is_same_place(candidate, baseline) && candidate.path == baseline.path &&
+                        candidate.model == baseline.model && candidate.fields == baseline.fields;
+    if (!is_one) return {};
+    return "target is " + printable(its_url) + " and baseline is " + printable(other_url) +
+           ", which is one server and would be compared with itself: give the baseline a URL of its "
+           "own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
+           "header, or say .baseline = same_server()";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E33] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16696,7 +16766,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] all gates of a program and their reports ============================================
+// ===== [E34] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16987,7 +17057,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] gates inside doctest ================================================================
+// ===== [E35] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17100,7 +17170,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] the progress of a repeat ============================================================
+// ===== [E36] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17231,7 +17301,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] one repeat ==========================================================================
+// ===== [E37] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17379,7 +17449,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] the repeats of a gate ===============================================================
+// ===== [E38] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17390,7 +17460,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
     const double seconds = expected_seconds(p);
     std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    if (baseline.kind != target_kind::none) t += "; baseline " + target_text(baseline);
+    t += compared_text(baseline);
     t += "; " + repeats_text(p);
     const api_traits* api = api_named(target.api);
     if (p.forces_length && api && !api->forces_lengths)
@@ -17401,7 +17471,8 @@ inline std::string announcement(const plan& p, const target_facts& target,
         t += ", " + span_text(least, most);
     }
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
-    if (makes_up_prompts(p) && p.has_baseline) t += "; baseline: " + fit_text(baseline.tokens);
+    if (makes_up_prompts(p) && p.has_baseline && baseline.kind != target_kind::same)
+        t += "; baseline: " + fit_text(baseline.tokens);
     return t + "\n";
 }
 
@@ -17467,8 +17538,11 @@ public:
           mode_(mode),
           candidate_(s.target, run_arm::candidate),
           meter_(p, progress, surroundings_of_program().style()) {
-        if (p_.has_baseline)
-            baseline_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+        if (s.baseline.is_same_server()) baseline_ = &candidate_;
+        else if (p_.has_baseline) {
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+            baseline_ = other_.get();
+        }
         if (mode.write_baseline) check_writable(str(p_.stored.file));
         else if (p_.has_stored_baseline) {
             const std::string file = str(p_.stored.file);
@@ -17491,11 +17565,13 @@ public:
                                          : infinity;
         };
         candidate_.bring_up(left_s());
+        if (other_) other_->bring_up(left_s());
+        if (other_) check_two_servers();
         candidate_.learn_tokens(p_, left_s());
         all_.target = candidate_.facts();
-        if (baseline_) baseline_->bring_up(left_s());
-        if (baseline_) baseline_->learn_tokens(p_, left_s());
+        if (other_) other_->learn_tokens(p_, left_s());
         if (baseline_) all_.baseline = baseline_->facts();
+        if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
@@ -17540,6 +17616,11 @@ public:
     }
 
 private:
+    void check_two_servers() const {
+        const std::string why = same_server_reason(candidate_.load(), candidate_.facts().url,
+                                                   other_->load(), other_->facts().url);
+        require(why.empty(), why);
+    }
     void check_images(const api_traits& api) const {
         require(api.takes_images || !asks_about_images(p_),
                 std::string("workload has images, and ") + api.name +
@@ -17609,7 +17690,8 @@ private:
     measured_gate all_{};
     bool is_assessed_ = false;  // the findings are those of the repeats so far
     live_target candidate_;
-    std::unique_ptr<live_target> baseline_{};
+    std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
+    live_target* baseline_ = nullptr;       // none, that one, or the candidate's
     stored_gate old_{};
     int most_repeats_ = p_.most_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far
@@ -17620,7 +17702,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] gates take turns ====================================================================
+// ===== [E39] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17650,7 +17732,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] one gate from its scenario to its result ============================================
+// ===== [E40] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17862,7 +17944,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] public functions ====================================================================
+// ===== [E41] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17936,7 +18018,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E41] records judged again ================================================================
+// ===== [E42] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18057,7 +18139,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E42] main ================================================================================
+// ===== [E43] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -120,6 +120,12 @@ inline stored_result stored(const types::text& file, share day_to_day = share(0.
     return {file, day_to_day};
 }
 
+/// The target itself, measured as its own baseline.
+struct same_server_t {};
+/// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms that
+/// are one server are refused unless this says that they are meant to be.
+inline same_server_t same_server() { return {}; }
+
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
 class any_target {
 public:
@@ -132,23 +138,26 @@ public:
 private:
     detail::box what_{};
 };
-/// Any live target, or a stored result. The default is none.
+/// Any live target, the target itself, or a stored result. The default is none. An endpoint without
+/// a URL is the server at LLMBENCH_BASELINE_URL.
 class any_baseline {
 public:
     any_baseline() = default;
     template <class T>
         requires detail::gives<any_target, T>
     any_baseline(const T& t) : live_(t), given_(true) {}
+    any_baseline(const same_server_t&) : given_(true), is_same_server_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
+    bool is_same_server() const { return is_same_server_; }
     bool is_stored() const { return is_stored_; }
 
 private:
     any_target live_{};
     stored_result stored_{};
-    bool given_ = false, is_stored_ = false;
+    bool given_ = false, is_same_server_ = false, is_stored_ = false;
 };
 
 }  // inline namespace v0

@@ -1,4 +1,5 @@
-// Gates against what an earlier run left: stored baselines and calibrated noise.
+// Gates against another server, and against what an earlier run left: stored baselines and
+// calibrated noise.
 #include "support/environment.hpp"
 #include "support/rejudged.hpp"
 
@@ -7,6 +8,91 @@
 using namespace llmbench;
 using namespace live;
 using texts::replaced;
+
+// ---- live baselines
+
+TEST_CASE("a server is not compared with itself, by whatever two names") {
+    const logging_server host(engine_of(2_ms));
+    const std::string url = host.url(), port = url.substr(url.rfind(':'));
+    scenario s = brief(endpoint{.url = url}, "compared with itself");
+    s.slos = {mean(tpot) <= 1.5 * baseline};
+    const auto refused = [&](const any_baseline& b) {
+        s.baseline = b;
+        const std::string why = refusal_of(s);
+        INFO(why);
+        CHECK(holds(why, "one server and would be compared with itself"));
+        CHECK(holds(why, url));
+        CHECK(holds(why, "same_server()"));
+    };
+    refused(endpoint{.url = url});
+    refused(endpoint{.url = url + "/"});
+    refused(endpoint{.url = url + "/v1"});
+    refused(endpoint{.url = "http://localhost" + port});
+    {
+        const variable named("LLMBENCH_BASELINE_URL", url);
+        refused(endpoint{});
+    }
+    s.baseline = endpoint{};
+    CHECK(holds(refusal_of(s), "set LLMBENCH_BASELINE_URL"));
+    CHECK(host.log().empty());  // nothing was measured
+}
+
+TEST_CASE("an A/A run is one that is said to be meant, and is called one") {
+    const logging_server host(engine_of(10_ms));
+    scenario s = brief(endpoint{.url = host.url()}, "against itself");
+    s.baseline = same_server();
+    s.slos = {p50(tpot) <= 1.5 * baseline};
+    std::string said;
+    const result r = [&] {
+        const heard console;
+        result all = run(s);
+        said = console.text();
+        return all;
+    }();
+    check_passes(r);
+    CHECK(holds(said, "A/A: the same server twice"));
+    CHECK(reported_gate("against itself").get("baseline_target").get("kind").to_str() ==
+          "same server");
+    CHECK(holds(content_of(report_file("report.html")), "A/A: the same server twice"));
+    check_rejudged(r, s.slos);
+    // One that the gate starts is the same one, too, and not a second.
+    s.name = "a simulated one against itself";
+    s.target = simulated(engine_of(10_ms));
+    check_passes(run(s));
+}
+
+TEST_CASE("a baseline that names no URL is at LLMBENCH_BASELINE_URL") {
+    const logging_server head(engine_of(10_ms)), base(engine_of(10_ms));
+    const variable target("LLMBENCH_URL", head.url()), other("LLMBENCH_BASELINE_URL", base.url());
+    scenario s = brief(any_target(), "base by the environment");
+    s.baseline = endpoint{};
+    s.slos = {p50(tpot) <= 1.5 * baseline};
+    check_passes(run(s));
+    CHECK_FALSE(head.log().empty());
+    CHECK_FALSE(base.log().empty());
+}
+
+TEST_CASE("two models of one server are compared") {
+    const logging_server host(engine_of(10_ms));
+    scenario s = brief(endpoint{.url = host.url(), .model = "tiny"}, "two adapters");
+    s.baseline = endpoint{.url = host.url(), .model = "tiny-lora"};
+    s.slos = {p50(tpot) <= 1.5 * baseline};
+    check_passes(run(s));
+}
+
+TEST_CASE("a baseline that sheds load makes no candidate look bad, or good") {
+    engine failing = engine_of(10_ms);
+    failing.faults.error_rate = 40_pct;
+    scenario s = brief(simulated(engine_of(10_ms)), "baseline fails");
+    s.baseline = simulated(failing);
+    s.slos = {p50(tpot) <= 1.5 * baseline, p50(e2e) <= 1_min};
+    const result r = run(s);
+    CHECK(outcome_of(r, "p50(tpot) <= 1.5 * baseline") == verdict::invalid);
+    CHECK(holds(reason_of(r, "p50(tpot) <= 1.5 * baseline"), "baseline server: "));
+    CHECK(holds(reason_of(r, "p50(tpot) <= 1.5 * baseline"), "requests failed (http"));
+    CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+    check_rejudged(r, s.slos);
+}
 
 // ---- stored baselines
 

@@ -83,16 +83,22 @@ inline std::string counted_gaps_text(std::uint64_t n) {
 inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
+    if (t.kind == target_kind::same) return "A/A: the same server twice";
     std::string s =
         (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
     return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
 }
+/// What a target is compared with, "" where with nothing.
+inline std::string compared_text(const target_facts& baseline) {
+    if (baseline.kind == target_kind::none) return {};
+    return (baseline.kind == target_kind::same ? "; " : "; baseline ") + target_text(baseline);
+}
 /// What every report says of servers that anybody may have been; "" where there are none.
 inline std::string unverified_servers(const gate_report& g) {
     std::string s;
     for (const target_facts* t : {&g.target, &g.baseline})
-        if (t->tls == tls_trust::not_verified)
+        if (t->kind != target_kind::same && t->tls == tls_trust::not_verified)
             s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
     return s;
 }

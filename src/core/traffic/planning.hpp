@@ -27,19 +27,6 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Whether two targets are what LLMBENCH_URL names, with nothing to tell them apart: as when a
-/// variable that was to name one of them is not set.
-inline bool is_the_same_from_outside(const any_target& a, const any_target& b) {
-    const endpoint nothing_named;
-    const auto named = [&](const any_target& t) {
-        const bool is_other = t.what().get<process>() || t.what().get<simulated_server>();
-        const auto* e = t.what().get<endpoint>();
-        return is_other ? nullptr : e ? e : &nothing_named;
-    };
-    const endpoint *x = named(a), *y = named(b);
-    return x && y && x->url.empty() && y->url.empty() && x->model == y->model && x->api == y->api;
-}
-
 /// What can be refused of the way requests are sent; the rate of a replay is that of its trace on
 /// the average, which the warm-up has.
 inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& trace) {
@@ -49,12 +36,6 @@ inline arrival_data planned_arrivals(const scenario& s, const recorded_trace& tr
     require(!trace.rows.empty(), str(a.file) + " was not read");
     a.rate = static_cast<double>(trace.rows.size()) / own_length(a, trace);
     return a;
-}
-
-inline void check_servers(const scenario& s) {
-    require(!s.baseline.is_live() || !is_the_same_from_outside(s.target, s.baseline.live()),
-            "target and baseline are endpoints without a URL: LLMBENCH_URL is one server, which "
-            "would be compared with itself");
 }
 
 /// How much is sent, before the measured part and in it.
@@ -168,7 +149,6 @@ inline repeat_counts planned_repeats(const scenario& s) {
 inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
-    check_servers(s);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);

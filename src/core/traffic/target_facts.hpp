@@ -10,13 +10,14 @@ inline namespace v0 {
 namespace detail {
 
 /// What a gate was measured on, or compared with.
-enum class target_kind : unsigned char { none, endpoint, process, simulated, stored };
+enum class target_kind : unsigned char { none, endpoint, process, simulated, stored, same };
 inline const char* to_string(target_kind k) {
     switch (k) {
     case target_kind::endpoint: return "endpoint";
     case target_kind::process: return "process";
     case target_kind::simulated: return "simulated";
     case target_kind::stored: return "stored";
+    case target_kind::same: return "same server";
     case target_kind::none: break;
     }
     return "";

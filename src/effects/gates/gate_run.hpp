@@ -23,6 +23,7 @@
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/same_server.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/gates/record_files.hpp"
@@ -48,7 +49,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
     const double seconds = expected_seconds(p);
     std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    if (baseline.kind != target_kind::none) t += "; baseline " + target_text(baseline);
+    t += compared_text(baseline);
     t += "; " + repeats_text(p);
     const api_traits* api = api_named(target.api);
     if (p.forces_length && api && !api->forces_lengths)
@@ -59,7 +60,8 @@ inline std::string announcement(const plan& p, const target_facts& target,
         t += ", " + span_text(least, most);
     }
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
-    if (makes_up_prompts(p) && p.has_baseline) t += "; baseline: " + fit_text(baseline.tokens);
+    if (makes_up_prompts(p) && p.has_baseline && baseline.kind != target_kind::same)
+        t += "; baseline: " + fit_text(baseline.tokens);
     return t + "\n";
 }
 
@@ -125,8 +127,11 @@ public:
           mode_(mode),
           candidate_(s.target, run_arm::candidate),
           meter_(p, progress, surroundings_of_program().style()) {
-        if (p_.has_baseline)
-            baseline_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+        if (s.baseline.is_same_server()) baseline_ = &candidate_;
+        else if (p_.has_baseline) {
+            other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
+            baseline_ = other_.get();
+        }
         if (mode.write_baseline) check_writable(str(p_.stored.file));
         else if (p_.has_stored_baseline) {
             const std::string file = str(p_.stored.file);
@@ -149,11 +154,13 @@ public:
                                          : infinity;
         };
         candidate_.bring_up(left_s());
+        if (other_) other_->bring_up(left_s());
+        if (other_) check_two_servers();
         candidate_.learn_tokens(p_, left_s());
         all_.target = candidate_.facts();
-        if (baseline_) baseline_->bring_up(left_s());
-        if (baseline_) baseline_->learn_tokens(p_, left_s());
+        if (other_) other_->learn_tokens(p_, left_s());
         if (baseline_) all_.baseline = baseline_->facts();
+        if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
@@ -198,6 +205,11 @@ public:
     }
 
 private:
+    void check_two_servers() const {
+        const std::string why = same_server_reason(candidate_.load(), candidate_.facts().url,
+                                                   other_->load(), other_->facts().url);
+        require(why.empty(), why);
+    }
     void check_images(const api_traits& api) const {
         require(api.takes_images || !asks_about_images(p_),
                 std::string("workload has images, and ") + api.name +
@@ -267,7 +279,8 @@ private:
     measured_gate all_{};
     bool is_assessed_ = false;  // the findings are those of the repeats so far
     live_target candidate_;
-    std::unique_ptr<live_target> baseline_{};
+    std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
+    live_target* baseline_ = nullptr;       // none, that one, or the candidate's
     stored_gate old_{};
     int most_repeats_ = p_.most_repeats;
     long long slowest_ns_ = 0;  // of the repeats so far

@@ -55,7 +55,7 @@ inline const api_traits& api_of(const endpoint& e) {
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:
-    live_target(const any_target& t, run_arm arm) {
+    live_target(const any_target& t, run_arm arm) : is_baseline_(arm == run_arm::baseline) {
         const box& what = t.what();
         if (const auto* p = what.get<process>()) take(*p, arm);
         else if (const auto* s = what.get<simulated_server>()) take(*s);
@@ -122,15 +122,22 @@ private:
     void take(const endpoint& e) {
         facts_.kind = target_kind::endpoint;
         at_ = e;
-        if (e.url.empty()) at_.url = environment("LLMBENCH_URL");
+        if (e.url.empty()) at_.url = environment(url_variable());
         if (e.model.empty()) at_.model = environment("LLMBENCH_MODEL");
+        require(!at_.url.empty() || !is_baseline_,
+                "no baseline: set LLMBENCH_BASELINE_URL, which a baseline without a URL takes, or "
+                "give the scenario .baseline = endpoint{.url = \"http://...\"}; .baseline = "
+                "same_server() is an A/A run");
         require(!at_.url.empty(),
                 "no target: set LLMBENCH_URL, or give the scenario .target = endpoint{.url = "
                 "\"http://...\"}, or .target = simulated()");
     }
+    const char* url_variable() const {
+        return is_baseline_ ? "LLMBENCH_BASELINE_URL" : "LLMBENCH_URL";
+    }
     void find_server() {
-        const bool is_set = environment("LLMBENCH_URL") == facts_.url;
-        load_.url = parsed_url(facts_.url, is_set ? "LLMBENCH_URL" : "endpoint.url");
+        const bool is_set = environment(url_variable()) == facts_.url;
+        load_.url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
         load_.tls.reset();
         facts_.tls = tls_trust::no_tls;
         if (load_.url.tls) {
@@ -154,6 +161,7 @@ private:
         load_.whole_path = request_path(api, api.whole_path, load_.url.path, load_.model);
     }
 
+    bool is_baseline_ = false;
     std::variant<running_already, started_process, simulated_engine> server_{};
     endpoint at_{};  // what the server is once it is up
     load_target load_{};

@@ -70,9 +70,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     const bool measured = !g.figures.candidate.empty();
     if (g.refusal.empty())
         h += "<p class=\"dim\">" + xml_escaped(target_text(g.target)) +
-             (g.baseline.kind == target_kind::none
-                  ? ""
-                  : "; baseline " + xml_escaped(target_text(g.baseline))) +
+             xml_escaped(compared_text(g.baseline)) +
              "; " + xml_escaped(plan_text(g.what)) + "</p>\n";
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";

@@ -1,0 +1,80 @@
+// whether two targets are one server
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/wire/url.hpp"
+#include "effects/load/order.hpp"
+#include "effects/net/sockets.hpp"
+
+#include <algorithm>  // any_of
+#include <cstring>  // memcmp, memcpy
+#include <filesystem>  // equivalent
+#include <string>
+#include <system_error>  // error_code
+
+#include <arpa/inet.h>  // ntohs
+#include <netinet/in.h>  // sockaddr_in6
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// An address and port as one of IPv6, so that one of IPv4 equals itself in IPv6's clothes and each
+/// loopback is the other's.
+inline sockaddr_in6 comparable(const address& a) {
+    sockaddr_in6 out{};
+    out.sin6_family = AF_INET6;
+    unsigned char* const bytes = out.sin6_addr.s6_addr;
+    if (a.storage.ss_family == AF_INET) {
+        sockaddr_in in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        out.sin6_port = in.sin_port;
+        bytes[10] = bytes[11] = 0xFF;
+        std::memcpy(bytes + 12, &in.sin_addr, 4);
+    } else {
+        sockaddr_in6 in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        out.sin6_port = in.sin6_port;
+        out.sin6_addr = in.sin6_addr;
+    }
+    static constexpr unsigned char loopback_of_ipv4[16] = {0, 0,    0,    0,   0, 0, 0, 0,
+                                                           0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
+    if (std::memcmp(bytes, loopback_of_ipv4, 16) == 0) out.sin6_addr = in6addr_loopback;
+    return out;
+}
+inline bool is_same_address(const address& a, const address& b) {
+    if (a.storage.ss_family == AF_UNIX || b.storage.ss_family == AF_UNIX) return false;
+    const sockaddr_in6 x = comparable(a), y = comparable(b);
+    return x.sin6_port == y.sin6_port &&
+           std::memcmp(&x.sin6_addr, &y.sin6_addr, sizeof x.sin6_addr) == 0;
+}
+/// Whether two targets end in one listening socket, by whatever names they were called.
+inline bool is_same_place(const load_target& a, const load_target& b) {
+    if (a.url.socket.empty() != b.url.socket.empty()) return false;
+    if (!a.url.socket.empty()) {
+        std::error_code ignored;
+        return a.url.socket == b.url.socket ||
+               std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
+    }
+    return std::any_of(a.addresses.begin(), a.addresses.end(), [&](const address& x) {
+        return std::any_of(b.addresses.begin(), b.addresses.end(),
+                           [&](const address& y) { return is_same_address(x, y); });
+    });
+}
+
+/// Why a candidate and its baseline are one server that would be compared with itself, "" where
+/// they are two, or two models, paths or routes of one: a gateway tells them apart.
+inline std::string same_server_reason(const load_target& candidate, const std::string& its_url,
+                                      const load_target& baseline, const std::string& other_url) {
+    const bool is_one = is_same_place(candidate, baseline) && candidate.path == baseline.path &&
+                        candidate.model == baseline.model && candidate.fields == baseline.fields;
+    if (!is_one) return {};
+    return "target is " + printable(its_url) + " and baseline is " + printable(other_url) +
+           ", which is one server and would be compared with itself: give the baseline a URL of its "
+           "own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
+           "header, or say .baseline = same_server()";
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
