@@ -11206,7 +11206,8 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
                              const target_facts& target) {
     const auto same = [&](const char* field, const std::string& was, const std::string& is) {
         require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
-                               field + " is \"" + printable(was) + "\" and this gate's is \"" + is + "\"");
+                               field + " is \"" + printable(was) +
+                               "\" and this gate's is \"" + is + "\"");
     };
     require(old.fault.empty(), "baseline is stored(\"" + file + "\"): that run " + old.fault +
                                    "; write it again");
@@ -11423,8 +11424,8 @@ inline std::string markdown_escaped(const std::string& s) {
     return out;
 }
 
-/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image, HTML
-/// or a reference to an issue. A bar would end the cell of a table even there.
+/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
+/// HTML or a reference to an issue. A bar would end the cell of a table even there.
 inline std::string markdown_code(const std::string& s) {
     std::string words;
     std::size_t longest = 0, run = 0;
@@ -13298,8 +13299,8 @@ inline std::string file_content(const std::string& path, const std::string& what
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link of
-/// that name leads is never written to: a report directory may come with a checkout.
+/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link
+/// of that name leads is never written to: a report directory may come with a checkout.
 class new_file {
 public:
     new_file() = default;
@@ -14416,8 +14417,9 @@ private:
     pid_t pid_ = -1;
 };
 
-/// What a server says, in the report directory, which may be uploaded. Where it was told what is for
-/// nobody else, no name leads to its words while it runs; they appear without that when it has ended.
+/// What a server says, in the report directory, which may be uploaded. Where it was told what is
+/// for nobody else, no name leads to its words while it runs; they appear without that when it has
+/// ended.
 class server_log {
 public:
     server_log(std::string path, std::vector<std::string> secrets)
@@ -16845,6 +16847,10 @@ public:
         const std::lock_guard guard(mutex_);
         host_is_at_ = at;
     }
+    std::string test_case() const {
+        const std::lock_guard guard(mutex_);
+        return host_is_at_ ? host_is_at_->test_case : std::string();
+    }
     /// doctest's run has come to its end: it knows what its test cases did.
     void host_has_ended() {
         const std::lock_guard guard(mutex_);
@@ -17065,10 +17071,8 @@ namespace detail {
 
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
 inline bool inside_test_case() { return doctest::is_running_in_test; }
-inline std::string test_case_name() {
-    const auto* options = doctest::getContextOptions();
-    return options && options->currentTest ? options->currentTest->m_name : "";
-}
+/// As the listener below has heard it: what doctest itself knows is not for a gate's own thread.
+inline std::string test_case_name() { return session::of_this_program().test_case(); }
 inline thread_local bool asserts_a_gate = false;
 /// One assertion with our own text. REQUIRE throws where it fails.
 inline void assertion(doctest::assertType::Enum severity, const char* file, int line,
@@ -17711,8 +17715,8 @@ namespace detail {
 inline std::mutex one_gate_at_a_time;
 inline thread_local bool has_a_gate = false;
 
-/// Two gates at once would measure each other. Those of other threads wait; one that begins within a
-/// gate of its own thread, in a listener of doctest's for example, would wait for ever.
+/// Two gates at once would measure each other. Those of other threads wait; one that begins within
+/// a gate of its own thread, in a listener of doctest's for example, would wait for ever.
 class gate_turn {
 public:
     gate_turn() : turn_(one_gate_at_a_time, std::defer_lock) {
@@ -18146,7 +18150,8 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 
 /// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
-    doctest::Context context(argc, argv);
+    // Never destroyed: a gate's thread may outlive main().
+    static doctest::Context& context = *new doctest::Context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
     session.tells_exit_code = true;
     const int result = context.run();

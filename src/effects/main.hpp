@@ -12,7 +12,8 @@
 
 /// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
-    doctest::Context context(argc, argv);
+    // Never destroyed: a gate's thread may outlive main().
+    static doctest::Context& context = *new doctest::Context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
     session.tells_exit_code = true;
     const int result = context.run();

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <map>
+#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace llmbench;
@@ -154,4 +156,25 @@ TEST_CASE("a saturated server's throughput is judged, one below saturation is no
     CHECK(outcome_of(run(s), "output_throughput >= 100 tok/s") == verdict::pass);
     s.arrivals = poisson(10_rps);
     CHECK(refusal_to_plan(s) != "");
+}
+
+TEST_CASE("gates of several threads take turns") {
+    // Where the sanitizer looks for races, too.
+    std::vector<result> results(3);
+    std::vector<std::thread> threads;
+    for (result& r : results)
+        threads.emplace_back([&r] { r = run(asking(simulated(quick_engine()), 10)); });
+    for (std::thread& t : threads) t.join();
+    std::vector<std::pair<long long, long long>> spans;
+    for (const result& r : results) {
+        REQUIRE(r.requests().size() > 0);
+        spans.emplace_back(r.requests()[0].scheduled_ns, 0);
+        for (const record& q : r.requests()) {
+            spans.back().first = std::min(spans.back().first, q.scheduled_ns);
+            spans.back().second = std::max(spans.back().second, q.end_ns);
+        }
+    }
+    std::sort(spans.begin(), spans.end());
+    CHECK(spans[0].second < spans[1].first);
+    CHECK(spans[1].second < spans[2].first);
 }

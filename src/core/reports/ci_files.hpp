@@ -116,8 +116,8 @@ inline std::string markdown_escaped(const std::string& s) {
     return out;
 }
 
-/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image, HTML
-/// or a reference to an issue. A bar would end the cell of a table even there.
+/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
+/// HTML or a reference to an issue. A bar would end the cell of a table even there.
 inline std::string markdown_code(const std::string& s) {
     std::string words;
     std::size_t longest = 0, run = 0;

@@ -250,7 +250,8 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
                              const target_facts& target) {
     const auto same = [&](const char* field, const std::string& was, const std::string& is) {
         require(was == is, "baseline is stored(\"" + file + "\") and does not compare: its " +
-                               field + " is \"" + printable(was) + "\" and this gate's is \"" + is + "\"");
+                               field + " is \"" + printable(was) +
+                               "\" and this gate's is \"" + is + "\"");
     };
     require(old.fault.empty(), "baseline is stored(\"" + file + "\"): that run " + old.fault +
                                    "; write it again");

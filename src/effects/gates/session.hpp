@@ -111,6 +111,10 @@ public:
         const std::lock_guard guard(mutex_);
         host_is_at_ = at;
     }
+    std::string test_case() const {
+        const std::lock_guard guard(mutex_);
+        return host_is_at_ ? host_is_at_->test_case : std::string();
+    }
     /// doctest's run has come to its end: it knows what its test cases did.
     void host_has_ended() {
         const std::lock_guard guard(mutex_);

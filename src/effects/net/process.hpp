@@ -76,8 +76,9 @@ private:
     pid_t pid_ = -1;
 };
 
-/// What a server says, in the report directory, which may be uploaded. Where it was told what is for
-/// nobody else, no name leads to its words while it runs; they appear without that when it has ended.
+/// What a server says, in the report directory, which may be uploaded. Where it was told what is
+/// for nobody else, no name leads to its words while it runs; they appear without that when it has
+/// ended.
 class server_log {
 public:
     server_log(std::string path, std::vector<std::string> secrets)

@@ -32,8 +32,8 @@ inline std::string file_content(const std::string& path, const std::string& what
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link of
-/// that name leads is never written to: a report directory may come with a checkout.
+/// A file that was not there before. Whatever had its name is unlinked, and where a symbolic link
+/// of that name leads is never written to: a report directory may come with a checkout.
 class new_file {
 public:
     new_file() = default;
