@@ -434,6 +434,26 @@ struct relative_cell : tallies<designs * std::size(relative_cases)> {
     }
 };
 
+/// As a gate judges pairs: eight of them, and all twelve where it is asked for more.
+struct pairs_of_gate {
+    measurement eight{}, twelve{};
+    explicit pairs_of_gate(const plan& p) : eight(measurement_of(p)) {
+        eight.rule = rule_of({}, replayed, first_pair_look, last_pair_look, 1);
+    }
+    void add(const repeat_data& baseline, const repeat_data& candidate) {
+        if (twelve.candidate.empty()) twelve = eight;
+        for (measurement* m : {&eight, &twelve}) {
+            if (m == &eight && m->candidate.size() == last_pair_look) continue;
+            m->baseline.push_back(baseline);
+            m->candidate.push_back(candidate);
+        }
+    }
+    slo_verdict judged_on(const slo& s) const {
+        const slo_verdict v = judged(eight, s);
+        return asks_for_more_pairs(eight, eight, v) ? judged(twelve, s) : v;
+    }
+};
+
 /// `walk`: the machine changes by this much from one run to the next, and keeps the change.
 relative_cell measured_relative_cell(const setting& at, double walk, long long trials) {
     return over_trials<relative_cell>(trials, [&](relative_cell& c, std::uint64_t trial) {
@@ -445,15 +465,15 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             return std::exp(drift) * drawn_slowness(at.noise, random);
         };
         std::vector<repeat_data> runs;
-        for (int i = 0; i < 2 * last_pair_look; ++i)
+        for (int i = 0; i < 2 * last_noisy_pair_look; ++i)
             runs.push_back(simulated_run(p, machine(slowness(), random.next())));
-        measurement blocks = measurement_of(p), pairs = blocks, alone = blocks;
-        for (std::size_t i = 0; i < last_pair_look; ++i) {
-            blocks.baseline.push_back(runs[i]);
-            blocks.candidate.push_back(runs[i + last_pair_look]);
+        measurement alone = measurement_of(p);
+        pairs_of_gate blocks(p), pairs(p);
+        for (std::size_t i = 0; i < last_noisy_pair_look; ++i) {
+            blocks.add(runs[i], runs[i + last_noisy_pair_look]);
             const bool baseline_first = i % 2 == 0;  // as a gate's pairs 1, 3, 5, 7
-            pairs.baseline.push_back(runs[2 * i + (baseline_first ? 0 : 1)]);
-            pairs.candidate.push_back(runs[2 * i + (baseline_first ? 1 : 0)]);
+            pairs.add(runs[2 * i + (baseline_first ? 0 : 1)],
+                      runs[2 * i + (baseline_first ? 1 : 0)]);
         }
         const statistic_data what = mean(tpot).data;
         // Five repeats of today, and five of a day that differs in the statistic itself.
@@ -476,7 +496,7 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             s.factor = of.factor / of.truth;
             c.at(one_each, k).add(
                 single[1] <= s.factor * single[0] ? verdict::pass : verdict::fail, 1);
-            const slo_verdict in_blocks = judged(blocks, s), in_pairs = judged(pairs, s);
+            const slo_verdict in_blocks = blocks.judged_on(s), in_pairs = pairs.judged_on(s);
             c.at(aabb, k).add(in_blocks.outcome, in_blocks.repeats);
             c.at(abba, k).add(in_pairs.outcome, in_pairs.repeats);
             // Here the ratio itself counts, too; a stored run is easily made the faster one.
