@@ -8610,6 +8610,11 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
         for (const char* option : {"max_new_tokens", "num_predict", "n_predict"})
             require(name != option, "options.extra_body sets \"" + name +
                                         "\": use options.max_tokens, a field must not stand twice");
+        for (const char* choices : {"n", "best_of", "num_return_sequences"})
+            require(name != choices || !value.is<double>() || value.get<double>() <= 1,
+                    "options.extra_body sets \"" + name + "\" to " + value.serialize() +
+                        ": several choices share one stream and one usage, and what the tokens of "
+                        "each take is not told apart; ask for one");
         if (with_objects || !holds_options(name, value))
             out += "," + json_quoted(name) + ":" + value.serialize();
     }

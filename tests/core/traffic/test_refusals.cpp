@@ -264,6 +264,14 @@ TEST_CASE("extra fields of a body must be a JSON object") {
     };
     CHECK_REFUSED(with("top_k: 1"), "options.extra_body is \"top_k: 1\"", "JSON object");
     CHECK_REFUSED(with("[1]"), "options.extra_body is \"[1]\"");
+    for (const char* name : {"n", "best_of", "num_return_sequences"}) {
+        const std::string one = "{\"" + std::string(name) + "\":1}";
+        const std::string four = "{\"" + std::string(name) + "\":4}";
+        CHECK(with(one.c_str()).empty());
+        for (const std::string& body : {four, "{\"sampling_params\":" + four + "}"})
+            CHECK_REFUSED(with(body.c_str()), "options.extra_body sets", name, "to 4",
+                          "several choices share one stream");
+    }
     CHECK_REFUSED(with("{\"a\":1} x"), "options.extra_body is");
     CHECK(with("{\"top_k\": 1}") == "");
     CHECK(with("{}") == "");
