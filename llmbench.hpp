@@ -47,71 +47,73 @@
 //   [C22] the requests of a repeat, as they end
 //   [C23] metrics of requests and of repeats
 //   [C24] statistics of several repeats together
-//   [C25] what verdicts are given on
-//   [C26] the rule: looks, bounds, prior noise
-//   [C27] what evidence is held against
-//   [C28] counts: shares, and quantiles of fresh traffic
-//   [C29] errors of a baseline
-//   [C30] what the client can say against its own numbers
-//   [C31] servers that cannot keep up
-//   [C32] what a server's answers can say against its numbers
-//   [C33] what makes a measurement invalid
-//   [C34] pairs: repeats in turns with those of a baseline
-//   [C35] values: times, speeds and rates
-//   [C36] verdicts in words
-//   [C37] the verdicts of a gate
-//   [C38] from verdicts to an exit code
-//   [C39] what a calibration tells
-//   [C40] calibration
-//   [C41] files of others' making, value by value
-//   [C42] datasets
-//   [C43] traces
-//   [C44] when requests are sent
-//   [C45] arrivals
-//   [C46] lengths
-//   [C47] prompts of a given number of tokens
-//   [C48] places of a trace
-//   [C49] conversations, recorded and made up
-//   [C50] prompts that stand alone
-//   [C51] where prompts come from
-//   [C52] the plan of a gate
-//   [C53] which SLOs a scenario can have
-//   [C54] the options of requests
-//   [C55] from a workload to its part of the plan
-//   [C56] from a scenario to its plan
-//   [C57] a plan in words
-//   [C58] where a gate's server stood
-//   [C59] the hash of all that a plan sends
-//   [C60] the requests of a plan
-//   [C61] what a plan says of the evidence that it will bring
-//   [C62] engine model
-//   [C63] what a request asks the simulated server
-//   [C64] answers of the simulated server
-//   [C65] what the simulated server says besides answers
-//   [C66] what a result holds of its gate
-//   [C67] the rows of a table: each metric over the repeats of an arm
-//   [C68] points and round steps of drawings
-//   [C69] distributions: quantiles as lines, of each repeat and of all
-//   [C70] how requests ended, and what their answers say of tokens
-//   [C71] how long made-up prompts were to be, and were
-//   [C72] timelines: repeats in windows of equal length
-//   [C73] all that reports tell of a gate's numbers, computed once
-//   [C74] the progress line
-//   [C75] what reports are made of
-//   [C76] words of reports
-//   [C77] result.json and records.jsonl
-//   [C78] stored results
-//   [C79] junit.xml, summary.md, annotations, metrics.txt
-//   [C80] what a console can show
-//   [C81] the console
-//   [C82] the report page: style, icons and script
-//   [C83] the report page: drawings
-//   [C84] the report page: verdicts
-//   [C85] the report page: distributions
-//   [C86] the report page: gates beside each other
-//   [C87] the report page: what else a gate has to say
-//   [C88] the report page: timelines
-//   [C89] the report page: the whole
+//   [C25] whether an answer can have come as its numbers say
+//   [C26] what verdicts are given on
+//   [C27] the rule: looks, bounds, prior noise
+//   [C28] what evidence is held against
+//   [C29] counts: shares, and quantiles of fresh traffic
+//   [C30] errors of a baseline
+//   [C31] what the client can say against its own numbers
+//   [C32] servers that cannot keep up
+//   [C33] what a server's answers can say against its numbers
+//   [C34] what makes a measurement invalid
+//   [C35] pairs: repeats in turns with those of a baseline
+//   [C36] values: times, speeds and rates
+//   [C37] verdicts in words
+//   [C38] the verdicts of a gate
+//   [C39] from verdicts to an exit code
+//   [C40] what a calibration tells
+//   [C41] calibration
+//   [C42] files of others' making, value by value
+//   [C43] datasets
+//   [C44] traces
+//   [C45] when requests are sent
+//   [C46] arrivals
+//   [C47] lengths
+//   [C48] prompts of a given number of tokens
+//   [C49] places of a trace
+//   [C50] conversations, recorded and made up
+//   [C51] prompts that stand alone
+//   [C52] where prompts come from
+//   [C53] the plan of a gate
+//   [C54] which SLOs a scenario can have
+//   [C55] the options of requests
+//   [C56] from a workload to its part of the plan
+//   [C57] from a scenario to its plan
+//   [C58] a plan in words
+//   [C59] where a gate's server stood
+//   [C60] the hash of all that a plan sends
+//   [C61] the requests of a plan
+//   [C62] what a plan says of the evidence that it will bring
+//   [C63] what of its prompts a workload lets a prefix cache have
+//   [C64] engine model
+//   [C65] what a request asks the simulated server
+//   [C66] answers of the simulated server
+//   [C67] what the simulated server says besides answers
+//   [C68] what a result holds of its gate
+//   [C69] the rows of a table: each metric over the repeats of an arm
+//   [C70] points and round steps of drawings
+//   [C71] distributions: quantiles as lines, of each repeat and of all
+//   [C72] how requests ended, and what their answers say of tokens
+//   [C73] how long made-up prompts were to be, and were
+//   [C74] timelines: repeats in windows of equal length
+//   [C75] all that reports tell of a gate's numbers, computed once
+//   [C76] the progress line
+//   [C77] what reports are made of
+//   [C78] words of reports
+//   [C79] result.json and records.jsonl
+//   [C80] stored results
+//   [C81] junit.xml, summary.md, annotations, metrics.txt
+//   [C82] what a console can show
+//   [C83] the console
+//   [C84] the report page: style, icons and script
+//   [C85] the report page: drawings
+//   [C86] the report page: verdicts
+//   [C87] the report page: distributions
+//   [C88] the report page: gates beside each other
+//   [C89] the report page: what else a gate has to say
+//   [C90] the report page: timelines
+//   [C91] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1487,6 +1489,12 @@ struct record {
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
+    // What tells whether the answer can be what it says; 0 where that was not seen.
+    int reads = 0;                  ///< of the socket, that brought content events
+    int first_read_events = 0;      ///< content events that the first of them brought
+    int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
+    int choices = 0;                ///< answers that share the stream
+    int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 
 /// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of what
@@ -2534,6 +2542,8 @@ struct metric_facts {
     turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
     value_needs needs = value_needs::nothing;
+    bool is_of_decoding = false;       // of when tokens came, from the first to the last
+    bool counts_output = false;        // or divides by them: output tokens, as usage tells
     bool needs_stream = false;         // a first token apart from the last
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
@@ -2545,12 +2555,12 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
      .bounds_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
-     .needs_stream = true},
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
-     .needs_stream = true, .needs_event_times = true},
+     .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
     {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
-     .is_hurt_by_lateness = true},
+     .counts_output = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
@@ -2561,19 +2571,22 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs = value_needs::second_token, .needs_stream = true},
+     .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_event_times = true, .is_hurt_by_lateness = true},
+     .counts_output = true, .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::total_throughput, .name = "total_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .needs_event_times = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .counts_output = true, .needs_event_times = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_throughput, .name = "decode_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_stream = true, .needs_event_times = true, .is_hurt_by_lateness = true},
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::request_throughput, .name = "request_throughput",
      .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_hurt_by_lateness = true},
@@ -3281,12 +3294,27 @@ struct stream_event {
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
+    int text_bytes = 0;             // of the content, decoded
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
     std::string finish_reason{};
     int finish_choice = 0;          // whose reason that is
     std::string error{};            // told by the server inside the stream, or why malformed
     bool malformed = false;
+
+    /// Generated text of this member, where there is some.
+    bool take_text(const picojson::value& v, const char* name) {
+        if (!has_text(v, name)) return false;
+        content = true;
+        text_bytes += static_cast<int>(string_member(v, name).size());
+        return true;
+    }
+    /// A fragment of a call: nothing tells of how many tokens, so it passes for many.
+    void take_call() {
+        content = true;
+        text_bytes += call_bytes;
+    }
+    static constexpr int call_bytes = 256;
 
     void finish(const std::string& reason, int choice = 0) {
         if (reason.empty()) return;
@@ -3386,19 +3414,22 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Generated output of one choice of an OpenAI event, chat or completions.
-inline bool choice_has_content(const picojson::value& choice, const char* output) {
-    if (has_text(choice, "text")) return true;
+/// Takes the generated output of one choice of an OpenAI event, chat or completions. False where
+/// there is none.
+inline bool take_output(const picojson::value& choice, const char* output, stream_event& e) {
+    bool some = e.take_text(choice, "text");
     const picojson::value* delta = member(choice, output);
-    if (!delta) return false;
+    if (!delta) return some;
     for (const char* name : {"content", "reasoning_content", "reasoning", "refusal"})
-        if (has_text(*delta, name)) return true;
+        some = e.take_text(*delta, name) || some;
     const picojson::value* tools = member(*delta, "tool_calls");
-    if (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty())
-        return true;
     const picojson::value* function = member(*delta, "function_call");
-    return function && function->is<picojson::object>() &&
-           !function->get<picojson::object>().empty();
+    const bool calls =
+        (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty()) ||
+        (function && function->is<picojson::object>() &&
+         !function->get<picojson::object>().empty());
+    if (calls) e.take_call();
+    return some || calls;
 }
 
 /// Tokens that a choice lists one by one (logprobs, token ids), 0 where it lists none.
@@ -3426,8 +3457,7 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
         const int index = std::max(0, count_member(choice, "index"));
         e.choices = std::max(e.choices, 1 + index);
         e.finish(string_member(choice, "finish_reason"), index);
-        if (!choice_has_content(choice, output)) continue;
-        e.content = true;
+        if (!take_output(choice, output, e)) continue;
         if (index == 0) {  // the conversation goes on from the first one
             memory.say(choice, "text");
             if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
@@ -3530,6 +3560,7 @@ private:
         if (!string()) return false;
         if (text_.empty()) return true;
         event_.content = true;
+        event_.text_bytes += static_cast<int>(text_.size()) - escaped_by_;
         output_ = text_;
         ++outputs_;
         return true;
@@ -3538,7 +3569,7 @@ private:
         const char* const from = at_;
         if (take('[') && take(']')) return true;
         at_ = from;
-        event_.content = true;
+        event_.take_call();
         return next() == '[' && skip(8);
     }
     bool finish_reason() {
@@ -3574,6 +3605,7 @@ private:
         if (end_ - at_ < 2) return false;
         if (at_[1] != 'u') {
             at_ += 2;
+            ++escaped_by_;
             return at_[-1] != '\0' && std::strchr("\"\\/bfnrt", at_[-1]);
         }
         if (end_ - at_ < 6) return false;
@@ -3581,12 +3613,14 @@ private:
         const char* const digits = at_ + 2;
         at_ += 6;
         if (std::from_chars(digits, at_, code, 16).ptr != at_) return false;
+        escaped_by_ += 6 - (code < 0x80 ? 1 : code < 0x800 ? 2 : 3);
         return code < 0xD800 || code > 0xDFFF;  // pairs are left to the slow path
     }
     bool string() {
         if (!take('"')) return false;
         const char* const from = at_;
         escaped_ = false;
+        escaped_by_ = 0;
         while ((at_ = after_plain_bytes(at_, end_)) != end_ && *at_ == '\\') {
             escaped_ = true;
             if (!escape()) return false;
@@ -3648,6 +3682,7 @@ private:
     int outputs_ = 0;
     unsigned seen_ = 0;
     bool escaped_ = false;
+    int escaped_by_ = 0;  // bytes that it is longer than what it stands for
 };
 
 /// Reads the events of one stream. Most differ from the one before in the text of one string alone:
@@ -3655,7 +3690,10 @@ private:
 class event_reader {
 public:
     const stream_event& read(std::string_view type, std::string_view data) {
-        if (type != "error" && repeats(data)) return last_;
+        if (type != "error" && repeats(data)) {
+            last_.text_bytes = static_cast<int>(data.size() - before_ - after_);
+            return last_;
+        }
         last_ = stream_event();
         like_.clear();
         event_scanner scanner(data, last_);
@@ -3875,15 +3913,15 @@ inline void read_tgi_details(const picojson::value& v, stream_event& e) {
 inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
     if (const picojson::value* token = member(v, "token")) {
         const picojson::value* special = member(*token, "special");
-        e.content = has_text(*token, "text") && !(special && special->evaluate_as_boolean());
-        if (e.content) memory.say(*token, "text");
+        const bool is_output = !(special && special->evaluate_as_boolean());
+        if (is_output && e.take_text(*token, "text")) memory.say(*token, "text");
     }
     read_tgi_details(v, e);
     const picojson::value* all = member(v, "generated_text");
     e.done = all && all->is<std::string>();
 }
 inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.content = has_text(v, "generated_text");
+    e.take_text(v, "generated_text");
     memory.say(v, "generated_text");
     read_tgi_details(v, e);
 }
@@ -3896,7 +3934,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 }
 /// Token counts come where they were asked for (return_num_output_tokens), each event its own.
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.content = has_text(v, "text_output");
+    e.take_text(v, "text_output");
     memory.say(v, "text_output");
     e.finish_reason = finish_word(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
@@ -3924,12 +3962,12 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     for (const picojson::value* from : {&v, message}) {
         if (!from) continue;
         for (const char* name : {"content", "response", "thinking"})
-            e.content = e.content || has_text(*from, name);
+            e.take_text(*from, name);
         memory.say(*from, "content");
         memory.say(*from, "response");
         const picojson::value* calls = member(*from, "tool_calls");
-        e.content = e.content || (calls && calls->is<picojson::array>() &&
-                                  !calls->get<picojson::array>().empty());
+        if (calls && calls->is<picojson::array>() && !calls->get<picojson::array>().empty())
+            e.take_call();
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
@@ -3943,7 +3981,7 @@ inline void write_llama_cpp(body_writer& b, const std::string&, const request_sp
     b.max_tokens("n_predict").ignore_eos().temperature();
 }
 inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.content = has_text(v, "content");
+    e.take_text(v, "content");
     memory.say(v, "content");
     note_output_tokens(e, count_member(v, "tokens_predicted"));
     e.prompt_tokens = count_member(v, "tokens_evaluated");
@@ -3970,7 +4008,9 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
 inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string text = string_member(v, "text");
     if (text.substr(0, memory.text.size()) != memory.text) memory.cumulative = false;
-    e.content = memory.cumulative ? text.size() > memory.text.size() : !text.empty();
+    const std::size_t before = memory.cumulative ? memory.text.size() : 0;
+    e.content = text.size() > before;
+    e.text_bytes = static_cast<int>(text.size() - before);
     if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
     memory.text = text;
     const picojson::value* meta = member(v, "meta_info");
@@ -4008,10 +4048,9 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     const int written = count_member(*usage, "cache_creation_input_tokens");
     e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
 }
-inline bool anthropic_has_content(const picojson::value& piece) {
-    for (const char* name : {"text", "thinking", "partial_json"})
-        if (has_text(piece, name)) return true;
-    return string_member(piece, "type") == "tool_use";
+inline void take_anthropic_piece(const picojson::value& piece, stream_event& e) {
+    for (const char* name : {"text", "thinking", "partial_json"}) e.take_text(piece, name);
+    if (string_member(piece, "type") == "tool_use") e.take_call();
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
@@ -4020,7 +4059,7 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
     for (const char* name : {"delta", "content_block"}) {
         const picojson::value* piece = member(v, name);
         if (!piece) continue;
-        e.content = e.content || anthropic_has_content(*piece);
+        take_anthropic_piece(*piece, e);
         memory.say(*piece, "text");
         e.finish_reason = finish_word(string_member(*piece, "stop_reason"));
     }
@@ -4032,7 +4071,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
     const picojson::value* blocks = member(v, "content");
     if (!blocks || !blocks->is<picojson::array>()) return;
     for (const picojson::value& block : blocks->get<picojson::array>()) {
-        e.content = e.content || anthropic_has_content(block);
+        take_anthropic_piece(block, e);
         memory.say(block, "text");
     }
 }
@@ -4206,7 +4245,8 @@ public:
             break;
         case framing::pieces:
             if (memory_.keeps_answer) memory_.answer += bytes;
-            if (!bytes.empty()) on_event(stream_event{.content = true});
+            if (!bytes.empty()) on_event(
+                    stream_event{.content = true, .text_bytes = static_cast<int>(bytes.size())});
             return true;
         case framing::document: break;
         }
@@ -4376,6 +4416,10 @@ public:
         r.last_token_ns = last_ns_;
         r.end_ns = end_ns_;
         r.events = events_;
+        r.reads = reads_;
+        r.first_read_events = first_read_events_;
+        r.text_bytes = text_bytes_;
+        r.choices = choices_;
         r.first_event_tokens = events_ ? first_tokens_ : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
@@ -4406,6 +4450,9 @@ private:
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
             offset_us_ = offset;
         }
+        if (now_ns != last_ns_) ++reads_;
+        if (reads_ == 1) ++first_read_events_;
+        text_bytes_ += e.text_bytes;
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {
@@ -4423,6 +4470,7 @@ private:
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     int events_ = 0, first_tokens_ = 1;
+    int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     request_status status_ = request_status::unsent;
@@ -4688,6 +4736,11 @@ struct repeat_facts {
     long long window_from_ns = 0, window_to_ns = 0;
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
+    long long long_outputs = 0;   // and with more
+    long long resends = 0;        // of requests whose kept connection was closed without an answer
+    // Prompt tokens of the completed requests that tell how many were cached, as far as the workload
+    // lets others have sent them before; -1 where no request tells.
+    long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     double cpu_share = 0;
@@ -4885,7 +4938,7 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     const metric_facts& f = facts_of(m);
     if (f.needs == value_needs::prompt_tokens) return d.records[i].prompt_tokens > 0;
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
-    return !is_of_requests(m) || !std::isnan(request_value(m, d, i));
+    return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
 /// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
@@ -4960,11 +5013,12 @@ inline double window_seconds(const repeat_data& d) {
 /// Tokens or requests per second inside the steady window. An event weighs its request's output
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
-/// Prompt tokens arrive with the first token; where the server did not tell them there is no value.
+/// Prompt tokens arrive with the first token; where no request tells them there is no value.
 inline double window_rate(metric_id m, const repeat_data& d) {
     const double seconds = window_seconds(d);
     if (!(seconds > 0)) return not_a_number;
     const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
+    bool prompts_told = m != metric_id::prefill_throughput;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -4974,7 +5028,7 @@ inline double window_rate(metric_id m, const repeat_data& d) {
             continue;
         }
         const bool decodes = m == metric_id::decode_throughput;
-        if (m == metric_id::prefill_throughput && r.prompt_tokens == 0) return not_a_number;
+        prompts_told = prompts_told || r.prompt_tokens > 0;
         if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
             inside(r.first_token_ns))
             parts.push_back(r.prompt_tokens);
@@ -4993,6 +5047,7 @@ inline double window_rate(metric_id m, const repeat_data& d) {
             }
         parts.push_back(weight * static_cast<double>(arrived));
     }
+    if (!prompts_told && !parts.empty()) return not_a_number;
     std::sort(parts.begin(), parts.end());
     double sum = 0;
     for (const double part : parts) sum += part;
@@ -5259,7 +5314,87 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] what verdicts are given on ==========================================================
+// ===== [C25] whether an answer can have come as its numbers say ==================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tokens whose time lies between the first event's stamp and the last one's.
+inline int paced_tokens(const record& r) { return r.output_tokens - r.first_event_tokens; }
+
+/// Seconds from the send to the first content, and from there to the last.
+inline double wait_s(const record& r) {
+    return static_cast<double>(r.first_token_ns - r.sent_ns) * 1e-9;
+}
+inline double spread_s(const record& r) {
+    return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
+}
+
+/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8) and
+/// schedulers of several steps bring. More is a server that gathers them.
+inline constexpr int most_event_tokens = 16;
+
+/// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
+/// events each, within a tenth of that wait, as a proxy's whole answer comes. A server that decodes
+/// within the client's own turns has few events a read, or lets nobody wait ten times as long; in
+/// under 10 ms no more can be told.
+inline bool is_in_one_piece(const record& r) {
+    if (paced_tokens(r) <= 0) return false;
+    if (r.last_token_ns == r.first_token_ns) return true;
+    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads && spread_s(r) * 10 <= wait_s(r);
+}
+
+/// Whether the first of several reads, or the first event, brought over 5 % of what came: those
+/// tokens took time before the first stamp, and a tpot knows nothing of it. What the events after
+/// it tell of that time must be over 10 ms, or it was the client that came a little late to a fast
+/// server.
+inline bool begins_in_a_lump(const record& r) {
+    if (paced_tokens(r) <= 0 || r.events < 2) return false;
+    if (paced_tokens(r) > most_event_tokens * (r.events - 1)) return true;
+    const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
+    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return false;
+    return spread_s(r) / later * early > 0.010;
+}
+
+/// Content events that say nothing of when they were generated, as they came in one read with an
+/// earlier one. Where reads follow each other within 2 ms, events do come that fast.
+inline int events_read_together(const record& r) {
+    if (r.reads == 0 || r.events < 2) return 0;
+    const bool fast = r.reads > 1 && spread_s(r) < 0.002 * (r.reads - 1);
+    return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
+}
+
+/// Whether usage tells of more tokens than the text can be: each has a byte at least, but for a few
+/// special ones. Where nothing is known of the text, the number of events says how many it can be.
+inline bool usage_is_over_content(const record& r) {
+    if (r.token_source != token_origin::usage) return false;
+    if (r.text_bytes > 0) return r.output_tokens > r.text_bytes + most_event_tokens;
+    return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
+}
+
+/// Requests that were sent again, where those are over 1 % of the measured ones, failed each: what
+/// a server does to one in a hundred of its users is no accident of the moment. Requests of the
+/// warm-up are left as they are.
+inline void fail_frequent_resends(repeat_data& d) {
+    std::size_t measured = 0, resent = 0;
+    for (const record& r : d.records) {
+        measured += is_measured(r);
+        resent += is_measured(r) && r.resends > 0;
+    }
+    if (resent * 100 <= measured) return;
+    for (record& r : d.records) {
+        if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
+        r.status = request_status::connect;
+        r.error = "the server closed the kept connection without an answer";
+    }
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C26] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5302,7 +5437,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] the rule: looks, bounds, prior noise ================================================
+// ===== [C27] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -5438,7 +5573,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] what evidence is held against =======================================================
+// ===== [C28] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5494,7 +5629,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C29] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5672,7 +5807,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] errors of a baseline ================================================================
+// ===== [C30] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5713,7 +5848,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] what the client can say against its own numbers =====================================
+// ===== [C31] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5826,7 +5961,7 @@ inline self_check_t self_check_of(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] servers that cannot keep up =========================================================
+// ===== [C32] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5933,7 +6068,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] what a server's answers can say against its numbers =================================
+// ===== [C33] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5946,29 +6081,59 @@ inline bool is_too_much(std::size_t some, std::size_t completed) { return some *
 struct value_count {
     std::size_t of = 0, completed = 0, missing = 0;
 };
+/// Tokens of prompts that requests say were in the server's prefix cache, of how many, and how many
+/// of these the workload lets others have sent before; -1 where that is not known.
+struct cache_counts {
+    long long requests = 0, prompt = 0, cached = 0, shared = 0;
+};
 /// The completed requests of one arm, counted by what makes them no evidence.
 struct answer_counts {
     std::size_t completed = 0;
-    std::size_t too_short = 0;  // fewer tokens than forced
+    std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
+    std::size_t of_choices = 0;               // several answers in one
+    std::size_t over_content = 0;             // more tokens in usage than in the text
+    std::size_t paced = 0;                    // with tokens after the first event, and of these:
+    std::size_t in_one_piece = 0, in_a_lump = 0;
+    long long events = 0, read_together = 0;
+    cache_counts cache{};
     std::array<value_count, std::size(metric_table)> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
 };
+inline void add_completed(answer_counts& c, const record& r) {
+    ++c.completed;
+    c.of_choices += r.choices > 1;
+    c.over_content += usage_is_over_content(r);
+    c.paced += paced_tokens(r) > 0;
+    c.in_one_piece += is_in_one_piece(r);
+    c.in_a_lump += is_in_one_piece(r) || begins_in_a_lump(r);
+    c.events += r.events;
+    c.read_together += events_read_together(r);
+    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
+    ++c.cache.requests;
+    c.cache.prompt += r.prompt_tokens;
+    c.cache.cached += r.cached_tokens;
+}
 inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
     answer_counts c;
     for (const repeat_data& d : arm) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
+        c.too_long += static_cast<std::size_t>(d.long_outputs);
+        const long long told = c.cache.requests;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
-            c.completed += ok && is_measured(r);
+            if (ok && is_measured(r)) add_completed(c, r);
             for (const metric_facts& f : metric_table) {
-                if (f.is_unmeasured || !is_part_of(f.id, r)) continue;
+                const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
+                if (!may_miss || !is_part_of(f.id, r)) continue;
                 value_count& n = c.values[static_cast<std::size_t>(f.id)];
                 ++n.of;
                 n.completed += ok;
                 n.missing += ok && !has_value(f.id, d, i);
             }
         }
+        if (c.cache.requests > told && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
     }
     return c;
 }
@@ -5988,13 +6153,45 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
                    needs_text(f.needs), f.name);
 }
 
+/// Why the answers were to another load than the one asked for, "" where they were not.
+inline std::string other_load(const answer_counts& c) {
+    const auto of_all = [&](std::size_t n, const char* what) {
+        return printed("%zu of %zu completed requests %s", n, c.completed, what);
+    };
+    if (is_too_much(c.too_short, c.completed))
+        return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
+                                   "or stops by itself");
+    if (is_too_much(c.too_long, c.completed))
+        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, or "
+                                  "its usage is wrong");
+    if (is_too_much(c.of_choices, c.completed))
+        return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
+                                    "take is not told apart");
+    return {};
+}
+
+/// Why the prompts were not new to the server, "" where they may have been. Allowed beyond what the
+/// workload shares are 5 % of the tokens, and a block of 16 a request: caches that compare token by
+/// token also find first words that are the same by chance, and templates differ.
+inline std::string known_prompts(const cache_counts& c) {
+    const auto share = [&](long long n) {
+        return 100.0 * static_cast<double>(n) / static_cast<double>(c.prompt);
+    };
+    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
+    return printed("%.3g %% of the prompt tokens came from its prefix cache, the workload shares "
+                   "at most %.3g %%: the prompts were seen before",
+                   share(c.cached), share(c.shared));
+}
+
 /// What the answers of one arm say against an objective, "" where nothing.
 inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
                                           bool short_ones_expected) {
-    if (is_too_much(c.too_short, c.completed))
-        return printed("%zu of %zu completed requests brought fewer tokens than forced: it does "
-                       "not heed ignore_eos, or stops by itself",
-                       c.too_short, c.completed);
+    for (std::string why : {other_load(c), known_prompts(c.cache)})
+        if (!why.empty()) return why;
+    if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
+        return printed("%zu of %zu completed requests have more tokens in usage than their text can "
+                       "be: it counts what it did not send, or wrongly",
+                       c.over_content, c.completed);
     std::string why;
     concerns_a_metric(what, [&](metric_id m) {
         why = missing_values(c, m, short_ones_expected);
@@ -6003,11 +6200,31 @@ inline std::string answers_invalid_reason(const answer_counts& c, const statisti
     return why;
 }
 
+/// What the stream of one arm says against an objective, "" where nothing. Whether a server holds
+/// its tokens back or a proxy on the way does cannot be told from here, and makes no difference.
+inline std::string stream_invalid_reason(const answer_counts& c, const statistic_data& what) {
+    if (!concerns(what, &metric_facts::is_of_decoding)) return {};
+    if (is_too_much(c.in_one_piece, c.paced))
+        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% may: "
+                       "the server or a proxy holds them back",
+                       c.in_one_piece, c.paced);
+    if (is_too_much(c.in_a_lump, c.paced))
+        return printed("the stream does not stream: %zu of %zu answers began with over 5 %% of "
+                       "their tokens at once, 5 %% may: the server or a proxy holds them back",
+                       c.in_a_lump, c.paced);
+    if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
+        return printed("the stream comes in lumps: %.1f %% of the content events were read together "
+                       "with an earlier one, 5 %% may: the server or a proxy holds them back",
+                       100.0 * static_cast<double>(c.read_together) /
+                           static_cast<double>(c.events));
+    return {};
+}
+
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] what makes a measurement invalid ====================================================
+// ===== [C34] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6059,19 +6276,21 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     if (s.factor > 0 && !compared) return "there is no baseline";
     if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
     const self_check_t& check = g.self_check;
+    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
+        check.cpu_share > 0.8)
+        return printed("client: it was busy and read %.1f %% of the events together",
+                       check.coalesced_share * 100);
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
+        if (const std::string why = stream_invalid_reason(*arm, s.what); !why.empty())
+            return (is_baseline ? "baseline: " : "") + why;
         const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
         if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
     }
-    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
-        check.cpu_share > 0.8)
-        return printed("client: it was busy and read %.1f %% of the events together",
-                       check.coalesced_share * 100);
     return {};
 }
 
@@ -6079,7 +6298,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C35] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6108,7 +6327,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] values: times, speeds and rates =====================================================
+// ===== [C36] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6395,7 +6614,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] verdicts in words ===================================================================
+// ===== [C37] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6491,7 +6710,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] the verdicts of a gate ==============================================================
+// ===== [C38] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6659,7 +6878,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] from verdicts to an exit code =======================================================
+// ===== [C39] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6736,7 +6955,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] what a calibration tells ============================================================
+// ===== [C40] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6754,7 +6973,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] calibration =========================================================================
+// ===== [C41] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6799,7 +7018,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] files of others' making, value by value =============================================
+// ===== [C42] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -6993,7 +7212,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] datasets ============================================================================
+// ===== [C43] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7305,7 +7524,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] traces ==============================================================================
+// ===== [C44] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7458,7 +7677,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] when requests are sent ==============================================================
+// ===== [C45] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7621,7 +7840,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] arrivals ============================================================================
+// ===== [C46] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7727,7 +7946,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] lengths =============================================================================
+// ===== [C47] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7788,7 +8007,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] prompts of a given number of tokens =================================================
+// ===== [C48] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7950,7 +8169,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] places of a trace ===================================================================
+// ===== [C49] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -8025,7 +8244,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] conversations, recorded and made up =================================================
+// ===== [C50] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -8134,7 +8353,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] prompts that stand alone ============================================================
+// ===== [C51] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -8201,6 +8420,13 @@ struct made_up_prompts {
         h.add(asked.output_tokens);
     }
 
+    /// Words at the end of a prompt that no other one has; 0 where a recording says what is shared.
+    int fresh_words(const trace_place& at, const trace_terms& t, const token_fit& fit) const {
+        if (has_blocks(t)) return 0;
+        const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
+        if (group(at.index(), t.seed) < 0) return all;
+        return all - std::min(fit.words_in(shared_length(shared_prefix, t.seed)), all);
+    }
     /// The group whose prefix a prompt starts with, -1 for none.
     long long group(std::size_t index, std::uint64_t seed) const {
         if (prefix_groups == 1 && prefix_share == 1) return 0;
@@ -8250,7 +8476,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] where prompts come from =============================================================
+// ===== [C52] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8276,7 +8502,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the plan of a gate ==================================================================
+// ===== [C53] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8438,7 +8664,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] which SLOs a scenario can have ======================================================
+// ===== [C54] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8586,7 +8812,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] the options of requests =============================================================
+// ===== [C55] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8661,7 +8887,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] from a workload to its part of the plan =============================================
+// ===== [C56] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8864,7 +9090,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] from a scenario to its plan =========================================================
+// ===== [C57] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9035,7 +9261,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] a plan in words =====================================================================
+// ===== [C58] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9101,7 +9327,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] where a gate's server stood =========================================================
+// ===== [C59] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9146,7 +9372,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the hash of all that a plan sends ===================================================
+// ===== [C60] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9183,7 +9409,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the requests of a plan ==============================================================
+// ===== [C61] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9250,7 +9476,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what a plan says of the evidence that it will bring =================================
+// ===== [C62] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9269,7 +9495,63 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] engine model ========================================================================
+// ===== [C63] what of its prompts a workload lets a prefix cache have =============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tokens at the end of a prompt that nobody has sent before: all behind its first fresh word. At
+/// least so many; 0 where that is not known, or where prompts are sent again as they are.
+class fresh_tokens {
+public:
+    fresh_tokens(const plan& p, std::size_t index, const token_fit& fit)
+        : plan_(p), place_(place_of(p, index)), fit_(fit) {}
+
+    double operator()(const given_prompts&) const { return 0; }
+    double operator()(const made_up_prompts& s) const {
+        return s.fresh_words(place_, terms_of(plan_), fit_) * fit_.per_word;
+    }
+    /// The first turn's fresh words come first of all that is its own; a later one follows what its
+    /// conversation has said.
+    double operator()(const recorded_dialogues& s) const {
+        if (!s.salted || place_.turn > 0) return 0;
+        return least_tokens(s.at(place_.conversation, *plan_.files));
+    }
+    double operator()(const made_up_conversations& s) const {
+        const trace_terms t = terms_of(plan_);
+        double words = std::max(1, fit_.words_in(s.item(place_, t).prompt_tokens));
+        if (!s.shared_system_prompt && place_.turn == 0)
+            words += fit_.words_in(shared_length(s.system_tokens, plan_.seed));
+        return words * fit_.per_word;
+    }
+
+private:
+    /// A token of text has seldom over eight bytes.
+    static double least_tokens(const dialogue& d) {
+        std::size_t bytes = d.turns[0].prompt.size();
+        for (const chat_message& m : d.before) bytes += m.content.size();
+        return static_cast<double>(bytes) / 8;
+    }
+
+    const plan& plan_;
+    const trace_place place_;
+    const token_fit& fit_;
+};
+
+/// Tokens of a prompt, of `prompt_tokens` as the server counted, that others may have sent before.
+inline long long shared_tokens(const plan& p, std::size_t index, const token_fit& fit,
+                               int prompt_tokens) {
+    const double fresh = std::visit(fresh_tokens(p, index, fit), p.source);
+    return std::clamp(prompt_tokens - static_cast<long long>(fresh), 0ll,
+                      static_cast<long long>(prompt_tokens));
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C64] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -9459,7 +9741,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what a request asks the simulated server ============================================
+// ===== [C65] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9576,7 +9858,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] answers of the simulated server =====================================================
+// ===== [C66] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -9813,7 +10095,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what the simulated server says besides answers ======================================
+// ===== [C67] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9890,7 +10172,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] what a result holds of its gate =====================================================
+// ===== [C68] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9929,7 +10211,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C69] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9957,7 +10239,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] points and round steps of drawings ==================================================
+// ===== [C70] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9987,7 +10269,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C71] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10051,7 +10333,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] how requests ended, and what their answers say of tokens ============================
+// ===== [C72] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10141,7 +10423,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] how long made-up prompts were to be, and were =======================================
+// ===== [C73] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10186,7 +10468,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] timelines: repeats in windows of equal length =======================================
+// ===== [C74] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10288,7 +10570,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C75] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10309,6 +10591,7 @@ struct arm_figures {
     std::vector<status_count> statuses{};
     std::vector<failure_kind> failures{};
     std::size_t usage_below_events = 0;
+    answer_counts answers{};
     prefix_hits prefix_cache{};
     prompt_lengths prompts{};
     std::vector<repeat_figures> repeats{};
@@ -10380,6 +10663,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
     a.usage_below_events = usage_below_events(arm);
+    a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
@@ -10429,7 +10713,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] the progress line ===================================================================
+// ===== [C76] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10491,7 +10775,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] what reports are made of ============================================================
+// ===== [C77] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10535,7 +10819,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] words of reports ====================================================================
+// ===== [C78] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10564,7 +10848,25 @@ inline std::string status_text(const arm_figures& arm) {
                      counts[i].example.c_str());
     if (const std::size_t n = arm.usage_below_events; n > 0)
         t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
+    if (const std::size_t n = arm.answers.over_content; n > 0)
+        t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
     return t;
+}
+/// What came of the way between server and client, a sentence each.
+inline std::vector<std::string> notes_on_the_way(const arm_figures& arm, const char* whose) {
+    std::vector<std::string> notes;
+    long long resends = 0;
+    for (const repeat_figures& d : arm.repeats) resends += d.resends;
+    if (resends > 0)
+        notes.push_back(printed("%ssent again, as the server closed the kept connection without an "
+                                "answer: %lld requests; over 1 %% of a repeat's they are failures",
+                                whose, resends));
+    const answer_counts& a = arm.answers;
+    if (a.in_a_lump > 0)
+        notes.push_back(printed("%s%zu of %zu answers came in one piece, %zu more began with over "
+                                "5 %% of their tokens at once",
+                                whose, a.in_one_piece, a.paced, a.in_a_lump - a.in_one_piece));
+    return notes;
 }
 
 inline std::string self_check_text(const self_check_t& c) {
@@ -10641,6 +10943,9 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
     for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
+    for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
+                                     std::pair{&g.figures.baseline, "baseline: "}})
+        for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     return notes;
 }
 
@@ -10668,7 +10973,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] result.json and records.jsonl =======================================================
+// ===== [C79] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10792,6 +11097,9 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("target_gone", d.target_gone)
         .field("interrupted", d.interrupted)
         .field("short_outputs", d.short_outputs)
+        .field("long_outputs", d.long_outputs)
+        .field("resends", d.resends)
+        .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
     j.key("statistics").open('{');
@@ -10825,6 +11133,9 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
     j.key("statuses").open('{');
     for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
     j.close().field("usage_below_events", arm.usage_below_events);
+    j.field("usage_over_content", arm.answers.over_content)
+        .field("in_one_piece", arm.answers.in_one_piece)
+        .field("in_a_lump", arm.answers.in_a_lump);
     j.key("repeats").open('[');
     for (const repeat_figures& d : arm.repeats) write_repeat(j, d, g.figures.kept);
     j.close().close();
@@ -10982,14 +11293,17 @@ inline std::string record_json(const record& r, const std::string& gate) {
     return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
            printed(",\"late_ns\":%lld,\"cached_tokens\":%s", r.late_ns,
                    r.cached_tokens < 0 ? "null" : std::to_string(r.cached_tokens).c_str()) +
-           printed(",\"conversation\":%lld,\"turn\":%d}\n", r.conversation, r.turn);
+           printed(",\"conversation\":%lld,\"turn\":%d", r.conversation, r.turn) +
+           printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,\"choices\":%d,"
+                   "\"resends\":%d}\n",
+                   r.reads, r.first_read_events, r.text_bytes, r.choices, r.resends);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] stored results ======================================================================
+// ===== [C80] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -11030,6 +11344,10 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.target_gone = string_member(v, "target_gone");
     d.interrupted = true_member(v, "interrupted");
     d.short_outputs = large_count(v, "short_outputs");
+    d.long_outputs = large_count(v, "long_outputs");
+    d.resends = large_count(v, "resends");
+    if (number_member(v, "shared_tokens") >= 0)  // else nothing is known of them
+        d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");
     return d;
 }
@@ -11322,7 +11640,12 @@ inline record read_record(const std::string& line, std::string& gate) {
     if (cached && !cached->is<picojson::null>())
         r.cached_tokens = static_cast<int>(whole_of("cached_tokens", 2e9));
     if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
-    if (member(v, "turn")) r.turn = static_cast<int>(whole_of("turn", 2e9));
+    for (const auto& [key, into] :
+         {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},
+          std::pair{"first_read_events", &r.first_read_events},
+          std::pair{"text_bytes", &r.text_bytes}, std::pair{"choices", &r.choices},
+          std::pair{"resends", &r.resends}})
+        if (member(v, key)) *into = static_cast<int>(whole_of(key, 2e9));
     return r;
 }
 
@@ -11330,7 +11653,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C81] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11607,7 +11930,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] what a console can show =============================================================
+// ===== [C82] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11636,7 +11959,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the console =========================================================================
+// ===== [C83] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11745,7 +12068,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the report page: style, icons and script ============================================
+// ===== [C84] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -11953,7 +12276,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the report page: drawings ===========================================================
+// ===== [C85] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12163,7 +12486,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the report page: verdicts ===========================================================
+// ===== [C86] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12324,7 +12647,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the report page: distributions ======================================================
+// ===== [C87] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12440,7 +12763,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the report page: gates beside each other ============================================
+// ===== [C88] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12548,7 +12871,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the report page: what else a gate has to say ========================================
+// ===== [C89] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12713,7 +13036,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the report page: timelines ==========================================================
+// ===== [C90] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12822,7 +13145,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the report page: the whole ==========================================================
+// ===== [C91] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14939,11 +15262,12 @@ private:
         abandon(request_status::tls, error);
     }
     void on_end_of_input(long long now, const std::string& error) {
-        // A reused connection may have been closed by the server at the very moment we sent: that
-        // is no failure, so it is tried once afresh.
+        // A reused connection may have been closed by the server at the very moment we sent: it is
+        // tried once afresh, and the record tells.
         if (answer_.untouched() && reused_ && !retried_) {
             close();
             retried_ = true;
+            ++rec_.resends;
             rec_.connected_ns = rec_.sent_ns = 0;
             connect_from_ns_ = now;
             return connect(0);
@@ -17334,12 +17658,32 @@ inline std::string gone_reason(const std::vector<record>& records) {
                    measured.size(), measured.back()->error.c_str());
 }
 
-/// Where only events were counted, a server that merges a few of them is forgiven.
-inline bool brought_too_little(const plan& p, const finished_request& f) {
+/// Counts an answer that brought fewer tokens than forced, or more. Where only events were counted,
+/// a server that merges a few of them or parts some is forgiven.
+inline void note_length(const plan& p, const finished_request& f, repeat_data& d) {
     const double forced = forced_tokens(p, f.index);
-    const double least = f.what.token_source == token_origin::usage ? forced : 0.95 * forced;
-    return is_measured(f.what) && f.what.status == request_status::ok &&
-           f.what.output_tokens < least;
+    if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
+    const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
+    d.short_outputs += f.what.output_tokens < forced - leeway;
+    d.long_outputs += f.what.output_tokens > forced + leeway;
+}
+/// Adds what the workload lets a prefix cache have of a prompt whose cached tokens are told.
+inline void note_shared_tokens(const plan& p, const token_fit& fit, const finished_request& f,
+                               repeat_data& d) {
+    const record& r = f.what;
+    const bool tells = r.cached_tokens >= 0 && r.prompt_tokens > 0;
+    if (!tells || !is_measured(r) || r.status != request_status::ok) return;
+    d.shared_tokens = std::max(d.shared_tokens, 0ll) +
+                      shared_tokens(p, f.index, fit, r.prompt_tokens);
+}
+/// What the plan alone can say of the answers, before they are but records.
+inline void note_answers(const plan& p, const load_target& target, const request_log& all,
+                         repeat_data& d) {
+    for (const finished_request& f : all.requests()) {
+        if (target.api->forces_lengths) note_length(p, f, d);
+        note_shared_tokens(p, target.tokens, f, d);
+        d.resends += f.what.resends;
+    }
 }
 
 /// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
@@ -17437,14 +17781,14 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
         d.window_to_ns = state.exhausted_at.load();
     }
-    for (const finished_request& f : all.requests())
-        d.short_outputs += target.load().api->forces_lengths && brought_too_little(p, f);
+    note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
     all.move_into(d, counted);
     note_rates(p, d);
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    fail_frequent_resends(d);  // a server that closes connections is not gone
     d.loop_lag_p99 = d.loop_lag.quantile(0.99);
     d.loop_lag_max = d.loop_lag.max();
     d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
@@ -18080,6 +18424,7 @@ inline void read_records(stored_gate& g, const std::string& file,
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
+            fail_frequent_resends(d);
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
                                                 file.c_str(), d.index, g.name.c_str()));
         }

@@ -39,6 +39,12 @@ struct record {
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
+    // What tells whether the answer can be what it says; 0 where that was not seen.
+    int reads = 0;                  ///< of the socket, that brought content events
+    int first_read_events = 0;      ///< content events that the first of them brought
+    int text_bytes = 0;             ///< of generated text; 256 for a fragment of a tool call
+    int choices = 0;                ///< answers that share the stream
+    int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 
 /// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of what

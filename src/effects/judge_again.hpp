@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/judging/evidence.hpp"
@@ -83,6 +84,7 @@ inline void read_records(stored_gate& g, const std::string& file,
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
+            fail_frequent_resends(d);
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
                                                 file.c_str(), d.index, g.name.c_str()));
         }

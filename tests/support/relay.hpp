@@ -79,6 +79,30 @@ inline void pass_on(int from, int going, int port) {
     if (to >= 0) ::close(to);
 }
 
+/// The same as a proxy that buffers: what the server says is handed over in lumps of at least so
+/// many bytes, and what is left of an answer once it is whole.
+inline void pass_on_in_lumps(int from, int going, int port, std::size_t bytes) {
+    const int to = connected_to(port);
+    pollfd p[3] = {{going, POLLIN, 0}, {from, POLLIN, 0}, {to, POLLIN, 0}};
+    char buffer[65536];
+    std::string held;
+    while (to >= 0 && ::poll(p, 3, -1) > 0 && !p[0].revents) {
+        if (p[1].revents) {
+            const ssize_t n = ::recv(from, buffer, sizeof buffer, 0);
+            if (n <= 0 || ::send(to, buffer, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n) break;
+        }
+        if (!p[2].revents) continue;
+        const ssize_t n = ::recv(to, buffer, sizeof buffer, 0);
+        if (n > 0) held.append(buffer, static_cast<std::size_t>(n));
+        const bool streams = held.find("HTTP/1.1") != 0 || held.find("chunked") != held.npos;
+        const bool whole = held.size() >= 5 && held.substr(held.size() - 5) == "0\r\n\r\n";
+        if (n > 0 && streams && !whole && held.size() < bytes) continue;
+        if (::send(from, held.data(), held.size(), MSG_NOSIGNAL) < 0 || n <= 0) break;
+        held.clear();
+    }
+    if (to >= 0) ::close(to);
+}
+
 inline int bound(int family, const sockaddr* a, socklen_t size, int queue) {
     const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (::bind(fd, a, size) != 0 || ::listen(fd, queue) != 0)

@@ -127,6 +127,10 @@ public:
         r.last_token_ns = last_ns_;
         r.end_ns = end_ns_;
         r.events = events_;
+        r.reads = reads_;
+        r.first_read_events = first_read_events_;
+        r.text_bytes = text_bytes_;
+        r.choices = choices_;
         r.first_event_tokens = events_ ? first_tokens_ : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
@@ -157,6 +161,9 @@ private:
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
             offset_us_ = offset;
         }
+        if (now_ns != last_ns_) ++reads_;
+        if (reads_ == 1) ++first_read_events_;
+        text_bytes_ += e.text_bytes;
         last_ns_ = now_ns;
     }
     void end(long long now_ns) {
@@ -174,6 +181,7 @@ private:
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
     int events_ = 0, first_tokens_ = 1;
+    int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     request_status status_ = request_status::unsent;

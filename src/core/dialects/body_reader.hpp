@@ -64,7 +64,8 @@ public:
             break;
         case framing::pieces:
             if (memory_.keeps_answer) memory_.answer += bytes;
-            if (!bytes.empty()) on_event(stream_event{.content = true});
+            if (!bytes.empty()) on_event(
+                    stream_event{.content = true, .text_bytes = static_cast<int>(bytes.size())});
             return true;
         case framing::document: break;
         }

@@ -19,19 +19,22 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Generated output of one choice of an OpenAI event, chat or completions.
-inline bool choice_has_content(const picojson::value& choice, const char* output) {
-    if (has_text(choice, "text")) return true;
+/// Takes the generated output of one choice of an OpenAI event, chat or completions. False where
+/// there is none.
+inline bool take_output(const picojson::value& choice, const char* output, stream_event& e) {
+    bool some = e.take_text(choice, "text");
     const picojson::value* delta = member(choice, output);
-    if (!delta) return false;
+    if (!delta) return some;
     for (const char* name : {"content", "reasoning_content", "reasoning", "refusal"})
-        if (has_text(*delta, name)) return true;
+        some = e.take_text(*delta, name) || some;
     const picojson::value* tools = member(*delta, "tool_calls");
-    if (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty())
-        return true;
     const picojson::value* function = member(*delta, "function_call");
-    return function && function->is<picojson::object>() &&
-           !function->get<picojson::object>().empty();
+    const bool calls =
+        (tools && tools->is<picojson::array>() && !tools->get<picojson::array>().empty()) ||
+        (function && function->is<picojson::object>() &&
+         !function->get<picojson::object>().empty());
+    if (calls) e.take_call();
+    return some || calls;
 }
 
 /// Tokens that a choice lists one by one (logprobs, token ids), 0 where it lists none.
@@ -59,8 +62,7 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
         const int index = std::max(0, count_member(choice, "index"));
         e.choices = std::max(e.choices, 1 + index);
         e.finish(string_member(choice, "finish_reason"), index);
-        if (!choice_has_content(choice, output)) continue;
-        e.content = true;
+        if (!take_output(choice, output, e)) continue;
         if (index == 0) {  // the conversation goes on from the first one
             memory.say(choice, "text");
             if (const picojson::value* said = member(choice, output)) memory.say(*said, "content");
@@ -163,6 +165,7 @@ private:
         if (!string()) return false;
         if (text_.empty()) return true;
         event_.content = true;
+        event_.text_bytes += static_cast<int>(text_.size()) - escaped_by_;
         output_ = text_;
         ++outputs_;
         return true;
@@ -171,7 +174,7 @@ private:
         const char* const from = at_;
         if (take('[') && take(']')) return true;
         at_ = from;
-        event_.content = true;
+        event_.take_call();
         return next() == '[' && skip(8);
     }
     bool finish_reason() {
@@ -207,6 +210,7 @@ private:
         if (end_ - at_ < 2) return false;
         if (at_[1] != 'u') {
             at_ += 2;
+            ++escaped_by_;
             return at_[-1] != '\0' && std::strchr("\"\\/bfnrt", at_[-1]);
         }
         if (end_ - at_ < 6) return false;
@@ -214,12 +218,14 @@ private:
         const char* const digits = at_ + 2;
         at_ += 6;
         if (std::from_chars(digits, at_, code, 16).ptr != at_) return false;
+        escaped_by_ += 6 - (code < 0x80 ? 1 : code < 0x800 ? 2 : 3);
         return code < 0xD800 || code > 0xDFFF;  // pairs are left to the slow path
     }
     bool string() {
         if (!take('"')) return false;
         const char* const from = at_;
         escaped_ = false;
+        escaped_by_ = 0;
         while ((at_ = after_plain_bytes(at_, end_)) != end_ && *at_ == '\\') {
             escaped_ = true;
             if (!escape()) return false;
@@ -281,6 +287,7 @@ private:
     int outputs_ = 0;
     unsigned seen_ = 0;
     bool escaped_ = false;
+    int escaped_by_ = 0;  // bytes that it is longer than what it stands for
 };
 
 /// Reads the events of one stream. Most differ from the one before in the text of one string alone:
@@ -288,7 +295,10 @@ private:
 class event_reader {
 public:
     const stream_event& read(std::string_view type, std::string_view data) {
-        if (type != "error" && repeats(data)) return last_;
+        if (type != "error" && repeats(data)) {
+            last_.text_bytes = static_cast<int>(data.size() - before_ - after_);
+            return last_;
+        }
         last_ = stream_event();
         like_.clear();
         event_scanner scanner(data, last_);

@@ -82,15 +82,15 @@ inline void read_tgi_details(const picojson::value& v, stream_event& e) {
 inline void read_tgi(const picojson::value& v, stream_event& e, stream_memory& memory) {
     if (const picojson::value* token = member(v, "token")) {
         const picojson::value* special = member(*token, "special");
-        e.content = has_text(*token, "text") && !(special && special->evaluate_as_boolean());
-        if (e.content) memory.say(*token, "text");
+        const bool is_output = !(special && special->evaluate_as_boolean());
+        if (is_output && e.take_text(*token, "text")) memory.say(*token, "text");
     }
     read_tgi_details(v, e);
     const picojson::value* all = member(v, "generated_text");
     e.done = all && all->is<std::string>();
 }
 inline void read_tgi_whole(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.content = has_text(v, "generated_text");
+    e.take_text(v, "generated_text");
     memory.say(v, "generated_text");
     read_tgi_details(v, e);
 }
@@ -103,7 +103,7 @@ inline void write_triton(body_writer& b, const std::string&, const request_spec&
 }
 /// Token counts come where they were asked for (return_num_output_tokens), each event its own.
 inline void read_triton(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.content = has_text(v, "text_output");
+    e.take_text(v, "text_output");
     memory.say(v, "text_output");
     e.finish_reason = finish_word(string_member(v, "finish_reason"));
     e.prompt_tokens = count_member(v, "num_input_tokens");
@@ -131,12 +131,12 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     for (const picojson::value* from : {&v, message}) {
         if (!from) continue;
         for (const char* name : {"content", "response", "thinking"})
-            e.content = e.content || has_text(*from, name);
+            e.take_text(*from, name);
         memory.say(*from, "content");
         memory.say(*from, "response");
         const picojson::value* calls = member(*from, "tool_calls");
-        e.content = e.content || (calls && calls->is<picojson::array>() &&
-                                  !calls->get<picojson::array>().empty());
+        if (calls && calls->is<picojson::array>() && !calls->get<picojson::array>().empty())
+            e.take_call();
     }
     const picojson::value* done = member(v, "done");
     e.done = done && done->evaluate_as_boolean();
@@ -150,7 +150,7 @@ inline void write_llama_cpp(body_writer& b, const std::string&, const request_sp
     b.max_tokens("n_predict").ignore_eos().temperature();
 }
 inline void read_llama_cpp(const picojson::value& v, stream_event& e, stream_memory& memory) {
-    e.content = has_text(v, "content");
+    e.take_text(v, "content");
     memory.say(v, "content");
     note_output_tokens(e, count_member(v, "tokens_predicted"));
     e.prompt_tokens = count_member(v, "tokens_evaluated");
@@ -177,7 +177,9 @@ inline void write_sglang(body_writer& b, const std::string&, const request_spec&
 inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory& memory) {
     const std::string text = string_member(v, "text");
     if (text.substr(0, memory.text.size()) != memory.text) memory.cumulative = false;
-    e.content = memory.cumulative ? text.size() > memory.text.size() : !text.empty();
+    const std::size_t before = memory.cumulative ? memory.text.size() : 0;
+    e.content = text.size() > before;
+    e.text_bytes = static_cast<int>(text.size() - before);
     if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
     memory.text = text;
     const picojson::value* meta = member(v, "meta_info");
@@ -215,10 +217,9 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     const int written = count_member(*usage, "cache_creation_input_tokens");
     e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
 }
-inline bool anthropic_has_content(const picojson::value& piece) {
-    for (const char* name : {"text", "thinking", "partial_json"})
-        if (has_text(piece, name)) return true;
-    return string_member(piece, "type") == "tool_use";
+inline void take_anthropic_piece(const picojson::value& piece, stream_event& e) {
+    for (const char* name : {"text", "thinking", "partial_json"}) e.take_text(piece, name);
+    if (string_member(piece, "type") == "tool_use") e.take_call();
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
     e.done = string_member(v, "type") == "message_stop";
@@ -227,7 +228,7 @@ inline void read_anthropic(const picojson::value& v, stream_event& e, stream_mem
     for (const char* name : {"delta", "content_block"}) {
         const picojson::value* piece = member(v, name);
         if (!piece) continue;
-        e.content = e.content || anthropic_has_content(*piece);
+        take_anthropic_piece(*piece, e);
         memory.say(*piece, "text");
         e.finish_reason = finish_word(string_member(*piece, "stop_reason"));
     }
@@ -239,7 +240,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
     const picojson::value* blocks = member(v, "content");
     if (!blocks || !blocks->is<picojson::array>()) return;
     for (const picojson::value& block : blocks->get<picojson::array>()) {
-        e.content = e.content || anthropic_has_content(block);
+        take_anthropic_piece(block, e);
         memory.say(block, "text");
     }
 }

@@ -22,12 +22,27 @@ struct stream_event {
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
+    int text_bytes = 0;             // of the content, decoded
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
     std::string finish_reason{};
     int finish_choice = 0;          // whose reason that is
     std::string error{};            // told by the server inside the stream, or why malformed
     bool malformed = false;
+
+    /// Generated text of this member, where there is some.
+    bool take_text(const picojson::value& v, const char* name) {
+        if (!has_text(v, name)) return false;
+        content = true;
+        text_bytes += static_cast<int>(string_member(v, name).size());
+        return true;
+    }
+    /// A fragment of a call: nothing tells of how many tokens, so it passes for many.
+    void take_call() {
+        content = true;
+        text_bytes += call_bytes;
+    }
+    static constexpr int call_bytes = 256;
 
     void finish(const std::string& reason, int choice = 0) {
         if (reason.empty()) return;

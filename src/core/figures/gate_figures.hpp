@@ -8,6 +8,7 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/judging/server.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/figures/distributions.hpp"
 #include "core/figures/outcomes.hpp"
@@ -40,6 +41,7 @@ struct arm_figures {
     std::vector<status_count> statuses{};
     std::vector<failure_kind> failures{};
     std::size_t usage_below_events = 0;
+    answer_counts answers{};
     prefix_hits prefix_cache{};
     prompt_lengths prompts{};
     std::vector<repeat_figures> repeats{};
@@ -111,6 +113,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.statuses = status_counts(arm);
     a.failures = failure_kinds(arm);
     a.usage_below_events = usage_below_events(arm);
+    a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));

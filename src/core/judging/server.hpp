@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 
@@ -27,29 +28,59 @@ inline bool is_too_much(std::size_t some, std::size_t completed) { return some *
 struct value_count {
     std::size_t of = 0, completed = 0, missing = 0;
 };
+/// Tokens of prompts that requests say were in the server's prefix cache, of how many, and how many
+/// of these the workload lets others have sent before; -1 where that is not known.
+struct cache_counts {
+    long long requests = 0, prompt = 0, cached = 0, shared = 0;
+};
 /// The completed requests of one arm, counted by what makes them no evidence.
 struct answer_counts {
     std::size_t completed = 0;
-    std::size_t too_short = 0;  // fewer tokens than forced
+    std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
+    std::size_t of_choices = 0;               // several answers in one
+    std::size_t over_content = 0;             // more tokens in usage than in the text
+    std::size_t paced = 0;                    // with tokens after the first event, and of these:
+    std::size_t in_one_piece = 0, in_a_lump = 0;
+    long long events = 0, read_together = 0;
+    cache_counts cache{};
     std::array<value_count, std::size(metric_table)> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
 };
+inline void add_completed(answer_counts& c, const record& r) {
+    ++c.completed;
+    c.of_choices += r.choices > 1;
+    c.over_content += usage_is_over_content(r);
+    c.paced += paced_tokens(r) > 0;
+    c.in_one_piece += is_in_one_piece(r);
+    c.in_a_lump += is_in_one_piece(r) || begins_in_a_lump(r);
+    c.events += r.events;
+    c.read_together += events_read_together(r);
+    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
+    ++c.cache.requests;
+    c.cache.prompt += r.prompt_tokens;
+    c.cache.cached += r.cached_tokens;
+}
 inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
     answer_counts c;
     for (const repeat_data& d : arm) {
         c.too_short += static_cast<std::size_t>(d.short_outputs);
+        c.too_long += static_cast<std::size_t>(d.long_outputs);
+        const long long told = c.cache.requests;
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
-            c.completed += ok && is_measured(r);
+            if (ok && is_measured(r)) add_completed(c, r);
             for (const metric_facts& f : metric_table) {
-                if (f.is_unmeasured || !is_part_of(f.id, r)) continue;
+                const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
+                if (!may_miss || !is_part_of(f.id, r)) continue;
                 value_count& n = c.values[static_cast<std::size_t>(f.id)];
                 ++n.of;
                 n.completed += ok;
                 n.missing += ok && !has_value(f.id, d, i);
             }
         }
+        if (c.cache.requests > told && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
     }
     return c;
 }
@@ -69,19 +100,71 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
                    needs_text(f.needs), f.name);
 }
 
+/// Why the answers were to another load than the one asked for, "" where they were not.
+inline std::string other_load(const answer_counts& c) {
+    const auto of_all = [&](std::size_t n, const char* what) {
+        return printed("%zu of %zu completed requests %s", n, c.completed, what);
+    };
+    if (is_too_much(c.too_short, c.completed))
+        return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
+                                   "or stops by itself");
+    if (is_too_much(c.too_long, c.completed))
+        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, or "
+                                  "its usage is wrong");
+    if (is_too_much(c.of_choices, c.completed))
+        return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
+                                    "take is not told apart");
+    return {};
+}
+
+/// Why the prompts were not new to the server, "" where they may have been. Allowed beyond what the
+/// workload shares are 5 % of the tokens, and a block of 16 a request: caches that compare token by
+/// token also find first words that are the same by chance, and templates differ.
+inline std::string known_prompts(const cache_counts& c) {
+    const auto share = [&](long long n) {
+        return 100.0 * static_cast<double>(n) / static_cast<double>(c.prompt);
+    };
+    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
+    return printed("%.3g %% of the prompt tokens came from its prefix cache, the workload shares "
+                   "at most %.3g %%: the prompts were seen before",
+                   share(c.cached), share(c.shared));
+}
+
 /// What the answers of one arm say against an objective, "" where nothing.
 inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
                                           bool short_ones_expected) {
-    if (is_too_much(c.too_short, c.completed))
-        return printed("%zu of %zu completed requests brought fewer tokens than forced: it does "
-                       "not heed ignore_eos, or stops by itself",
-                       c.too_short, c.completed);
+    for (std::string why : {other_load(c), known_prompts(c.cache)})
+        if (!why.empty()) return why;
+    if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
+        return printed("%zu of %zu completed requests have more tokens in usage than their text can "
+                       "be: it counts what it did not send, or wrongly",
+                       c.over_content, c.completed);
     std::string why;
     concerns_a_metric(what, [&](metric_id m) {
         why = missing_values(c, m, short_ones_expected);
         return !why.empty();
     });
     return why;
+}
+
+/// What the stream of one arm says against an objective, "" where nothing. Whether a server holds
+/// its tokens back or a proxy on the way does cannot be told from here, and makes no difference.
+inline std::string stream_invalid_reason(const answer_counts& c, const statistic_data& what) {
+    if (!concerns(what, &metric_facts::is_of_decoding)) return {};
+    if (is_too_much(c.in_one_piece, c.paced))
+        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% may: "
+                       "the server or a proxy holds them back",
+                       c.in_one_piece, c.paced);
+    if (is_too_much(c.in_a_lump, c.paced))
+        return printed("the stream does not stream: %zu of %zu answers began with over 5 %% of "
+                       "their tokens at once, 5 %% may: the server or a proxy holds them back",
+                       c.in_a_lump, c.paced);
+    if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
+        return printed("the stream comes in lumps: %.1f %% of the content events were read together "
+                       "with an earlier one, 5 %% may: the server or a proxy holds them back",
+                       100.0 * static_cast<double>(c.read_together) /
+                           static_cast<double>(c.events));
+    return {};
 }
 
 }  // namespace detail

@@ -67,19 +67,21 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     if (s.factor > 0 && !compared) return "there is no baseline";
     if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
     const self_check_t& check = g.self_check;
+    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
+        check.cpu_share > 0.8)
+        return printed("client: it was busy and read %.1f %% of the events together",
+                       check.coalesced_share * 100);
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
+        if (const std::string why = stream_invalid_reason(*arm, s.what); !why.empty())
+            return (is_baseline ? "baseline: " : "") + why;
         const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
         if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
     }
-    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
-        check.cpu_share > 0.8)
-        return printed("client: it was busy and read %.1f %% of the events together",
-                       check.coalesced_share * 100);
     return {};
 }
 

@@ -65,7 +65,7 @@ inline bool has_value(metric_id m, const repeat_data& d, std::size_t i) {
     const metric_facts& f = facts_of(m);
     if (f.needs == value_needs::prompt_tokens) return d.records[i].prompt_tokens > 0;
     if (f.needs == value_needs::second_event) return gap_count(d.records[i]) > 0;
-    return !is_of_requests(m) || !std::isnan(request_value(m, d, i));
+    return f.needs == value_needs::nothing || !std::isnan(request_value(m, d, i));
 }
 
 /// Values of a per-request metric in one repeat. Failed requests have no value but are counted: in
@@ -140,11 +140,12 @@ inline double window_seconds(const repeat_data& d) {
 /// Tokens or requests per second inside the steady window. An event weighs its request's output
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
-/// Prompt tokens arrive with the first token; where the server did not tell them there is no value.
+/// Prompt tokens arrive with the first token; where no request tells them there is no value.
 inline double window_rate(metric_id m, const repeat_data& d) {
     const double seconds = window_seconds(d);
     if (!(seconds > 0)) return not_a_number;
     const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
+    bool prompts_told = m != metric_id::prefill_throughput;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -154,7 +155,7 @@ inline double window_rate(metric_id m, const repeat_data& d) {
             continue;
         }
         const bool decodes = m == metric_id::decode_throughput;
-        if (m == metric_id::prefill_throughput && r.prompt_tokens == 0) return not_a_number;
+        prompts_told = prompts_told || r.prompt_tokens > 0;
         if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
             inside(r.first_token_ns))
             parts.push_back(r.prompt_tokens);
@@ -173,6 +174,7 @@ inline double window_rate(metric_id m, const repeat_data& d) {
             }
         parts.push_back(weight * static_cast<double>(arrived));
     }
+    if (!prompts_told && !parts.empty()) return not_a_number;
     std::sort(parts.begin(), parts.end());
     double sum = 0;
     for (const double part : parts) sum += part;

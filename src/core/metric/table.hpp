@@ -32,6 +32,8 @@ struct metric_facts {
     turn_kind turns = turn_kind::all;  // the others are no part of it, failed or not
     bool is_of_gaps = false;           // pooled over a repeat's requests; of one, its longest gap
     value_needs needs = value_needs::nothing;
+    bool is_of_decoding = false;       // of when tokens came, from the first to the last
+    bool counts_output = false;        // or divides by them: output tokens, as usage tells
     bool needs_stream = false;         // a first token apart from the last
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
@@ -43,12 +45,12 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
      .bounds_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
-     .needs_stream = true},
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true},
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
-     .needs_stream = true, .needs_event_times = true},
+     .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
     {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
-     .is_hurt_by_lateness = true},
+     .counts_output = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
@@ -59,19 +61,22 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
-     .side = bound_side::at_least, .needs = value_needs::second_token, .needs_stream = true},
+     .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_event_times = true, .is_hurt_by_lateness = true},
+     .counts_output = true, .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::total_throughput, .name = "total_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .needs_event_times = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .counts_output = true, .needs_event_times = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_throughput, .name = "decode_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs_stream = true, .needs_event_times = true, .is_hurt_by_lateness = true},
+     .is_of_decoding = true, .counts_output = true, .needs_stream = true,
+     .needs_event_times = true, .is_hurt_by_lateness = true},
     {.id = metric_id::request_throughput, .name = "request_throughput",
      .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_hurt_by_lateness = true},

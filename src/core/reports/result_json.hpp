@@ -153,6 +153,9 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("target_gone", d.target_gone)
         .field("interrupted", d.interrupted)
         .field("short_outputs", d.short_outputs)
+        .field("long_outputs", d.long_outputs)
+        .field("resends", d.resends)
+        .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
     j.key("statistics").open('{');
@@ -186,6 +189,9 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
     j.key("statuses").open('{');
     for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
     j.close().field("usage_below_events", arm.usage_below_events);
+    j.field("usage_over_content", arm.answers.over_content)
+        .field("in_one_piece", arm.answers.in_one_piece)
+        .field("in_a_lump", arm.answers.in_a_lump);
     j.key("repeats").open('[');
     for (const repeat_figures& d : arm.repeats) write_repeat(j, d, g.figures.kept);
     j.close().close();
@@ -343,7 +349,10 @@ inline std::string record_json(const record& r, const std::string& gate) {
     return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
            printed(",\"late_ns\":%lld,\"cached_tokens\":%s", r.late_ns,
                    r.cached_tokens < 0 ? "null" : std::to_string(r.cached_tokens).c_str()) +
-           printed(",\"conversation\":%lld,\"turn\":%d}\n", r.conversation, r.turn);
+           printed(",\"conversation\":%lld,\"turn\":%d", r.conversation, r.turn) +
+           printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,\"choices\":%d,"
+                   "\"resends\":%d}\n",
+                   r.reads, r.first_read_events, r.text_bytes, r.choices, r.resends);
 }
 
 }  // namespace detail

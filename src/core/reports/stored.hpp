@@ -69,6 +69,10 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.target_gone = string_member(v, "target_gone");
     d.interrupted = true_member(v, "interrupted");
     d.short_outputs = large_count(v, "short_outputs");
+    d.long_outputs = large_count(v, "long_outputs");
+    d.resends = large_count(v, "resends");
+    if (number_member(v, "shared_tokens") >= 0)  // else nothing is known of them
+        d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");
     return d;
 }
@@ -361,7 +365,12 @@ inline record read_record(const std::string& line, std::string& gate) {
     if (cached && !cached->is<picojson::null>())
         r.cached_tokens = static_cast<int>(whole_of("cached_tokens", 2e9));
     if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
-    if (member(v, "turn")) r.turn = static_cast<int>(whole_of("turn", 2e9));
+    for (const auto& [key, into] :
+         {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},
+          std::pair{"first_read_events", &r.first_read_events},
+          std::pair{"text_bytes", &r.text_bytes}, std::pair{"choices", &r.choices},
+          std::pair{"resends", &r.resends}})
+        if (member(v, key)) *into = static_cast<int>(whole_of(key, 2e9));
     return r;
 }
 

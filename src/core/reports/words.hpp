@@ -51,7 +51,25 @@ inline std::string status_text(const arm_figures& arm) {
                      counts[i].example.c_str());
     if (const std::size_t n = arm.usage_below_events; n > 0)
         t += printed("; usage tells of fewer tokens than content events in %zu of those", n);
+    if (const std::size_t n = arm.answers.over_content; n > 0)
+        t += printed("; usage tells of more tokens than the text can be in %zu of those", n);
     return t;
+}
+/// What came of the way between server and client, a sentence each.
+inline std::vector<std::string> notes_on_the_way(const arm_figures& arm, const char* whose) {
+    std::vector<std::string> notes;
+    long long resends = 0;
+    for (const repeat_figures& d : arm.repeats) resends += d.resends;
+    if (resends > 0)
+        notes.push_back(printed("%ssent again, as the server closed the kept connection without an "
+                                "answer: %lld requests; over 1 %% of a repeat's they are failures",
+                                whose, resends));
+    const answer_counts& a = arm.answers;
+    if (a.in_a_lump > 0)
+        notes.push_back(printed("%s%zu of %zu answers came in one piece, %zu more began with over "
+                                "5 %% of their tokens at once",
+                                whose, a.in_one_piece, a.paced, a.in_a_lump - a.in_one_piece));
+    return notes;
 }
 
 inline std::string self_check_text(const self_check_t& c) {
@@ -128,6 +146,9 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
     for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
+    for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
+                                     std::pair{&g.figures.baseline, "baseline: "}})
+        for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     return notes;
 }
 

@@ -81,6 +81,13 @@ struct made_up_prompts {
         h.add(asked.output_tokens);
     }
 
+    /// Words at the end of a prompt that no other one has; 0 where a recording says what is shared.
+    int fresh_words(const trace_place& at, const trace_terms& t, const token_fit& fit) const {
+        if (has_blocks(t)) return 0;
+        const int all = fit.words_of_prompt(item(at, t).prompt_tokens);
+        if (group(at.index(), t.seed) < 0) return all;
+        return all - std::min(fit.words_in(shared_length(shared_prefix, t.seed)), all);
+    }
     /// The group whose prefix a prompt starts with, -1 for none.
     long long group(std::size_t index, std::uint64_t seed) const {
         if (prefix_groups == 1 && prefix_share == 1) return 0;

@@ -5,11 +5,14 @@
 #include "api/traffic.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/schedule.hpp"
+#include "core/traffic/shared_tokens.hpp"
+#include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/order.hpp"
@@ -44,12 +47,32 @@ inline std::string gone_reason(const std::vector<record>& records) {
                    measured.size(), measured.back()->error.c_str());
 }
 
-/// Where only events were counted, a server that merges a few of them is forgiven.
-inline bool brought_too_little(const plan& p, const finished_request& f) {
+/// Counts an answer that brought fewer tokens than forced, or more. Where only events were counted,
+/// a server that merges a few of them or parts some is forgiven.
+inline void note_length(const plan& p, const finished_request& f, repeat_data& d) {
     const double forced = forced_tokens(p, f.index);
-    const double least = f.what.token_source == token_origin::usage ? forced : 0.95 * forced;
-    return is_measured(f.what) && f.what.status == request_status::ok &&
-           f.what.output_tokens < least;
+    if (forced == 0 || !is_measured(f.what) || f.what.status != request_status::ok) return;
+    const double leeway = f.what.token_source == token_origin::usage ? 0 : 0.05 * forced;
+    d.short_outputs += f.what.output_tokens < forced - leeway;
+    d.long_outputs += f.what.output_tokens > forced + leeway;
+}
+/// Adds what the workload lets a prefix cache have of a prompt whose cached tokens are told.
+inline void note_shared_tokens(const plan& p, const token_fit& fit, const finished_request& f,
+                               repeat_data& d) {
+    const record& r = f.what;
+    const bool tells = r.cached_tokens >= 0 && r.prompt_tokens > 0;
+    if (!tells || !is_measured(r) || r.status != request_status::ok) return;
+    d.shared_tokens = std::max(d.shared_tokens, 0ll) +
+                      shared_tokens(p, f.index, fit, r.prompt_tokens);
+}
+/// What the plan alone can say of the answers, before they are but records.
+inline void note_answers(const plan& p, const load_target& target, const request_log& all,
+                         repeat_data& d) {
+    for (const finished_request& f : all.requests()) {
+        if (target.api->forces_lengths) note_length(p, f, d);
+        note_shared_tokens(p, target.tokens, f, d);
+        d.resends += f.what.resends;
+    }
 }
 
 /// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
@@ -147,14 +170,14 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
         d.window_to_ns = state.exhausted_at.load();
     }
-    for (const finished_request& f : all.requests())
-        d.short_outputs += target.load().api->forces_lengths && brought_too_little(p, f);
+    note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
     all.move_into(d, counted);
     note_rates(p, d);
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    fail_frequent_resends(d);  // a server that closes connections is not gone
     d.loop_lag_p99 = d.loop_lag.quantile(0.99);
     d.loop_lag_max = d.loop_lag.max();
     d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);

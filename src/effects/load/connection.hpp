@@ -294,11 +294,12 @@ private:
         abandon(request_status::tls, error);
     }
     void on_end_of_input(long long now, const std::string& error) {
-        // A reused connection may have been closed by the server at the very moment we sent: that
-        // is no failure, so it is tried once afresh.
+        // A reused connection may have been closed by the server at the very moment we sent: it is
+        // tried once afresh, and the record tells.
         if (answer_.untouched() && reused_ && !retried_) {
             close();
             retried_ = true;
+            ++rec_.resends;
             rec_.connected_ns = rec_.sent_ns = 0;
             connect_from_ns_ = now;
             return connect(0);

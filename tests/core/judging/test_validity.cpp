@@ -330,6 +330,246 @@ TEST_CASE("answers shorter than forced are another load than the one asked for")
     CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::invalid);
 }
 
+TEST_CASE("answers longer than forced are as little the load that was asked for") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    m.candidate[1].long_outputs = 2;  // 5 % of 40
+    CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+    m.candidate[0].long_outputs = 1;
+    for (const slo& s : {mean(ttft) <= 100_ms, mean(tpot) <= 20_ms,
+                         goodput(ttft <= 1_s) >= 50_pct}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::invalid);
+        CHECK(str(judged(m, s).reason) ==
+              "server: 3 of 40 completed requests tell of more tokens than forced: it does not "
+              "heed the length, or its usage is wrong");
+    }
+    CHECK(judged(m, error_rate <= 50_pct).outcome == verdict::pass);
+}
+
+// ---- answers that cannot have come as their numbers say ----------------------------------------
+
+namespace {
+/// Two repeats of 20 answers, of which so many are of the other kind.
+template <class Odd>
+measurement some_odd(int odd, Odd&& answer) {
+    std::vector<request> all;
+    for (int i = 0; i < 40; ++i)
+        all.push_back(i < odd ? answer(100.0 * i) : answered(100.0 * i, 80));
+    measurement m = measured({repeat_of({all.begin(), all.begin() + 20}),
+                              repeat_of({all.begin() + 20, all.end()})});
+    for (repeat_data& d : m.candidate) {
+        d.window_from_ns = at_ms(0);
+        d.window_to_ns = at_ms(4000);
+    }
+    return m;
+}
+/// Reads of so many content events each, `gap_ms` apart, of one token each and of text that holds
+/// them.
+request read_in(double at, double wait_ms, double gap_ms, std::vector<int> reads) {
+    request q(at);
+    stream_event e;
+    e.content = true;
+    e.text_bytes = 5;
+    int tokens = 0;
+    double now = at + wait_ms;
+    for (const int events : reads) {
+        for (int i = 0; i < events; ++i) q.event(now, e);
+        tokens += events;
+        now += gap_ms;
+    }
+    return q.finish(now).usage(now, 10, tokens).done(now);
+}
+const slo of_decoding[] = {mean(tpot) <= 20_ms,
+                           p99(itl) <= 20_s,
+                           p10(decode_speed) >= 1_tps,
+                           decode_throughput >= 1_tps,
+                           goodput(ttft <= 10_s && tpot <= 20_ms) >= 50_pct};
+}  // namespace
+
+TEST_CASE("whole answers handed over at once have no time per token") {
+    const auto held_back = [](double at) { return read_in(at, 900, 0, {11}); };
+    // As a proxy on the same machine, and one behind a network that takes a turn for each window.
+    const auto nearly = [](double at) { return read_in(at, 900, 0.05, {20, 20, 10}); };
+    const auto over_network = [](double at) { return read_in(at, 1300, 50, {50, 78}); };
+    const auto one_event = [](double at) {
+        return request(at).content(at + 900).finish(at + 900).usage(at + 900, 10, 11).done(at + 900);
+    };
+    for (const slo& s : of_decoding) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(some_odd(0, held_back), s).outcome == verdict::pass);
+        CHECK(judged(some_odd(2, held_back), s).outcome == verdict::pass);
+        for (const slo_verdict& v : {judged(some_odd(3, held_back), s), judged(some_odd(3, nearly), s),
+                                     judged(some_odd(3, over_network), s),
+                                     judged(some_odd(3, one_event), s)}) {
+            CHECK(v.outcome == verdict::invalid);
+            CHECK(str(v.reason) == "the stream does not stream: 3 of 40 answers came in one piece, "
+                                   "5 % may: the server or a proxy holds them back");
+        }
+    }
+    for (const slo& s : {mean(e2e) <= 2_s, p90(ttft) <= 2_s, request_throughput >= 1_rps})
+        CHECK(judged(some_odd(40, held_back), s).outcome == verdict::pass);
+}
+
+TEST_CASE("an answer that begins with many tokens at once hides how long those took") {
+    // 8 KiB of events, every 400 ms.
+    const auto buffered = [](double at) { return read_in(at, 480, 400, {40, 40, 40, 8}); };
+    for (const slo& s : of_decoding) {
+        CAPTURE(str(s.text()));
+        const slo_verdict v = judged(some_odd(40, buffered), s);
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(str(v.reason) == "the stream does not stream: 40 of 40 answers began with over 5 % of "
+                               "their tokens at once, 5 % may: the server or a proxy holds them "
+                               "back");
+    }
+    // Seven of 128 in the first read are over 5 %; six are not, and their time is told by the rest.
+    std::vector<int> seven{8}, six{7};
+    for (int i = 0; i < 120; ++i) { seven.push_back(1); six.push_back(1); }
+    const auto with = [](std::vector<int> reads) {
+        return some_odd(40, [=](double at) { return read_in(at, 100, 10, reads); });
+    };
+    CHECK(judged(with(seven), mean(tpot) <= 20_ms).outcome == verdict::invalid);
+    CHECK(judged(with(six), mean(tpot) <= 20_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("an event of more tokens than a step brings may be a lump, too") {
+    const auto of = [](int tokens) {
+        return some_odd(40, [=](double at) {
+            request q(at);
+            for (int i = 0; i < 5; ++i) q.content(at + 80 + 10 * i);
+            return q.finish(at + 120).usage(at + 120, 10, tokens).done(at + 120);
+        });
+    };
+    CHECK(judged(of(65), mean(tpot) <= 20_ms).outcome == verdict::pass);  // 16 an event
+    CHECK(mentions(judged(of(66), mean(tpot) <= 20_ms).reason, "40 of 40 answers began with"));
+}
+
+TEST_CASE("a server whose tokens are as fast as the client's reads is not held back") {
+    // 0.1 ms a token, read one to four at a time.
+    const auto fast = [](double at) { return read_in(at, 5, 0.2, {2, 1, 3, 1, 4, 1, 2, 2}); };
+    const auto waiting = [](double at) { return read_in(at, 60, 0.2, {2, 1, 3, 1, 4, 1, 2, 2}); };
+    for (const slo& s : of_decoding) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(some_odd(40, fast), s).outcome == verdict::pass);
+        CHECK(judged(some_odd(40, waiting), s).outcome == verdict::pass);
+    }
+    // Lumps within the client's own turns are nobody's holding back; a tpot of 0 is none, though.
+    const auto at_once = [](double wait, std::vector<int> reads) {
+        const auto answer = [=](double at) { return read_in(at, wait, 0.1, reads); };
+        return judged(some_odd(40, answer), goodput(ttft <= 1_s && tpot <= 20_ms) >= 50_pct);
+    };
+    CHECK(at_once(9, {6, 5}).outcome == verdict::pass);
+    CHECK(at_once(11, {6, 5}).outcome == verdict::invalid);
+    CHECK(at_once(1, {11}).outcome == verdict::invalid);
+}
+
+TEST_CASE("events that are read together have no gaps of their own") {
+    const auto in_twos = [](double at) { return read_in(at, 80, 20, {1, 2, 2, 2, 2, 2}); };
+    const slo s = p99(itl) <= 1_s;
+    CHECK(judged(some_odd(4, in_twos), s).outcome == verdict::pass);  // 20 of 440
+    const slo_verdict v = judged(some_odd(5, in_twos), s);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason) == "the stream comes in lumps: 5.7 % of the content events were read "
+                           "together with an earlier one, 5 % may: the server or a proxy holds them "
+                           "back");
+    CHECK(judged(some_odd(40, in_twos), mean(tpot) <= 20_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("a stream that is held back is the arm's whose it is") {
+    const auto held_back = [](double at) { return read_in(at, 900, 0, {11}); };
+    measurement m;
+    for (const measurement& pairs : {some_odd(0, held_back), some_odd(0, held_back)})
+        m.candidate.insert(m.candidate.end(), pairs.candidate.begin(), pairs.candidate.end());
+    for (const measurement& pairs : {some_odd(40, held_back), some_odd(40, held_back)})
+        m.baseline.insert(m.baseline.end(), pairs.candidate.begin(), pairs.candidate.end());
+    CHECK(mentions(judged(m, mean(tpot) <= 1.1 * baseline).reason,
+                   "baseline: the stream does not stream: 80 of 80 answers"));
+    CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("usage that tells of more tokens than the text can be decides nothing") {
+    // Ten words of five bytes: 50 tokens at most, and 16 that no text shows.
+    const auto ten_words = [](double at) {
+        return read_in(at, 80, 10, std::vector<int>(10, 1));
+    };
+    const auto told = [&](int odd, int tokens) {
+        measurement m = some_odd(odd, ten_words);
+        int left = odd;
+        for (repeat_data& d : m.candidate)
+            for (record& r : d.records)
+                if (left-- > 0) r.output_tokens = tokens;
+        return m;
+    };
+    const slo by_output[] = {mean(tpot) <= 20_ms, mean(normalized_latency) <= 1_s,
+                             p10(decode_speed) >= 1_tps, output_throughput >= 1_tps,
+                             total_throughput >= 1_tps, decode_throughput >= 1_tps,
+                             goodput(tpot <= 20_ms) >= 50_pct};
+    for (const slo& s : by_output) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(told(40, 66), s).outcome == verdict::pass);
+        CHECK(judged(told(2, 100), s).outcome == verdict::pass);
+        CHECK(judged(told(3, 67), s).outcome == verdict::invalid);
+        CHECK(str(judged(told(3, 67), s).reason) ==
+              "server: 3 of 40 completed requests have more tokens in usage than their text can "
+              "be: it counts what it did not send, or wrongly");
+    }
+    for (const slo& s : {mean(ttft) <= 100_ms, p50(itl) <= 20_ms, request_throughput >= 1_rps})
+        CHECK(judged(told(40, 100), s).outcome == verdict::pass);
+}
+
+TEST_CASE("several choices in one stream are another load than the one asked for") {
+    measurement m = measured(repeats_with_ttft({80, 80}));
+    const auto with = [&](std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) m.candidate[0].records[i].choices = 4;
+        return judged(m, mean(tpot) <= 20_ms);
+    };
+    CHECK(with(2).outcome == verdict::pass);
+    CHECK(with(3).outcome == verdict::invalid);
+    CHECK(str(with(3).reason) ==
+          "server: 3 of 40 completed requests brought several choices, one was asked for: what "
+          "their tokens take is not told apart");
+}
+
+// ---- prompts that a cache had seen -------------------------------------------------------------
+
+TEST_CASE("more cached tokens than the workload shares are prompts that were seen before") {
+    // 40 prompts of 1000 tokens, of which 100 each are shared: up to 166 may have been cached.
+    const auto cached = [](int tokens, long long shared = 100) {
+        measurement m = measured(repeats_with_ttft({80, 80}));
+        for (repeat_data& d : m.candidate) {
+            d.shared_tokens = shared < 0 ? -1 : 20 * shared;
+            for (record& r : d.records) {
+                r.prompt_tokens = 1000;
+                r.cached_tokens = tokens;
+            }
+        }
+        return m;
+    };
+    for (const slo& s : {mean(ttft) <= 100_ms, p90(e2e) <= 1_s, mean(tpot) <= 20_ms,
+                         goodput(ttft <= 1_s) >= 50_pct, p10(prefill_speed) >= 1_tps}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(cached(0), s).outcome == verdict::pass);
+        CHECK(judged(cached(166), s).outcome == verdict::pass);
+        CHECK(judged(cached(167), s).outcome == verdict::invalid);
+        CHECK(str(judged(cached(830), s).reason) ==
+              "server: 83 % of the prompt tokens came from its prefix cache, the workload shares at "
+              "most 10 %: the prompts were seen before");
+    }
+    CHECK(judged(cached(830), error_rate <= 50_pct).outcome == verdict::pass);
+    // All of a prompt that is sent again and again; a file that does not tell what is shared; a
+    // server that does not tell what was cached.
+    CHECK(judged(cached(1000, 1000), mean(ttft) <= 100_ms).outcome == verdict::pass);
+    CHECK(judged(cached(830, -1), mean(ttft) <= 100_ms).outcome == verdict::pass);
+    CHECK(judged(cached(-1), mean(ttft) <= 100_ms).outcome == verdict::pass);
+    // One arm whose prompts were seen is no comparison.
+    measurement pairs = pairs_with_ratio({1, 1, 1, 1});
+    for (repeat_data& d : pairs.baseline) {
+        d.shared_tokens = 0;
+        for (record& r : d.records) r.prompt_tokens = r.cached_tokens = 1000;
+    }
+    CHECK(mentions(judged(pairs, mean(ttft) <= 1.1 * baseline).reason,
+                   "baseline server: 100 % of the prompt tokens came from its prefix cache"));
+}
+
 TEST_CASE("the baseline's faults are named as its own") {
     const slo s = p50(ttft) <= 1.1 * baseline;
     const auto reason = [&](auto&& spoil) {

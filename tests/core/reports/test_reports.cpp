@@ -282,6 +282,11 @@ TEST_CASE("a record is one line with its fields in order") {
     r.cached_tokens = 16;
     r.conversation = 4294967296;
     r.turn = 2;
+    r.reads = 3;
+    r.first_read_events = 2;
+    r.text_bytes = 40;
+    r.choices = 5;
+    r.resends = 1;
     CHECK(
         record_json(r, "chat") ==
         R"({"id":"g1-r0-5","gate":"chat","arm":"baseline","repeat":3,"phase":"warmup",)"
@@ -289,7 +294,8 @@ TEST_CASE("a record is one line with its fields in order") {
         R"("first_token_ns":2000,"last_token_ns":3000,"end_ns":9007199254740993,)"
         R"("prompt_tokens":17,"output_tokens":9,"token_source":"usage","events":4,"first_event_tokens":2,)"
         R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\"","late_ns":0,)"
-        R"("cached_tokens":16,"conversation":4294967296,"turn":2})"
+        R"("cached_tokens":16,"conversation":4294967296,"turn":2,"reads":3,"first_read_events":2,)"
+        R"("text_bytes":40,"choices":5,"resends":1})"
         "\n");
 }
 
@@ -304,7 +310,8 @@ TEST_CASE("a record has null where there is no time, status or reason") {
         R"("first_token_ns":null,"last_token_ns":null,"end_ns":null,)"
         R"("prompt_tokens":0,"output_tokens":0,"token_source":"events","events":0,"first_event_tokens":0,)"
         R"("status":"unsent","http_status":null,"finish_reason":null,"error":null,"late_ns":0,)"
-        R"("cached_tokens":null,"conversation":0,"turn":0})"
+        R"("cached_tokens":null,"conversation":0,"turn":0,"reads":0,"first_read_events":0,)"
+        R"("text_bytes":0,"choices":0,"resends":0})"
         "\n");
     CHECK(count(record_json(r, "two\nlines\r"), "\n") == 1);
     CHECK(words(parsed(record_json(r, "two\nlines\r")), "gate") == "two\nlines\r");
@@ -656,6 +663,31 @@ TEST_CASE("prompts that the server counts otherwise are told beside what was ask
     CHECK(told(2.0).find("prompt tokens: asked for 1") == 0);
     CHECK(told(2.0).find("the server counted ") != std::string::npos);
     CHECK(told(0.5) != "");
+}
+
+TEST_CASE("streams that were held back and requests that were sent again are told of each arm") {
+    test_gate g;
+    g.what = planned({.workload = prompts({"hi"}), .arrivals = closed_loop(1), .requests = 20}, 1);
+    g.measured.candidate = {steady_repeat(80), steady_repeat(80)};
+    CHECK(notes_on(g).empty());
+    g.measured.candidate[0].resends = 2;
+    g.measured.candidate[1].resends = 1;
+    record& at_once = g.measured.candidate[1].records[3];
+    at_once.last_token_ns = at_once.first_token_ns;
+    g.measured.baseline = {steady_repeat(80)};
+    g.measured.baseline[0].records[0].first_read_events = 5;
+    const std::vector<std::string> notes = notes_on(g);
+    REQUIRE(notes.size() == 3);
+    CHECK(notes[0] == "sent again, as the server closed the kept connection without an answer: 3 "
+                      "requests; over 1 % of a repeat's they are failures");
+    CHECK(notes[1] == "1 of 40 answers came in one piece, 0 more began with over 5 % of their tokens "
+                      "at once");
+    CHECK(notes[2] == "baseline: 0 of 20 answers came in one piece, 1 more began with over 5 % of "
+                      "their tokens at once");
+    g.measured.candidate[0].records[0].text_bytes = 10;
+    g.measured.candidate[0].records[0].output_tokens = 27;
+    CHECK(status_text({g.measured.candidate[0]}) ==
+          "20 of 20 requests ok; usage tells of more tokens than the text can be in 1 of those");
 }
 
 TEST_CASE("the share of prompt tokens from the prefix cache is told where the server tells it") {

@@ -135,6 +135,9 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     d.stamp_lag_p99 = 1.0 / 3;
     d.stamp_lag_max = 0.4;
     d.short_outputs = 2;
+    d.long_outputs = 3;
+    d.resends = 4;
+    d.shared_tokens = 5;
     d.interrupted = true;
     d.target_gone = "its process \"exited\"\nwith code 1";
     d.window_from_ns = over_double;
@@ -157,6 +160,10 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     CHECK(r.stamp_lag_p99 == 1.0 / 3);
     CHECK(r.stamp_lag_max == 0.4);
     CHECK(r.short_outputs == 2);
+    CHECK(r.long_outputs == 3);
+    CHECK(r.resends == 4);
+    CHECK(r.shared_tokens == 5);
+    CHECK(s.measured.candidate[0].shared_tokens == -1);
     CHECK(r.interrupted);
     CHECK(r.target_gone == d.target_gone);
     CHECK(r.window_from_ns == over_double);
@@ -497,6 +504,11 @@ record full_record() {
     r.cached_tokens = 16;
     r.conversation = 9007199254740993;
     r.turn = 2;
+    r.reads = 3;
+    r.first_read_events = 2;
+    r.text_bytes = 40;
+    r.choices = 5;
+    r.resends = 1;
     return r;
 }
 void check_same(const record& a, const record& b) {
@@ -524,6 +536,11 @@ void check_same(const record& a, const record& b) {
     CHECK(a.cached_tokens == b.cached_tokens);
     CHECK(a.conversation == b.conversation);
     CHECK(a.turn == b.turn);
+    CHECK(a.reads == b.reads);
+    CHECK(a.first_read_events == b.first_read_events);
+    CHECK(a.text_bytes == b.text_bytes);
+    CHECK(a.choices == b.choices);
+    CHECK(a.resends == b.resends);
 }
 void check_round_trip(const record& r, const std::string& gate = "chat") {
     std::string read;
@@ -539,6 +556,7 @@ TEST_CASE("a record of an older version says nothing of turns and caches") {
     CHECK(r.cached_tokens == -1);
     CHECK(r.conversation == 0);
     CHECK(r.turn == 0);
+    CHECK((r.reads == 0 && r.text_bytes == 0 && r.choices == 0 && r.resends == 0));
     CHECK(r.late_ns == full_record().late_ns);
 }
 

@@ -202,11 +202,14 @@ TEST_CASE("a kept connection that ends as the request goes out is replaced once"
         CHECK(p.last().status == request_status::ok);
         CHECK(p.last().connected_ns > p.last().dispatched_ns);
         CHECK(p.last().sent_ns >= p.last().connected_ns);
+        CHECK(p.last().resends == 1);
+        CHECK(p.owner.delivered[0].resends == 0);
     }
     SUBCASE("but not twice") {
         p.server.hang_up();
         REQUIRE(p.ends());
         CHECK(p.last().status == request_status::truncated);
+        CHECK(p.last().resends == 1);
         CHECK(p.owner.io.connections_opened == 2);
     }
     CHECK(p.owner.places == std::vector<std::size_t>{0, 1});

@@ -1,0 +1,85 @@
+// whether an answer can have come as its numbers say
+#pragma once
+
+#include "api/result.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // max
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tokens whose time lies between the first event's stamp and the last one's.
+inline int paced_tokens(const record& r) { return r.output_tokens - r.first_event_tokens; }
+
+/// Seconds from the send to the first content, and from there to the last.
+inline double wait_s(const record& r) {
+    return static_cast<double>(r.first_token_ns - r.sent_ns) * 1e-9;
+}
+inline double spread_s(const record& r) {
+    return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
+}
+
+/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8) and
+/// schedulers of several steps bring. More is a server that gathers them.
+inline constexpr int most_event_tokens = 16;
+
+/// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
+/// events each, within a tenth of that wait, as a proxy's whole answer comes. A server that decodes
+/// within the client's own turns has few events a read, or lets nobody wait ten times as long; in
+/// under 10 ms no more can be told.
+inline bool is_in_one_piece(const record& r) {
+    if (paced_tokens(r) <= 0) return false;
+    if (r.last_token_ns == r.first_token_ns) return true;
+    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads && spread_s(r) * 10 <= wait_s(r);
+}
+
+/// Whether the first of several reads, or the first event, brought over 5 % of what came: those
+/// tokens took time before the first stamp, and a tpot knows nothing of it. What the events after
+/// it tell of that time must be over 10 ms, or it was the client that came a little late to a fast
+/// server.
+inline bool begins_in_a_lump(const record& r) {
+    if (paced_tokens(r) <= 0 || r.events < 2) return false;
+    if (paced_tokens(r) > most_event_tokens * (r.events - 1)) return true;
+    const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
+    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return false;
+    return spread_s(r) / later * early > 0.010;
+}
+
+/// Content events that say nothing of when they were generated, as they came in one read with an
+/// earlier one. Where reads follow each other within 2 ms, events do come that fast.
+inline int events_read_together(const record& r) {
+    if (r.reads == 0 || r.events < 2) return 0;
+    const bool fast = r.reads > 1 && spread_s(r) < 0.002 * (r.reads - 1);
+    return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
+}
+
+/// Whether usage tells of more tokens than the text can be: each has a byte at least, but for a few
+/// special ones. Where nothing is known of the text, the number of events says how many it can be.
+inline bool usage_is_over_content(const record& r) {
+    if (r.token_source != token_origin::usage) return false;
+    if (r.text_bytes > 0) return r.output_tokens > r.text_bytes + most_event_tokens;
+    return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
+}
+
+/// Requests that were sent again, where those are over 1 % of the measured ones, failed each: what
+/// a server does to one in a hundred of its users is no accident of the moment. Requests of the
+/// warm-up are left as they are.
+inline void fail_frequent_resends(repeat_data& d) {
+    std::size_t measured = 0, resent = 0;
+    for (const record& r : d.records) {
+        measured += is_measured(r);
+        resent += is_measured(r) && r.resends > 0;
+    }
+    if (resent * 100 <= measured) return;
+    for (record& r : d.records) {
+        if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
+        r.status = request_status::connect;
+        r.error = "the server closed the kept connection without an answer";
+    }
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

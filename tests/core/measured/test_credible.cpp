@@ -1,0 +1,87 @@
+// Whether an answer can have come as its numbers say, and what is sent again.
+#include "core/answers/timeline.hpp"
+#include "core/measured/credible.hpp"
+#include "support/timelines.hpp"
+
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+
+namespace {
+stream_event content_of(int bytes) {
+    stream_event e;
+    e.content = true;
+    e.text_bytes = bytes;
+    return e;
+}
+}  // namespace
+
+TEST_CASE("a record tells how its content was read, and how much text it was") {
+    request q(0);
+    for (const double ms : {100.0, 100.0, 120.0, 140.0, 140.0, 140.0}) q.event(ms, content_of(5));
+    const record r = q.finish(150).usage(150, 10, 6).done(150).record();
+    CHECK(r.reads == 3);
+    CHECK(r.first_read_events == 2);
+    CHECK(r.events == 6);
+    CHECK(r.text_bytes == 30);
+    CHECK(r.choices == 1);
+    CHECK(events_read_together(r) == 3);
+    const record none = request(0).done(10).record();
+    CHECK(none.reads == 0);
+    CHECK(none.first_read_events == 0);
+    CHECK(none.text_bytes == 0);
+}
+
+TEST_CASE("of a record that does not tell how it was read, the stamps alone do") {
+    record r = answered(0, 900, 0).record();
+    r.reads = r.first_read_events = r.text_bytes = 0;
+    CHECK(is_in_one_piece(r));
+    r = answered(0, 900, 10).record();
+    r.reads = r.first_read_events = r.text_bytes = 0;
+    CHECK_FALSE(is_in_one_piece(r));
+    CHECK_FALSE(begins_in_a_lump(r));
+    CHECK(events_read_together(r) == 0);
+    CHECK_FALSE(usage_is_over_content(r));
+    r.output_tokens = 1 + 16 * 10 + 1;
+    CHECK(usage_is_over_content(r));
+    r.token_source = token_origin::events;
+    CHECK_FALSE(usage_is_over_content(r));
+}
+
+TEST_CASE("an answer in one piece that was asked for is none that was held back") {
+    record r = answered(0, 900, 0).record();
+    r.first_event_tokens = r.output_tokens;  // a document, which tells its tokens
+    CHECK_FALSE(is_in_one_piece(r));
+    CHECK_FALSE(begins_in_a_lump(r));
+}
+
+TEST_CASE("what is sent again counts as failed where it is over 1 percent") {
+    const auto of = [](int n, int resent) {
+        repeat_data d = steady_repeat(80, n);
+        for (int i = 0; i < resent; ++i) d.records[static_cast<std::size_t>(i)].resends = 1;
+        return d;
+    };
+    const auto failed = [](repeat_data d) {
+        fail_frequent_resends(d);
+        int n = 0;
+        for (const record& r : d.records) n += r.status != request_status::ok;
+        return n;
+    };
+    CHECK(failed(of(200, 0)) == 0);
+    CHECK(failed(of(200, 2)) == 0);
+    CHECK(failed(of(200, 3)) == 3);
+    CHECK(failed(of(99, 1)) == 1);
+
+    repeat_data d = of(20, 3);
+    d.records[0].phase = run_phase::warmup;
+    d.records[1].status = request_status::timeout;
+    fail_frequent_resends(d);
+    CHECK(d.records[0].status == request_status::ok);
+    CHECK(d.records[1].status == request_status::timeout);
+    CHECK(d.records[2].status == request_status::connect);
+    CHECK(std::string(d.records[2].error) ==
+          "the server closed the kept connection without an answer");
+    CHECK(d.records[3].status == request_status::ok);
+}

@@ -1,0 +1,145 @@
+// Answers that cannot be what their numbers say: streams that a proxy holds back, usage that
+// disagrees, prompts that were seen before, requests that a server drops. What such a run says of
+// the metrics that this spoils, and that the others stand.
+#include "support/environment.hpp"
+#include "support/live.hpp"
+#include "support/rejudged.hpp"
+#include "support/relay.hpp"
+#include "support/scripted_server.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace live;
+
+namespace {
+
+/// A simulated server behind a proxy that buffers.
+class buffered_server {
+public:
+    buffered_server(const engine& e, std::size_t bytes)
+        : server_(e),
+          port_(std::stoi(server_.url().substr(server_.url().rfind(':') + 1))),
+          listener_(relay::ipv4_listener()),
+          url_("http://127.0.0.1:" + std::to_string(relay::port_of(listener_))),
+          proxy_(listener_, [port = port_, bytes](int fd, int going) {
+              relay::pass_on_in_lumps(fd, going, port, bytes);
+          }) {}
+    std::string url() const { return url_; }
+
+private:
+    logging_server server_;
+    int port_, listener_;
+    std::string url_;
+    relay::acceptor proxy_;
+};
+
+scenario decoding_on(const std::string& url, int tokens) {
+    return {.target = endpoint{.url = url},
+            .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(tokens)},
+            .arrivals = closed_loop(4),
+            .warmup = 4,
+            .requests = 24,
+            .repeats = 2,
+            .slos = {mean(tpot) <= 10_s, p50(itl) <= 10_s, p50(e2e) <= 60_s}};
+}
+void check_invalid(const result& r, const std::string& slo, const std::string& why) {
+    CAPTURE(reason_of(r, slo));
+    CHECK(outcome_of(r, slo) == verdict::invalid);
+    CHECK(reason_of(r, slo).find(why) != std::string::npos);
+}
+
+using scripted::answer;
+
+/// One event of a word every 20 ms, and usage that tells of so many tokens.
+answer paced_answer(int events, const std::string& usage) {
+    answer a{scripted::send(scripted::chunked_head() + scripted::chunk(scripted::role()))};
+    for (int i = 0; i < events; ++i) {
+        a.push_back(scripted::wait(scripted::milliseconds(20)));
+        a.push_back(scripted::send(scripted::chunk(scripted::chat_chunk(" word"))));
+    }
+    a.push_back(scripted::send(scripted::chunk(scripted::finish("length") + usage +
+                                               scripted::done()) + scripted::last_chunk()));
+    return a;
+}
+std::string cached_usage(int prompt, int cached, int completion) {
+    return scripted::sse_event(
+        R"({"choices":[],"usage":{"prompt_tokens":)" + std::to_string(prompt) +
+        R"(,"completion_tokens":)" + std::to_string(completion) +
+        R"(,"prompt_tokens_details":{"cached_tokens":)" + std::to_string(cached) + "}}}");
+}
+
+}  // namespace
+
+TEST_CASE("a proxy that hands over whole answers leaves no time per token to judge") {
+    const buffered_server server(engine_of(20_ms), 1 << 30);
+    const result r = run(decoding_on(server.url(), 12));
+    check_invalid(r, "mean(tpot) <= 10 s", "the stream does not stream: 48 of 48 answers came "
+                                               "in one piece");
+    check_invalid(r, "p50(itl) <= 10 s", "the stream does not stream");
+    CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+}
+
+TEST_CASE("a proxy that hands over lumps hides what the first of them took") {
+    const buffered_server server(engine_of(20_ms), 2048);
+    const result r = run(decoding_on(server.url(), 40));
+    check_invalid(r, "mean(tpot) <= 10 s", "the stream does not stream: 48 of 48 answers began");
+    check_invalid(r, "p50(itl) <= 10 s", "the stream does not stream");
+    CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+}
+
+TEST_CASE("usage of more tokens than were forced is another load") {
+    const scripted::server server({paced_answer(6, scripted::usage(16, 60))});
+    const result r = run(decoding_on(server.url(), 6));
+    for (const char* slo : {"mean(tpot) <= 10 s", "p50(e2e) <= 60 s"})
+        check_invalid(r, slo, "server: 48 of 48 completed requests tell of more tokens than forced");
+}
+
+TEST_CASE("usage of more tokens than the text can be decides nothing, forced or not") {
+    const scripted::server server({paced_answer(6, scripted::usage(16, 60))});
+    scenario s = decoding_on(server.url(), 6);
+    s.workload = prompts({"hi"});
+    const result r = run(s);
+    check_invalid(r, "mean(tpot) <= 10 s", "server: 48 of 48 completed requests have more "
+                                               "tokens in usage than their text can be");
+    CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
+}
+
+TEST_CASE("prompts that a server has seen before are no evidence, and judged again neither") {
+    const scripted::server server({paced_answer(6, cached_usage(400, 332, 6))});
+    scenario s = decoding_on(server.url(), 6);
+    s.name = "seen before";
+    s.workload = synthetic{.prompt_tokens = fixed(400), .output_tokens = fixed(6)};
+    const result r = run(s);
+    for (const char* slo : {"mean(tpot) <= 10 s", "p50(e2e) <= 60 s"})
+        check_invalid(r, slo, "server: 83 % of the prompt tokens came from its prefix cache, the "
+                              "workload shares at most 0 %: the prompts were seen before");
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("kept connections that a server closes unanswered are counted, and over 1 percent fail") {
+    for (const int dropped : {1, 3}) {
+        CAPTURE(dropped);
+        int asked = 0;  // by one connection at a time
+        const scripted::server server([&](const scripted::request& r) -> answer {
+            const bool drops = r.place > 0 && ++asked % 40 == 0 && asked / 40 <= dropped;
+            return drops ? answer{scripted::close()} : scripted::healthy();
+        });
+        scenario s = asking(endpoint{.url = server.url()}, 150);
+        s.name = "dropped " + std::to_string(dropped);
+        s.repeats = 2;
+        s.slos = {error_rate <= 10_pct};
+        const result r = run(s);
+        int sent_again = 0, failed = 0;
+        for (const record& x : r.requests()) {
+            sent_again += x.resends;
+            failed += x.status != request_status::ok;
+            if (x.status == request_status::ok) continue;
+            CHECK(status(x) == "connect");
+            CHECK(error(x) == "the server closed the kept connection without an answer");
+        }
+        CHECK(sent_again == dropped);
+        CHECK(failed == (dropped == 3 ? 3 : 0));
+        check_rejudged(r, s.slos);
+    }
+}
