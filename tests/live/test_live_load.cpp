@@ -446,7 +446,7 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         const auto when = [&](const char* field, long long v) {
             return v == 0 ? line.get(field).is<picojson::null>() : is(field, v);
         };
-        CHECK(line.get<picojson::object>().size() == 25);
+        CHECK(line.get<picojson::object>().size() == 30);
         CHECK(same("id", x.id));
         CHECK(same("arm", "candidate"));
         CHECK(is("repeat", x.repeat));
@@ -471,6 +471,11 @@ TEST_CASE("every request of a run is a line of records.jsonl") {
         CHECK(is("conversation", x.conversation));
         CHECK(x.conversation == static_cast<long long>(i % 5));
         CHECK(is("turn", 0));
+        CHECK(is("reads", x.reads));
+        CHECK(is("first_read_events", x.first_read_events));
+        CHECK(is("text_bytes", x.text_bytes));
+        CHECK(is("choices", 1));
+        CHECK(is("resends", 0));
     }
 }
 
