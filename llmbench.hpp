@@ -43,77 +43,81 @@
 //   [C18] the timeline of one answer
 //   [C19] from bytes to the timeline of an answer
 //   [C20] histograms of lateness and of gaps
-//   [C21] what one repeat measured
-//   [C22] the requests of a repeat, as they end
-//   [C23] metrics of requests and of repeats
-//   [C24] statistics of several repeats together
-//   [C25] whether an answer can have come as its numbers say
-//   [C26] what verdicts are given on
-//   [C27] the rule: looks, bounds, prior noise
-//   [C28] what evidence is held against
-//   [C29] counts: shares, and quantiles of fresh traffic
-//   [C30] errors of a baseline
-//   [C31] what the client can say against its own numbers
-//   [C32] servers that cannot keep up
-//   [C33] what a server's answers can say against its numbers
-//   [C34] what makes a measurement invalid
-//   [C35] pairs: repeats in turns with those of a baseline
-//   [C36] values: times, speeds and rates
-//   [C37] verdicts in words
-//   [C38] the verdicts of a gate
-//   [C39] from verdicts to an exit code
-//   [C40] what a calibration tells
-//   [C41] calibration
-//   [C42] files of others' making, value by value
-//   [C43] datasets
-//   [C44] traces
-//   [C45] when requests are sent
-//   [C46] arrivals
-//   [C47] lengths
-//   [C48] prompts of a given number of tokens
-//   [C49] places of a trace
-//   [C50] conversations, recorded and made up
-//   [C51] prompts that stand alone
-//   [C52] where prompts come from
-//   [C53] the plan of a gate
-//   [C54] which SLOs a scenario can have
-//   [C55] the options of requests
-//   [C56] from a workload to its part of the plan
-//   [C57] from a scenario to its plan
-//   [C58] a plan in words
-//   [C59] where a gate's server stood
-//   [C60] the hash of all that a plan sends
-//   [C61] the requests of a plan
-//   [C62] what a plan says of the evidence that it will bring
-//   [C63] what of its prompts a workload lets a prefix cache have
-//   [C64] engine model
-//   [C65] what a request asks the simulated server
-//   [C66] answers of the simulated server
-//   [C67] what the simulated server says besides answers
-//   [C68] what a result holds of its gate
-//   [C69] the rows of a table: each metric over the repeats of an arm
-//   [C70] points and round steps of drawings
-//   [C71] distributions: quantiles as lines, of each repeat and of all
-//   [C72] how requests ended, and what their answers say of tokens
-//   [C73] how long made-up prompts were to be, and were
-//   [C74] timelines: repeats in windows of equal length
-//   [C75] all that reports tell of a gate's numbers, computed once
-//   [C76] the progress line
-//   [C77] what reports are made of
-//   [C78] words of reports
-//   [C79] result.json and records.jsonl
-//   [C80] stored results
-//   [C81] junit.xml, summary.md, annotations, metrics.txt
-//   [C82] what a console can show
-//   [C83] the console
-//   [C84] the report page: style, icons and script
-//   [C85] the report page: drawings
-//   [C86] the report page: verdicts
-//   [C87] the report page: distributions
-//   [C88] the report page: gates beside each other
-//   [C89] the report page: what else a gate has to say
-//   [C90] the report page: timelines
-//   [C91] the report page: the whole
+//   [C21] when the client did not run
+//   [C22] what one repeat measured
+//   [C23] the requests of a repeat, as they end
+//   [C24] how a repeat is read where the client may have been late
+//   [C25] metrics of requests and of repeats
+//   [C26] statistics of several repeats together
+//   [C27] whether an answer can have come as its numbers say
+//   [C28] what verdicts are given on
+//   [C29] the rule: looks, bounds, prior noise
+//   [C30] what evidence is held against
+//   [C31] counts: shares, and quantiles of fresh traffic
+//   [C32] errors of a baseline
+//   [C33] what the client can say against its own numbers
+//   [C34] pairs: repeats in turns with those of a baseline
+//   [C35] values: times, speeds and rates
+//   [C36] verdicts in words
+//   [C37] what the numbers alone say of an objective
+//   [C38] verdicts that the client may have decided
+//   [C39] servers that cannot keep up
+//   [C40] what a server's answers can say against its numbers
+//   [C41] what makes a measurement invalid
+//   [C42] the verdicts of a gate
+//   [C43] from verdicts to an exit code
+//   [C44] what a calibration tells
+//   [C45] calibration
+//   [C46] files of others' making, value by value
+//   [C47] datasets
+//   [C48] traces
+//   [C49] when requests are sent
+//   [C50] arrivals
+//   [C51] lengths
+//   [C52] prompts of a given number of tokens
+//   [C53] places of a trace
+//   [C54] conversations, recorded and made up
+//   [C55] prompts that stand alone
+//   [C56] where prompts come from
+//   [C57] the plan of a gate
+//   [C58] which SLOs a scenario can have
+//   [C59] the options of requests
+//   [C60] from a workload to its part of the plan
+//   [C61] from a scenario to its plan
+//   [C62] a plan in words
+//   [C63] where a gate's server stood
+//   [C64] the hash of all that a plan sends
+//   [C65] the requests of a plan
+//   [C66] what a plan says of the evidence that it will bring
+//   [C67] what of its prompts a workload lets a prefix cache have
+//   [C68] engine model
+//   [C69] what a request asks the simulated server
+//   [C70] answers of the simulated server
+//   [C71] what the simulated server says besides answers
+//   [C72] what a result holds of its gate
+//   [C73] the rows of a table: each metric over the repeats of an arm
+//   [C74] points and round steps of drawings
+//   [C75] distributions: quantiles as lines, of each repeat and of all
+//   [C76] how requests ended, and what their answers say of tokens
+//   [C77] how long made-up prompts were to be, and were
+//   [C78] timelines: repeats in windows of equal length
+//   [C79] all that reports tell of a gate's numbers, computed once
+//   [C80] the progress line
+//   [C81] what reports are made of
+//   [C82] words of reports
+//   [C83] result.json and records.jsonl
+//   [C84] stored results
+//   [C85] junit.xml, summary.md, annotations, metrics.txt
+//   [C86] what a console can show
+//   [C87] the console
+//   [C88] the report page: style, icons and script
+//   [C89] the report page: drawings
+//   [C90] the report page: verdicts
+//   [C91] the report page: distributions
+//   [C92] the report page: gates beside each other
+//   [C93] the report page: what else a gate has to say
+//   [C94] the report page: timelines
+//   [C95] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -125,39 +129,41 @@
 //   [E8] the clock
 //   [E9] what the environment asks for
 //   [E10] the machine and the commit
-//   [E11] all that a scenario names in files
-//   [E12] sockets and addresses
-//   [E13] TLS
-//   [E14] one request and its answer over one socket
-//   [E15] waiting for sockets
-//   [E16] requests that are not measured
-//   [E17] server processes
-//   [E18] what a load is told and delivers
-//   [E19] one connection of the load
-//   [E20] what one client thread has to send, and when
-//   [E21] the connections of one client thread
-//   [E22] what came back to one client thread
-//   [E23] one client thread
-//   [E24] the load of one repeat
-//   [E25] asio, for the simulated server
-//   [E26] a connection of the simulated server
-//   [E27] simulated server
-//   [E28] what a server is asked before the load
-//   [E29] who asks a server
-//   [E30] servers that a gate starts
-//   [E31] targets brought up
-//   [E32] whether two targets are one server
-//   [E33] records.jsonl and events.bin, written while the load runs
-//   [E34] all gates of a program and their reports
-//   [E35] gates inside doctest
-//   [E36] the progress of a repeat
-//   [E37] one repeat
-//   [E38] the repeats of a gate
-//   [E39] gates take turns
-//   [E40] one gate from its scenario to its result
-//   [E41] public functions
-//   [E42] records judged again
-//   [E43] main
+//   [E11] how long a thread has waited for a core
+//   [E12] all that a scenario names in files
+//   [E13] sockets and addresses
+//   [E14] TLS
+//   [E15] one request and its answer over one socket
+//   [E16] waiting for sockets
+//   [E17] requests that are not measured
+//   [E18] server processes
+//   [E19] when a thread of the client did not run, as it knows itself
+//   [E20] what a load is told and delivers
+//   [E21] one connection of the load
+//   [E22] what one client thread has to send, and when
+//   [E23] the connections of one client thread
+//   [E24] what came back to one client thread
+//   [E25] one client thread
+//   [E26] the load of one repeat
+//   [E27] asio, for the simulated server
+//   [E28] a connection of the simulated server
+//   [E29] simulated server
+//   [E30] what a server is asked before the load
+//   [E31] who asks a server
+//   [E32] servers that a gate starts
+//   [E33] targets brought up
+//   [E34] whether two targets are one server
+//   [E35] records.jsonl and events.bin, written while the load runs
+//   [E36] all gates of a program and their reports
+//   [E37] gates inside doctest
+//   [E38] the progress of a repeat
+//   [E39] one repeat
+//   [E40] the repeats of a gate
+//   [E41] gates take turns
+//   [E42] one gate from its scenario to its result
+//   [E43] public functions
+//   [E44] records judged again
+//   [E45] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1557,6 +1563,8 @@ struct self_check_t {
     long long connections_opened = 0;
     handshakes_t handshakes_full{};     ///< of https:// alone
     handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
+    long long held_up = 0;   ///< times that a client thread did not run for over 1 ms
+    double held_up_max = 0;  ///< seconds that it was blind for at most
 };
 
 namespace detail {
@@ -1700,12 +1708,12 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, min, max, all_of, any_of, sort, count, inplace_merge, ...
+#include <algorithm>  // equal, count_if, min, max, all_of, lower_bound, nth_element, sort, ...
 #include <array>
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
 #include <charconv>  // from_chars, to_chars
-#include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, expm1, floor, ...
+#include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, round, expm1, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint64_t, uint32_t
@@ -1713,7 +1721,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstdlib>  // strtod_l
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
-#include <functional>  // where bytes come from
+#include <functional>  // greater, where bytes come from
 #include <iterator>  // size
 #include <limits>  // infinity
 #include <map>
@@ -2547,26 +2555,26 @@ struct metric_facts {
     bool needs_stream = false;         // a first token apart from the last
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    bool bounds_lateness = false;      // its limit says how late the client may be
     bool is_unmeasured = false;        // by this version
 };
 
 inline constexpr metric_facts metric_table[] = {
-    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
-     .bounds_lateness = true},
+    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true},
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
      .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
-    {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
+    {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true},
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
      .counts_output = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
     {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later},
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
+     .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
+     .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_hurt_by_lateness = true},
@@ -4713,7 +4721,121 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] what one repeat measured ============================================================
+// ===== [C21] when the client did not run =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Time in which a thread of the client could not look at its sockets: it was stopped, waited for a
+/// core, or was busy with others for long. It ends when all that had come in meanwhile was read.
+/// What is stamped at t inside came in at most min(t - from_ns, most_delay_ns) before that.
+struct blind_stretch {
+    long long from_ns = 0, to_ns = 0;
+    long long most_delay_ns = 0;
+    long long lost_ns = 0;  // of it, the time that the thread may not have run at all
+};
+/// In order of time, and none reaches into the next one.
+using blind_stretches = std::vector<blind_stretch>;
+
+/// The first one that ends after a time.
+inline blind_stretches::const_iterator first_after(const blind_stretches& all, long long time_ns) {
+    return std::lower_bound(all.begin(), all.end(), time_ns,
+                            [](const blind_stretch& s, long long t) { return s.to_ns <= t; });
+}
+/// How much too late something may have been stamped, at most.
+inline long long possible_delay(const blind_stretches& all, long long stamp_ns) {
+    const auto at = first_after(all, stamp_ns);
+    if (at == all.end() || at->from_ns >= stamp_ns) return 0;
+    return std::min(stamp_ns - at->from_ns, at->most_delay_ns);
+}
+/// How long the client may not have run between two times, at most.
+inline long long lost_between(const blind_stretches& all, long long from_ns, long long to_ns) {
+    long long lost = 0;
+    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
+        lost += std::min(s->lost_ns, std::min(s->to_ns, to_ns) - std::max(s->from_ns, from_ns));
+    return lost;
+}
+inline bool is_blind_between(const blind_stretches& all, long long from_ns, long long to_ns) {
+    const auto at = first_after(all, from_ns);
+    return at != all.end() && at->from_ns < to_ns;
+}
+/// The longest delay of anything stamped between two times, at most.
+inline long long most_delay_between(const blind_stretches& all, long long from_ns,
+                                    long long to_ns) {
+    long long most = 0;
+    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
+        most = std::max(most, s->most_delay_ns);
+    return most;
+}
+
+/// The stretches of one thread, in the memory of a few hundred: where there are more, the nearest
+/// neighbours become one, which says less and nothing wrong.
+class blind_log {
+public:
+    static constexpr std::size_t most = 512;
+
+    /// One that reaches into those before it becomes one with them: both may have held up the same
+    /// bytes.
+    void add(blind_stretch s) {
+        while (!all_.empty() && s.from_ns < all_.back().to_ns) {
+            const blind_stretch& o = all_.back();
+            s = {std::min(s.from_ns, o.from_ns), std::max(s.to_ns, o.to_ns),
+                 s.most_delay_ns + o.most_delay_ns, s.lost_ns + o.lost_ns};
+            all_.pop_back();
+        }
+        all_.push_back(s);
+        if (all_.size() > most) join_neighbours(all_);
+    }
+    const blind_stretches& all() const { return all_; }
+
+    /// What threads beside one another saw, as if all of them had seen it.
+    static blind_stretches together(const blind_stretches& a, const blind_stretches& b) {
+        blind_stretches both = a, out;
+        both.insert(both.end(), b.begin(), b.end());
+        std::sort(both.begin(), both.end(), [](const auto& x, const auto& y) {
+            return x.from_ns != y.from_ns ? x.from_ns < y.from_ns : x.to_ns < y.to_ns;
+        });
+        for (const blind_stretch& s : both) {
+            if (out.empty() || s.from_ns >= out.back().to_ns) { out.push_back(s); continue; }
+            blind_stretch& o = out.back();  // they lost the same time, each for itself
+            o.to_ns = std::max(o.to_ns, s.to_ns);
+            o.most_delay_ns = std::max(o.most_delay_ns, s.most_delay_ns);
+            o.lost_ns = std::max(o.lost_ns, s.lost_ns);
+        }
+        while (out.size() > most) join_neighbours(out);
+        return out;
+    }
+
+private:
+    static void join_neighbours(blind_stretches& all) {
+        std::vector<long long> between;
+        for (std::size_t i = 1; i < all.size(); ++i)
+            between.push_back(all[i].from_ns - all[i - 1].to_ns);
+        const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
+        std::nth_element(between.begin(), middle, between.end());
+        blind_stretches joined;
+        for (const blind_stretch& s : all) {
+            if (joined.empty() || s.from_ns - joined.back().to_ns > *middle) {
+                joined.push_back(s);
+                continue;
+            }
+            blind_stretch& o = joined.back();
+            o.to_ns = s.to_ns;
+            o.most_delay_ns = std::max(o.most_delay_ns, s.most_delay_ns);
+            o.lost_ns += s.lost_ns;
+        }
+        all = std::move(joined);
+    }
+
+    blind_stretches all_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C22] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4751,6 +4873,7 @@ struct repeat_facts {
     std::vector<double> thread_cpu_shares{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
+    blind_stretches blind{};  // of all threads
 };
 
 /// The same with its requests. Nothing is judged yet.
@@ -4760,6 +4883,7 @@ struct repeat_data : repeat_facts {
     std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: of the completed measured requests
     std::vector<std::uint32_t> longest_gaps{};  // if counted: of each record, microseconds
+    blind_stretches bunched{};  // when the server had what the client had missed to send
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
 };
@@ -4778,6 +4902,13 @@ inline bool is_part_of(metric_id m, const record& r) {
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
 
+/// How the error of a request begins that the client itself had no means for.
+inline constexpr std::string_view client_lacks = "client: ";
+inline bool failed_for_want(const record& r) {
+    return r.status == request_status::connect &&
+           std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
+}
+
 /// A request with content before this time and from then on.
 inline bool spans(const record& r, long long time_ns) {
     return r.first_token_ns < time_ns && time_ns <= r.last_token_ns;
@@ -4787,7 +4918,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] the requests of a repeat, as they end ===============================================
+// ===== [C23] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4889,46 +5020,247 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] metrics of requests and of repeats ==================================================
+// ===== [C24] how a repeat is read where the client may have been late ============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What came while the client did not run has a stamp that may be too late, and what it was to send
+/// then went out too late. `as_measured` takes the stamps as they are. `at_worst` says the worst of
+/// the server that they allow: what a pass must withstand. `at_best` takes out all that may have
+/// been the client's: what a fail must withstand.
+enum class reading : unsigned char { as_measured, at_worst, at_best };
+
+/// Of the other arm, where two are compared.
+inline reading opposite(reading r) {
+    return r == reading::at_worst  ? reading::at_best
+           : r == reading::at_best ? reading::at_worst
+                                   : r;
+}
+
+/// A send that is this much late has missed its time.
+inline constexpr long long late_send_ns = 10000000;
+
+/// Whether the client may have had a part in what was measured.
+inline bool client_had_part(const repeat_data& d) {
+    return !d.blind.empty() ||
+           std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+               return is_measured(r) && r.late_ns > 1000000;
+           });
+}
+
+/// Finds where what the client had missed to send went out at once. Until the server has no more of
+/// it than before, and all of that is answered for the first time, what it does may be the bunch's
+/// doing. To be called when records and stretches are complete.
+inline void note_bunches(repeat_data& d) {
+    d.bunched.clear();
+    std::vector<long long> sends, ends;
+    std::vector<std::pair<long long, long long>> late;  // sent, answered for the first time
+    for (const record& r : d.records) {
+        if (r.dispatched_ns == 0) continue;
+        sends.push_back(r.dispatched_ns);
+        ends.push_back(r.end_ns);
+        late.emplace_back(r.dispatched_ns, r.first_token_ns > 0 ? r.first_token_ns : r.end_ns);
+    }
+    for (auto* times : {&sends, &ends}) std::sort(times->begin(), times->end());
+    std::sort(late.begin(), late.end());
+    const auto before = [](const std::vector<long long>& all, long long t) {
+        return std::upper_bound(all.begin(), all.end(), t) - all.begin();
+    };
+    for (const blind_stretch& s : d.blind) {
+        if (s.lost_ns < late_send_ns) continue;
+        if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
+            // What the server had before is known of the first one alone.
+            d.bunched.back().to_ns = std::max(d.bunched.back().to_ns, s.to_ns);
+        } else if (before(sends, s.to_ns) - before(sends, s.from_ns + late_send_ns) < 2) {
+            continue;  // one late send is no bunch
+        } else {
+            d.bunched.push_back({s.from_ns, s.to_ns, 0, 0});
+        }
+        blind_stretch& b = d.bunched.back();
+        for (auto l = std::upper_bound(late.begin(), late.end(),
+                                       std::pair{s.from_ns, 9223372036854775807ll});
+             l != late.end() && l->first <= s.to_ns; ++l)
+            b.to_ns = std::max(b.to_ns, l->second);
+        const auto had = before(sends, b.from_ns) - before(ends, b.from_ns);
+        for (auto e = std::upper_bound(ends.begin(), ends.end(), b.to_ns);
+             e != ends.end() && before(sends, b.to_ns) - before(ends, b.to_ns) > had; ++e)
+            b.to_ns = *e;
+    }
+}
+
+/// The times of one completed request that its metrics are made of, nanoseconds.
+struct request_times {
+    long long to_first = 0, to_end = 0;  // since it was to be sent
+    long long sent_to_first = 0, first_to_last = 0;
+};
+inline request_times times_of(const repeat_data& d, const record& r,
+                              reading how = reading::as_measured) {
+    request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
+                    r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns};
+    if (how == reading::at_worst) {
+        // Times since it was to be sent have the client's delay in them already.
+        t.first_to_last += possible_delay(d.blind, r.first_token_ns);
+    } else if (how == reading::at_best) {
+        if (is_blind_between(d.bunched, r.dispatched_ns, r.end_ns)) return {};
+        const long long first = possible_delay(d.blind, r.first_token_ns);
+        const long long sending =
+            r.late_ns + lost_between(d.blind, r.dispatched_ns, r.sent_ns);
+        const auto without = [](long long& time, long long delay) {
+            time = std::max(std::min(time, 0ll), time - delay);
+        };
+        without(t.to_first, sending + first);
+        without(t.to_end, sending + possible_delay(d.blind, r.end_ns));
+        without(t.sent_to_first, first);
+        without(t.first_to_last, possible_delay(d.blind, r.last_token_ns));
+    }
+    return t;
+}
+
+/// Gaps whose events may all have come at other times, from one event that is certain to the next:
+/// together they are as long as measured.
+class uncertain_gaps {
+public:
+    void add(std::uint32_t us, long long delay_ns) {
+        together_us_ += us;
+        each_us_.push_back(us + static_cast<double>(delay_ns) / 1000);
+    }
+    void begin_earlier(long long delay_ns) { together_us_ += static_cast<double>(delay_ns) / 1000; }
+    /// `f(us)` for the longest gaps that there can have been. That many of a length need that much
+    /// of the time: the k-th longest is no longer than its k-th part.
+    template <class F>
+    void each_at_worst(F&& f) {
+        std::sort(each_us_.begin(), each_us_.end(), std::greater<>());
+        for (std::size_t k = 0; k < each_us_.size(); ++k)
+            f(static_cast<std::uint32_t>(std::min(
+                std::round(std::min(each_us_[k], together_us_ / static_cast<double>(k + 1))),
+                4294967295.0)));
+        each_us_.clear();
+        together_us_ = 0;
+    }
+
+private:
+    std::vector<double> each_us_{};
+    double together_us_ = 0;
+};
+
+/// `f(us)` for each gap of one request that has them listed.
+template <class F>
+void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
+    const record& r = d.records[i];
+    const std::size_t n = gap_count(r);
+    if (n == 0) return;
+    const std::uint64_t from = d.gap_offsets[i];
+    const bool bunched = how == reading::at_best &&
+                         is_blind_between(d.bunched, r.first_token_ns, r.last_token_ns + 1);
+    if (how == reading::as_measured ||
+        (!bunched && !is_blind_between(d.blind, r.first_token_ns - 1, r.last_token_ns + 1))) {
+        for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
+        return;
+    }
+    long long stamp = r.first_token_ns;
+    uncertain_gaps open;
+    long long delay = possible_delay(d.blind, stamp);
+    open.begin_earlier(delay);
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::uint32_t us = d.gaps[from + k];
+        stamp += us * 1000ll;
+        const long long next = possible_delay(d.blind, stamp);
+        if (how == reading::at_best) {
+            const bool other = bunched && is_blind_between(d.bunched, stamp - 1, stamp);
+            f(other ? 0u : us - static_cast<std::uint32_t>(std::min<long long>(us, next / 1000)));
+        } else {
+            open.add(us, delay);
+            if (next == 0) open.each_at_worst(f);
+        }
+        delay = next;
+    }
+    open.each_at_worst(f);
+}
+
+/// Where gaps were counted: how many of a repeat's may be others than was measured, and by how much
+/// at most.
+struct moved_gaps {
+    std::uint64_t count = 0;
+    double most_us = 0;
+};
+inline moved_gaps moved_gaps_of(const repeat_data& d) {
+    moved_gaps m;
+    for (const record& r : d.records) {
+        if (!is_pooled(r) || gap_count(r) == 0) continue;
+        const double mean_ns = static_cast<double>(r.last_token_ns - r.first_token_ns) /
+                               static_cast<double>(gap_count(r));
+        for (auto s = first_after(d.blind, r.first_token_ns);
+             s != d.blind.end() && s->from_ns < r.last_token_ns; ++s) {
+            const double events = static_cast<double>(s->to_ns - s->from_ns) /
+                                  std::max(mean_ns, 1.0);
+            m.count += 2 + static_cast<std::uint64_t>(
+                               std::min(events, static_cast<double>(gap_count(r))));
+            m.most_us = std::max(m.most_us, static_cast<double>(s->most_delay_ns) / 1000);
+        }
+    }
+    return m;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C25] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// The longest gap of one request, 0 where it has none.
-inline double longest_gap(const repeat_data& d, std::size_t i) {
-    if (d.gaps_counted) return d.longest_gaps[i] / 1e6;
+inline double longest_gap(const repeat_data& d, std::size_t i,
+                          reading how = reading::as_measured) {
+    const record& r = d.records[i];
+    if (d.gaps_counted) {
+        const double delay = static_cast<double>(most_delay_between(
+                                 d.blind, r.first_token_ns - 1, r.last_token_ns)) / 1e9;
+        const double measured = d.longest_gaps[i] / 1e6;
+        return how == reading::at_worst  ? measured + (gap_count(r) > 0 ? delay : 0)
+               : how == reading::at_best ? std::max(0.0, measured - delay)
+                                         : measured;
+    }
     std::uint32_t longest = 0;
-    for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
-        longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
+    for_each_gap(d, i, how, [&](std::uint32_t us) { longest = std::max(longest, us); });
     return longest / 1e6;
 }
 
 /// A metric of one completed request in SI units, NaN where it has none.
-inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
+inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
+                            reading how = reading::as_measured) {
     const record& r = d.records[i];
+    const request_times t = times_of(d, r, how);
     // Divided, as the limits are written: a time on its limit is equal to it.
     const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
-    const double ttft_s = seconds(r.first_token_ns - r.scheduled_ns);
-    const double e2e_s = seconds(r.end_ns - r.scheduled_ns);
+    const double ttft_s = seconds(t.to_first);
+    const double e2e_s = seconds(t.to_end);
     const int after_first = r.output_tokens - r.first_event_tokens;
     const double tpot_s =
-        after_first > 0 ? seconds(r.last_token_ns - r.first_token_ns) / after_first : not_a_number;
+        after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
+    // What took no time has no speed, but where the time is what the client may have taken away.
+    const auto speed = [&](double n, double s) {
+        return s > 0 ? n / s : s == 0 && how == reading::at_best ? infinity : not_a_number;
+    };
     switch (m) {
     case metric_id::ttft: return ttft_s;
     case metric_id::tpot: return tpot_s;
-    case metric_id::itl: return longest_gap(d, i);  // of one request: in predicates
+    case metric_id::itl: return longest_gap(d, i, how);  // of one request: in predicates
     case metric_id::e2e: return e2e_s;
     case metric_id::normalized_latency:
         return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
     case metric_id::ttft_per_prompt_token:
         return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
-    case metric_id::ttft_from_send: return seconds(r.first_token_ns - r.sent_ns);
+    case metric_id::ttft_from_send: return seconds(t.sent_to_first);
     case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
     case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
     case metric_id::prefill_speed:
-        return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
-    case metric_id::decode_speed: return tpot_s > 0 ? 1 / tpot_s : not_a_number;
+        return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
+    case metric_id::decode_speed: return speed(1, tpot_s);
     default: return not_a_number;
     }
 }
@@ -4948,7 +5280,8 @@ struct metric_sample {
     std::size_t failed = 0;
     std::size_t without_value = 0;
 };
-inline metric_sample sample_of(metric_id m, const repeat_data& d) {
+inline metric_sample sample_of(metric_id m, const repeat_data& d,
+                               reading how = reading::as_measured) {
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -4956,7 +5289,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
         if (r.status != request_status::ok) {
             ++s.failed;
         } else if (!facts_of(m).is_of_gaps) {  // whose values are pooled, see ranked_gaps
-            const double v = request_value(m, d, i);
+            const double v = request_value(m, d, i, how);
             if (std::isnan(v)) ++s.without_value;
             else s.values.push_back(v);
         }
@@ -4965,12 +5298,13 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
 }
 
 /// Values of a metric in the order of the planned sends; failed requests have the worst one.
-inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
+inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
+                                           reading how = reading::as_measured) {
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_part_of(id, d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
-        const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
+        const double v = ok ? request_value(id, d, i, how) : is_speed(id) ? 0 : infinity;
         if (!std::isnan(v)) values.push_back(v);
     }
     return values;
@@ -4978,12 +5312,13 @@ inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
 
 /// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
 /// request has no value for is satisfied.
-inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i) {
+inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
+                      reading how = reading::as_measured) {
     if (d.records[i].status != request_status::ok) return false;
     std::vector<bool> stack;
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
-            const double v = request_value(s.metric, d, i);
+            const double v = request_value(s.metric, d, i, how);
             stack.push_back(std::isnan(v) || (s.at_most ? v <= s.bound : v >= s.bound));
             continue;
         }
@@ -4996,12 +5331,13 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
 }
 
 /// Misses of a share metric, one per measured request in order.
-inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d) {
+inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
+                                   reading how = reading::as_measured) {
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_measured(d.records[i])) continue;
         misses.push_back(what.metric == metric_id::goodput
-                             ? !satisfies(what.where, d, i)
+                             ? !satisfies(what.where, d, i, how)
                              : d.records[i].status != request_status::ok);
     }
     return misses;
@@ -5014,10 +5350,19 @@ inline double window_seconds(const repeat_data& d) {
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token; where no request tells them there is no value.
-inline double window_rate(metric_id m, const repeat_data& d) {
-    const double seconds = window_seconds(d);
-    if (!(seconds > 0)) return not_a_number;
-    const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
+/// At worst, nothing counts that may have come before the window; at best, all that may have come
+/// before its end, in as much of it as the client surely ran.
+inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
+    const long long from = d.window_from_ns, to = d.window_to_ns;
+    if (to <= from) return not_a_number;
+    const long long lost = how == reading::at_best ? lost_between(d.blind, from, to) : 0;
+    if (lost >= to - from) return infinity;
+    const double seconds = static_cast<double>(to - from - lost) * 1e-9;
+    const auto inside = [&](long long t) {
+        if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
+        if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
+        return t >= from && t < to;
+    };
     bool prompts_told = m != metric_id::prefill_throughput;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -5059,13 +5404,14 @@ inline double window_rate(metric_id m, const repeat_data& d) {
 class ranked_gaps {
 public:
     ranked_gaps() = default;
-    explicit ranked_gaps(const repeat_data& d) : counts_(d.pooled_gaps) {
+    explicit ranked_gaps(const repeat_data& d, reading how = reading::as_measured)
+        : counts_(d.pooled_gaps), how_(how) {
+        if (d.gaps_counted && how != reading::as_measured) moved_ = moved_gaps_of(d);
         if (d.gaps_counted) return;
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
             for (std::size_t i = 0; i < d.records.size(); ++i)
-                for (std::size_t k = 0; is_pooled(d.records[i]) && k < gap_count(d.records[i]); ++k)
-                    f(d.gaps[d.gap_offsets[i] + k]);
+                if (is_pooled(d.records[i])) for_each_gap(d, i, how, f);
         };
         each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
         short_.resize(std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
@@ -5081,8 +5427,12 @@ public:
         if (counts_.size() + o.counts_.size() > 0) {
             gap_counts all = in_classes();
             all.add(o.in_classes());
+            const moved_gaps moved{moved_.count + o.moved_.count,
+                                   std::max(moved_.most_us, o.moved_.most_us)};
             *this = ranked_gaps();
             counts_ = std::move(all);
+            how_ = o.how_;
+            moved_ = moved;
             return;
         }
         n_ += o.n_;
@@ -5100,7 +5450,7 @@ public:
     std::uint64_t size() const { return n_ + counts_.size(); }
     /// Seconds.
     double at(std::uint64_t rank) const {
-        if (counts_.size() > 0) return counts_.at(rank) / 1e6;
+        if (counts_.size() > 0) return counted_at(rank) / 1e6;
         for (std::size_t us = 0; us < short_.size(); ++us) {
             if (rank < short_[us]) return static_cast<double>(us) / 1e6;
             rank -= short_[us];
@@ -5121,8 +5471,17 @@ private:
         for (const std::uint32_t us : long_) all.add(us);
         return all;
     }
+    /// Which of the counted ones were moved is not known: at best the longest, at worst any.
+    double counted_at(std::uint64_t rank) const {
+        const std::uint64_t moved = std::min(moved_.count, counts_.size());
+        if (how_ == reading::at_best) return rank < moved ? 0 : counts_.at(rank - moved);
+        return rank + moved < counts_.size() ? counts_.at(rank + moved)
+                                             : counts_.at(counts_.size() - 1) + moved_.most_us;
+    }
 
     gap_counts counts_{};
+    reading how_ = reading::as_measured;
+    moved_gaps moved_{};
     std::vector<std::uint64_t> short_{};
     std::vector<std::uint32_t> long_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
@@ -5150,12 +5509,25 @@ struct sorted_values {
         return rank < gaps.size() ? gaps.at(rank) : all[rank - gaps.size()];
     }
 };
-inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
-    metric_sample s = sample_of(m, d);
+/// The mean gap where the client may have moved the first and the last event of some requests; what
+/// lies between those leaves it as it is.
+inline double moved_mean_gap(const repeat_data& d, reading how) {
+    double seconds = 0, n = 0;
+    for (const record& r : d.records) {
+        if (!is_pooled(r) || gap_count(r) == 0) continue;
+        seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
+        n += static_cast<double>(gap_count(r));
+    }
+    return n > 0 ? seconds / n : not_a_number;
+}
+inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
+                                      reading how = reading::as_measured) {
+    metric_sample s = sample_of(m, d, how);
     sorted_values v;
     if (facts_of(m).is_of_gaps) {
-        v.gaps = ranked_gaps(d);
-        v.mean_of_completed = v.gaps.mean();
+        v.gaps = ranked_gaps(d, how);
+        v.mean_of_completed =
+            how == reading::as_measured ? v.gaps.mean() : moved_mean_gap(d, how);
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
@@ -5206,17 +5578,18 @@ struct share_counts {
 };
 
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
-inline double evaluate(const statistic_data& what, const repeat_data& d) {
+inline double evaluate(const statistic_data& what, const repeat_data& d,
+                       reading how = reading::as_measured) {
     if (is_share(what.metric)) {
         share_counts share;
-        share.add(misses_of(what, d));
+        share.add(misses_of(what, d, how));
         return share.value(what.metric);
     }
-    if (is_throughput(what.metric)) return window_rate(what.metric, d);
+    if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
     if (is_of_start(what.metric)) return d.startup_s;
     if (facts_of(what.metric).is_of_gaps)
-        return value_among(what, sorted_values_of(what.metric, d));
-    metric_sample sample = sample_of(what.metric, d);
+        return value_among(what, sorted_values_of(what.metric, d, how));
+    metric_sample sample = sample_of(what.metric, d, how);
     return value_among(what, sample);
 }
 
@@ -5238,7 +5611,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] statistics of several repeats together ==============================================
+// ===== [C26] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a percentile
 // of all their requests, a mean over all of them. No value of it is ever outside of what the single
 // repeats have.
@@ -5255,12 +5628,12 @@ struct arm_values {
 
 /// Of times and speeds: a percentile is selected among the values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
-                                     const std::vector<repeat_data>& arm) {
+                                     const std::vector<repeat_data>& arm, reading how) {
     arm_values v;
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
     for (const repeat_data& d : arm) {
-        metric_sample s = sample_of(what.metric, d);
+        metric_sample s = sample_of(what.metric, d, how);
         v.each.push_back(value_among(what, s));
         means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
         all.failed += s.failed;
@@ -5271,50 +5644,56 @@ inline arm_values values_of_requests(const statistic_data& what,
     return v;
 }
 /// Of gaps, which are not copied.
-inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm) {
+inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm,
+                                 reading how) {
     arm_values v;
     sorted_values all;
+    std::vector<std::pair<double, double>> means;  // and how many gaps each is of
     for (const repeat_data& d : arm) {
-        const sorted_values one = sorted_values_of(what.metric, d);
+        const sorted_values one = sorted_values_of(what.metric, d, how);
         v.each.push_back(value_among(what, one));
+        means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
         all.add(one);
     }
-    v.together = value_among(what, all);
+    const bool is_moved = what.kind == statistic_kind::mean && how != reading::as_measured;
+    v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
 /// A throughput is over the windows of all repeats, a share of all their requests, a time to start
 /// the mean of the starts.
-inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm) {
-    if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm);
-    if (is_of_requests(what.metric)) return values_of_requests(what, arm);
+inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
+                            reading how = reading::as_measured) {
+    if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
+    if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
     arm_values v;
     share_counts counts;
     std::vector<std::pair<double, double>> weighted;
     for (const repeat_data& d : arm) {
         if (is_share(what.metric)) {
             share_counts own;
-            own.add(misses_of(what, d));
+            own.add(misses_of(what, d, how));
             v.each.push_back(own.value(what.metric));
             counts.misses += own.misses;
             counts.all += own.all;
             continue;
         }
-        v.each.push_back(evaluate(what, d));
+        v.each.push_back(evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? window_seconds(d) : 1.0);
     }
     v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
 }
-inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm) {
-    return values_of(what, arm).together;
+inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm,
+                           reading how = reading::as_measured) {
+    return values_of(what, arm, how).together;
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] whether an answer can have come as its numbers say ==================================
+// ===== [C27] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5394,11 +5773,19 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] what verdicts are given on ==========================================================
+// ===== [C28] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// A repeat, or an arm of a pair, that is no evidence: another was measured in its place, because
+/// the client had had too great a part in it.
+struct set_aside_repeat {
+    run_arm arm = run_arm::candidate;
+    int index = 0;
+    std::string why{};
+};
 
 /// Under which load evidence was found, as far as its validity depends on it.
 struct load_conditions {
@@ -5408,6 +5795,7 @@ struct load_conditions {
     bool short_outputs_expected = false;  // outputs of one token were asked for
     bool spins = false;                   // the client was told to burn its core
     std::string stopped{};                // why there are fewer repeats than planned
+    std::vector<set_aside_repeat> set_aside{};
 };
 
 /// All that was seen of a gate's servers. Nothing in it is judged, and nothing that it is held
@@ -5437,7 +5825,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] the rule: looks, bounds, prior noise ================================================
+// ===== [C29] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -5573,7 +5961,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what evidence is held against =======================================================
+// ===== [C30] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5589,11 +5977,12 @@ struct stored_baseline {
 /// The objectives of a gate, and how sure of them it must be. The same evidence can be held against
 /// other terms.
 struct terms {
-    std::vector<slo> slos{};  // lateness is held against the tightest of them
+    std::vector<slo> slos{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
+    reading read = reading::as_measured;  // of the candidate; of a live baseline the other way
 };
 
 /// Under which a calibration is kept: the ratio to a baseline has a noise of its own.
@@ -5629,7 +6018,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C31] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5643,10 +6032,11 @@ inline double allowed_misses(const slo& s) {
     if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline std::vector<bool> misses_of(const slo& s, const repeat_data& d) {
-    if (is_share(s.what.metric)) return misses_of(s.what, d);
+inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
+                                   reading how = reading::as_measured) {
+    if (is_share(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
-    for (const double v : values_in_order(s.what.metric, d))
+    for (const double v : values_in_order(s.what.metric, d, how))
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -5661,7 +6051,7 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        values.push_back(values_in_order(s.what.metric, e.candidate[i]));
+        values.push_back(values_in_order(s.what.metric, e.candidate[i], t.read));
         pooled.insert(pooled.end(), values[i].begin(), values[i].end());
     }
     std::sort(pooled.begin(), pooled.end());
@@ -5783,7 +6173,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<bool>> misses;
     int looks = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        misses.push_back(misses_of(s, e.candidate[i]));
+        misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
         if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
@@ -5807,7 +6197,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] errors of a baseline ================================================================
+// ===== [C32] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5848,34 +6238,39 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] what the client can say against its own numbers =====================================
+// ===== [C33] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
-inline double tightest_time_limit(const evidence& e, const terms& t) {
-    double tightest = infinity;
-    const auto consider = [&](metric_id metric, double bound) {
-        if (facts_of(metric).bounds_lateness) tightest = std::min(tightest, bound);
-    };
-    for (const slo& s : t.slos) {
-        if (s.is_advisory) continue;  // it never changes the outcome of the others
-        double bound = s.bound;
-        if (s.factor > 0) {
-            std::vector<double> values;
-            for (const repeat_data& d : e.baseline) values.push_back(evaluate(s.what, d));
-            if (const auto at = t.stored.values.find(str(s.what.name)); at != t.stored.values.end())
-                values = at->second;
-            bound = s.factor * mean_of(values);
-            if (!(bound > 0)) continue;
-        }
-        consider(s.what.metric, bound);
-        for (const predicate_step& step : s.what.where)
-            if (step.op == predicate_step::op_kind::compare) consider(step.metric, step.bound);
+/// From when on a send has missed its time: 10 ms, or a tenth of the time between two sends.
+inline double missed_after_s(const repeat_data& d) {
+    const double between = d.asked_rate > 0 ? 1 / d.asked_rate : 0;
+    return std::max(static_cast<double>(late_send_ns) * 1e-9, 0.1 * between);
+}
+/// The share of measured sends that missed their time, 0 where no rate was asked for.
+inline double late_share_of(const repeat_data& d) {
+    if (!(d.asked_rate > 0)) return 0;
+    const double most = missed_after_s(d) * 1e9;
+    double sends = 0, late = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || r.dispatched_ns == 0) continue;
+        ++sends;
+        late += static_cast<double>(r.late_ns) > most;
     }
-    return tightest;
+    return sends > 0 ? late / sends : 0;
+}
+
+/// Stretches in which it did not run; one in which it was only busy is none of those.
+inline std::size_t held_up_times(const blind_stretches& blind) {
+    return static_cast<std::size_t>(std::count_if(
+        blind.begin(), blind.end(), [](const blind_stretch& s) { return s.lost_ns > 0; }));
+}
+inline double held_up_longest_s(const blind_stretches& blind) {
+    long long longest = 0;
+    for (const blind_stretch& s : blind) longest = std::max(longest, s.most_delay_ns);
+    return static_cast<double>(longest) * 1e-9;
 }
 
 inline std::vector<double> pooled_lateness(const evidence& e) {
@@ -5917,6 +6312,8 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
         c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
         c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
         c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
+        c.held_up += static_cast<long long>(held_up_times(d.blind));
+        c.held_up_max = std::max(c.held_up_max, held_up_longest_s(d.blind));
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
@@ -5928,31 +6325,35 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
     return c;
 }
 
-/// The client's own conduct, held against the tightest limit of a gate.
-inline self_check_t self_check_of(const evidence& e, const terms& t) {
+/// Why the client could not ask, "" where it could: what it lacked itself is no failure of a server.
+inline std::string client_lack(const evidence& e) {
+    std::size_t lacking = 0, measured = 0;
+    std::string example;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            ++measured;
+            if (!failed_for_want(r)) continue;
+            ++lacking;
+            example = str(r.error);
+        }
+    });
+    if (lacking == 0) return {};
+    return example + printed(" (%zu of %zu requests)", lacking, measured);
+}
+
+/// The client's own conduct, and why it could not have been a client of any server.
+inline self_check_t self_check_of(const evidence& e) {
     const std::vector<double> late = pooled_lateness(e);
     self_check_t c = client_conduct(e, late);
-    const double limit = tightest_time_limit(e, t);
-    const double allowed = std::max(0.05 * limit, 0.001);
-    if (client_was_saturated(e, c.cpu_share)) {
+    if (client_was_saturated(e, c.cpu_share))
         c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
                            "client.threads or a core of its own",
                            c.cpu_share * 100);
-    } else if (c.lateness_p99 > allowed && std::isfinite(limit)) {
-        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
-                   ", over 5 % of the tightest limit (" + time_text(limit) + ")";
-    } else if (std::max(c.stamp_lag_p99, c.loop_lag_p99) > std::max(0.05 * limit, 0.010)) {
-        c.reason = "client: its thread came late, p99 " + time_text(c.stamp_lag_p99) +
-                   " to read and " + time_text(c.loop_lag_p99) +
-                   " to wake, over 5 % of the tightest limit (" + time_text(limit) + ")";
-    } else if (c.late_share > 0.02 && std::isinf(limit)) {
-        c.reason = "client: " + printed("%.1f", c.late_share * 100) +
-                   " % of the requests were sent over 10 ms late";
-    } else if (c.asked_rate > 0 && late.size() >= 50 &&
-               std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
+    else if (c.asked_rate > 0 && late.size() >= 50 &&
+             std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
         c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
                    printed("%.4g", c.asked_rate);
-    }
     c.ok = c.reason.empty();
     return c;
 }
@@ -5961,344 +6362,7 @@ inline self_check_t self_check_of(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] servers that cannot keep up =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const std::vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    std::vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
-/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
-/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
-/// time that the first answers took is left out: until then every load fills up.
-inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
-    std::vector<long long> ends;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        ends.push_back(d.records[i].end_ns);
-        order.push_back(i);
-    }
-    std::sort(ends.begin(), ends.end());
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
-    });
-    std::vector<double> early;
-    for (std::size_t k = 0; k < order.size() / 4; ++k)
-        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
-            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
-    if (early.empty()) return {};
-    std::sort(early.begin(), early.end());
-    const long long filled = d.records[order[0]].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, 0.5));
-    std::vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        const record& r = d.records[order[k]];
-        if (!is_measured(r) || r.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (r.status != request_status::ok) continue;
-        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-        tokens.push_back(r.output_tokens);
-    }
-    const double n = static_cast<double>(in_flight.size());
-    if (n < 40 || ttft_s.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
-    // planned ones do, 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
-                   "is over the server's capacity",
-                   growth, n, time_text(10 * slower.per_batch).c_str());
-}
-
-/// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const evidence& e) {
-    if (std::isnan(e.arrival_cv2)) return {};
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
-        std::size_t shown = 0;
-        std::string example;
-        for (const repeat_data& d : *arm)
-            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
-                ++shown;
-                example = why;
-            }
-        if (2 * shown > arm->size())
-            return std::string(arm == &e.baseline ? "baseline " : "") +
-                   "over-saturated: " + example;
-    }
-    return {};
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C33] what a server's answers can say against its numbers =================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// So much of anything spoils nothing: over 5 % of the completed requests does.
-inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
-
-/// The requests that a metric speaks of, and the completed ones that it has no value of.
-struct value_count {
-    std::size_t of = 0, completed = 0, missing = 0;
-};
-/// Tokens of prompts that requests say were in the server's prefix cache, of how many, and how many
-/// of these the workload lets others have sent before; -1 where that is not known.
-struct cache_counts {
-    long long requests = 0, prompt = 0, cached = 0, shared = 0;
-};
-/// The completed requests of one arm, counted by what makes them no evidence.
-struct answer_counts {
-    std::size_t completed = 0;
-    std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
-    std::size_t of_choices = 0;               // several answers in one
-    std::size_t over_content = 0;             // more tokens in usage than in the text
-    std::size_t paced = 0;                    // with tokens after the first event, and of these:
-    std::size_t in_one_piece = 0, in_a_lump = 0;
-    long long events = 0, read_together = 0;
-    cache_counts cache{};
-    std::array<value_count, std::size(metric_table)> values{};
-    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
-};
-inline void add_completed(answer_counts& c, const record& r) {
-    ++c.completed;
-    c.of_choices += r.choices > 1;
-    c.over_content += usage_is_over_content(r);
-    c.paced += paced_tokens(r) > 0;
-    c.in_one_piece += is_in_one_piece(r);
-    c.in_a_lump += is_in_one_piece(r) || begins_in_a_lump(r);
-    c.events += r.events;
-    c.read_together += events_read_together(r);
-    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
-    ++c.cache.requests;
-    c.cache.prompt += r.prompt_tokens;
-    c.cache.cached += r.cached_tokens;
-}
-inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
-    answer_counts c;
-    for (const repeat_data& d : arm) {
-        c.too_short += static_cast<std::size_t>(d.short_outputs);
-        c.too_long += static_cast<std::size_t>(d.long_outputs);
-        const long long told = c.cache.requests;
-        for (std::size_t i = 0; i < d.records.size(); ++i) {
-            const record& r = d.records[i];
-            const bool ok = r.status == request_status::ok;
-            if (ok && is_measured(r)) add_completed(c, r);
-            for (const metric_facts& f : metric_table) {
-                const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
-                if (!may_miss || !is_part_of(f.id, r)) continue;
-                value_count& n = c.values[static_cast<std::size_t>(f.id)];
-                ++n.of;
-                n.completed += ok;
-                n.missing += ok && !has_value(f.id, d, i);
-            }
-        }
-        if (c.cache.requests > told && d.shared_tokens < 0) c.cache.shared = -1;
-        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
-    }
-    return c;
-}
-
-/// Why a metric is none of the requests that completed, "" where it is. Of answers of one token,
-/// where those were asked for, there is no pace: what is judged is the others', if there are any.
-inline std::string missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
-    const metric_facts& f = facts_of(m);
-    const value_count& n = c.of(m);
-    const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
-                                                 f.needs == value_needs::second_event);
-    if (n.of == 0 && is_of_turns(m)) return printed("no request was one that %s is of", f.name);
-    const bool some_left = n.missing < n.completed;
-    if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
-        return {};
-    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing, n.completed,
-                   needs_text(f.needs), f.name);
-}
-
-/// Why the answers were to another load than the one asked for, "" where they were not.
-inline std::string other_load(const answer_counts& c) {
-    const auto of_all = [&](std::size_t n, const char* what) {
-        return printed("%zu of %zu completed requests %s", n, c.completed, what);
-    };
-    if (is_too_much(c.too_short, c.completed))
-        return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
-                                   "or stops by itself");
-    if (is_too_much(c.too_long, c.completed))
-        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, or "
-                                  "its usage is wrong");
-    if (is_too_much(c.of_choices, c.completed))
-        return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
-                                    "take is not told apart");
-    return {};
-}
-
-/// Why the prompts were not new to the server, "" where they may have been. Allowed beyond what the
-/// workload shares are 5 % of the tokens, and a block of 16 a request: caches that compare token by
-/// token also find first words that are the same by chance, and templates differ.
-inline std::string known_prompts(const cache_counts& c) {
-    const auto share = [&](long long n) {
-        return 100.0 * static_cast<double>(n) / static_cast<double>(c.prompt);
-    };
-    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
-    return printed("%.3g %% of the prompt tokens came from its prefix cache, the workload shares "
-                   "at most %.3g %%: the prompts were seen before",
-                   share(c.cached), share(c.shared));
-}
-
-/// What the answers of one arm say against an objective, "" where nothing.
-inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
-                                          bool short_ones_expected) {
-    for (std::string why : {other_load(c), known_prompts(c.cache)})
-        if (!why.empty()) return why;
-    if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
-        return printed("%zu of %zu completed requests have more tokens in usage than their text can "
-                       "be: it counts what it did not send, or wrongly",
-                       c.over_content, c.completed);
-    std::string why;
-    concerns_a_metric(what, [&](metric_id m) {
-        why = missing_values(c, m, short_ones_expected);
-        return !why.empty();
-    });
-    return why;
-}
-
-/// What the stream of one arm says against an objective, "" where nothing. Whether a server holds
-/// its tokens back or a proxy on the way does cannot be told from here, and makes no difference.
-inline std::string stream_invalid_reason(const answer_counts& c, const statistic_data& what) {
-    if (!concerns(what, &metric_facts::is_of_decoding)) return {};
-    if (is_too_much(c.in_one_piece, c.paced))
-        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% may: "
-                       "the server or a proxy holds them back",
-                       c.in_one_piece, c.paced);
-    if (is_too_much(c.in_a_lump, c.paced))
-        return printed("the stream does not stream: %zu of %zu answers began with over 5 %% of "
-                       "their tokens at once, 5 %% may: the server or a proxy holds them back",
-                       c.in_a_lump, c.paced);
-    if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
-        return printed("the stream comes in lumps: %.1f %% of the content events were read together "
-                       "with an earlier one, 5 %% may: the server or a proxy holds them back",
-                       100.0 * static_cast<double>(c.read_together) /
-                           static_cast<double>(c.events));
-    return {};
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C34] what makes a measurement invalid ====================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Why nothing at all can be said, "" where something can.
-inline std::string gate_invalid_reason(const evidence& e) {
-    if (e.candidate.empty() && !e.stopped.empty()) return {};
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
-        const std::string who = arm == &e.baseline ? "baseline server" : "server";
-        std::size_t measured = 0, succeeded = 0;
-        std::string example;
-        for (const repeat_data& d : *arm) {
-            if (d.interrupted) return "the run was interrupted";
-            if (!d.target_gone.empty()) return who + ": " + d.target_gone;
-            for (const record& r : d.records) {
-                if (!is_measured(r)) continue;
-                ++measured;
-                succeeded += r.status == request_status::ok;
-                if (example.empty() && r.status != request_status::ok)
-                    example = std::string(to_string(r.status)) + ": " + str(r.error);
-            }
-        }
-        if (arm == &e.baseline && arm->empty()) continue;
-        if (succeeded == 0)
-            return measured == 0 ? "no request was measured"
-                                 : who + ": none of " + std::to_string(measured) +
-                                       " requests succeeded (" + example + ")";
-    }
-    return {};
-}
-
-/// What all objectives of a gate stand on, found once for a look at its evidence.
-struct grounds {
-    self_check_t self_check{};
-    std::string invalid{};    // why nothing at all can be said
-    std::string saturated{};  // why the load was more than the server can take
-    answer_counts candidate{}, baseline{};
-};
-inline grounds grounds_of(const evidence& e, const terms& t) {
-    return {self_check_of(e, t), gate_invalid_reason(e), over_saturation_reason(e),
-            answer_counts_of(e.candidate), answer_counts_of(e.baseline)};
-}
-
-/// Why this SLO cannot be judged, "" where it can.
-inline std::string slo_invalid_reason(const evidence& e, const terms& t, const grounds& g,
-                                      const slo& s) {
-    const bool compared = e.has_live_baseline() || !t.stored.file.empty();
-    if (s.factor > 0 && !compared) return "there is no baseline";
-    if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
-    const self_check_t& check = g.self_check;
-    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
-        check.cpu_share > 0.8)
-        return printed("client: it was busy and read %.1f %% of the events together",
-                       check.coalesced_share * 100);
-    if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
-        client_was_saturated(e, check.cpu_share))
-        if (!check.ok) return str(check.reason);
-    for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
-        const bool is_baseline = arm == &g.baseline;
-        if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
-        if (const std::string why = stream_invalid_reason(*arm, s.what); !why.empty())
-            return (is_baseline ? "baseline: " : "") + why;
-        const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
-        if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
-    }
-    return {};
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C35] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C34] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6327,7 +6391,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] values: times, speeds and rates =====================================================
+// ===== [C35] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6401,8 +6465,8 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     comparison c;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
-    c.mine = values_of(s.what, e.candidate);
-    if (c.paired) c.other = values_of(s.what, e.baseline);
+    c.mine = values_of(s.what, e.candidate, t.read);
+    if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
     if (!c.relative || c.paired) return c;
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
@@ -6569,7 +6633,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
     v.method = "batch means t";
     std::vector<double> values;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        for (const double x : values_in_order(s.what.metric, e.candidate[i]))
+        for (const double x : values_in_order(s.what.metric, e.candidate[i], t.read))
             if (std::isfinite(x) && x > 0) values.push_back(x);
         if (values.size() < 2 * batches) continue;
         std::vector<double> means;
@@ -6614,7 +6678,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] verdicts in words ===================================================================
+// ===== [C36] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6710,7 +6774,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] the verdicts of a gate ==============================================================
+// ===== [C37] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6725,7 +6789,7 @@ inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s
     slo_verdict v = counts ? judge_counts(e, t, s, to_the_end)
                     : mean ? judge_fresh_mean(e, t, s, to_the_end)
                            : judge_values(e, t, s, to_the_end);
-    if (counts || mean) v.measured = pooled_value(s.what, e.candidate);
+    if (counts || mean) v.measured = pooled_value(s.what, e.candidate, t.read);
     v.unit = repeat_word(t.rule, s.factor > 0 && e.has_live_baseline());
     return v;
 }
@@ -6770,6 +6834,516 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
     v.advice = text();
     return v;
 }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C38] verdicts that the client may have decided ===========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Between what the worst and the best reading of one repeat or pair make of a statistic.
+struct value_range {
+    double low = not_a_number, high = not_a_number;
+    /// The ratio's logarithm, of shares the difference: how much of it the client may have made.
+    double width(metric_id m) const {
+        if (!(low < high)) return 0;
+        if (is_share(m)) return high - low;
+        return low > 0 && std::isfinite(high) ? std::log(high / low) : infinity;
+    }
+};
+
+/// The repeat, or the pair, that the client has the most part in.
+struct client_part {
+    std::size_t repeat = 0;
+    value_range values{};
+    double width = 0;
+};
+inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
+    t.read = reading::at_worst;
+    const comparison worst = comparison_of(e, t, s);
+    t.read = reading::at_best;
+    const comparison best = comparison_of(e, t, s);
+    client_part most;
+    const std::size_t n =
+        best.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
+    for (std::size_t i = 0; i < n; ++i) {
+        const double a = best.of_repeat(i), b = worst.of_repeat(i);
+        const value_range r{std::min(a, b), std::max(a, b)};
+        if (const double width = r.width(s.what.metric); width > most.width) most = {i, r, width};
+    }
+    return most;
+}
+
+/// Why a verdict would be the client's and not the server's, and the repeat to measure again.
+struct client_doubt {
+    std::string why{};
+    std::size_t repeat = 0;  // its place in the evidence
+};
+
+/// A load that was sent at other times than planned is another load: what counts from the planned
+/// times cannot be missed by it. It can be met: later sends bring no answer forward.
+inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_verdict& v) {
+    if (v.outcome == verdict::pass) return {};
+    if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
+    double most = 0.20;
+    std::optional<client_doubt> doubt;
+    for (const auto* arm : {&e.candidate, &e.baseline})
+        for (std::size_t i = 0; i < arm->size(); ++i) {
+            const double share = late_share_of((*arm)[i]);
+            if (share <= most) continue;
+            most = share;
+            doubt = {printed("client: %.0f %% of the requests of a repeat were sent over %s late, "
+                             "so its load was not the one asked for",
+                             share * 100, time_text(missed_after_s((*arm)[i])).c_str()),
+                     i};
+        }
+    return doubt;
+}
+
+/// Whether a verdict would be another one, had the client not been late. A pass that holds with its
+/// delays counted against the server stands, and a miss that remains without them. What is
+/// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
+/// quiet machine differ anyway.
+inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verdict& v) {
+    const auto as_read = [&](reading how) {
+        terms other = t;
+        other.read = how;
+        return judge_evidence(e, other, v.what).outcome;
+    };
+    switch (v.outcome) {
+    case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
+    case verdict::fail: return as_read(reading::at_best) != verdict::fail;
+    case verdict::inconclusive:
+        return (!is_share(v.what.what.metric) && greatest_part(e, t, v.what).width > prior_sd) ||
+               as_read(reading::at_best) == verdict::pass ||
+               as_read(reading::at_worst) == verdict::fail;
+    default: return false;
+    }
+}
+inline std::string range_text(const slo& s, const value_range& r) {
+    const auto shown = [&](double x) {
+        const bool ratio = s.factor > 0 && std::isfinite(x);
+        return ratio ? printed("%.3g x baseline", x) : value_text(s.what.metric, x);
+    };
+    return str(s.what.name) + " could be anything from " + shown(r.low) + " to " + shown(r.high) +
+           "; the limit is " +
+           (s.factor > 0 ? printed("%.6g x", s.factor) : limit_text(s.what.metric, s.bound));
+}
+
+inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo& s) {
+    const client_part part = greatest_part(e, t, s);
+    std::size_t times = 0;
+    double longest = 0;
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        if (part.repeat >= arm->size()) continue;
+        const blind_stretches& blind = (*arm)[part.repeat].blind;
+        times += held_up_times(blind);
+        longest = std::max(longest, held_up_longest_s(blind));
+    }
+    const std::string what =
+        times == 0 ? "it sent late"
+                   : printed("it was held up %zu time%s, for up to %s", times,
+                             times == 1 ? "" : "s", time_text(longest).c_str());
+    return {"client: " + what + ", and " + range_text(s, part.values), part.repeat};
+}
+
+/// Why this verdict is the client's, if it is.
+inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
+                                            const slo_verdict& v) {
+    const slo& s = v.what;
+    const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
+    if (is_none || s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
+    if (const auto doubt = doubt_of_load(e, v)) return doubt;
+    bool had_part = false;
+    for_each_repeat(e, [&](const repeat_data& d) { had_part = had_part || client_had_part(d); });
+    if (!had_part || !may_be_the_clients(e, t, v)) return {};
+    return doubt_in_values(e, t, s);
+}
+
+/// Why repeats are no baseline for later runs: slowness that is the client's would make these pass.
+inline std::optional<client_doubt> doubt_of_baseline(const evidence& e, const terms& t) {
+    for (slo s : t.slos) {
+        if (s.factor == 0) continue;
+        s.factor = 0;  // the values themselves
+        if (greatest_part(e, t, s).width <= prior_sd) continue;
+        client_doubt doubt = doubt_in_values(e, t, s);
+        doubt.why.erase(doubt.why.find("; the limit is"));
+        return doubt;
+    }
+    return {};
+}
+
+/// A verdict that the client may have decided is none. `found`: where to put the first such doubt.
+inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
+                           std::optional<client_doubt>* found = nullptr) {
+    const std::optional<client_doubt> doubt = doubt_of(e, t, v);
+    if (!doubt) return v;
+    if (found && !*found && !v.what.is_advisory) *found = doubt;
+    return without_advice(std::move(v), verdict::invalid, doubt->why);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C39] servers that cannot keep up =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const std::vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    std::vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
+/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
+/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
+/// time that the first answers took is left out: until then every load fills up.
+inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    std::vector<long long> ends;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        ends.push_back(d.records[i].end_ns);
+        order.push_back(i);
+    }
+    std::sort(ends.begin(), ends.end());
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    std::vector<double> early;
+    for (std::size_t k = 0; k < order.size() / 4; ++k)
+        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
+            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
+    if (early.empty()) return {};
+    std::sort(early.begin(), early.end());
+    const long long filled = d.records[order[0]].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, 0.5));
+    std::vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const record& r = d.records[order[k]];
+        if (!is_measured(r) || r.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (r.status != request_status::ok) continue;
+        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+        tokens.push_back(r.output_tokens);
+    }
+    const double n = static_cast<double>(in_flight.size());
+    if (n < 40 || ttft_s.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
+    // planned ones do, 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
+                   "is over the server's capacity",
+                   growth, n, time_text(10 * slower.per_batch).c_str());
+}
+
+/// Why the load was more than the server can take, "" where that is not shown in most repeats.
+inline std::string over_saturation_reason(const evidence& e) {
+    if (std::isnan(e.arrival_cv2)) return {};
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        std::size_t shown = 0;
+        std::string example;
+        for (const repeat_data& d : *arm)
+            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
+                ++shown;
+                example = why;
+            }
+        if (2 * shown > arm->size())
+            return std::string(arm == &e.baseline ? "baseline " : "") +
+                   "over-saturated: " + example;
+    }
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C40] what a server's answers can say against its numbers =================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// So much of anything spoils nothing: over 5 % of the completed requests does.
+inline bool is_too_much(std::size_t some, std::size_t completed) { return some * 20 > completed; }
+
+/// The requests that a metric speaks of, and the completed ones that it has no value of.
+struct value_count {
+    std::size_t of = 0, completed = 0, missing = 0;
+};
+/// Tokens of prompts that requests say were in the server's prefix cache, of how many, and how many
+/// of these the workload lets others have sent before; -1 where that is not known.
+struct cache_counts {
+    long long requests = 0, prompt = 0, cached = 0, shared = 0;
+};
+/// The completed requests of one arm, counted by what makes them no evidence.
+struct answer_counts {
+    std::size_t completed = 0;
+    std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
+    std::size_t of_choices = 0;               // several answers in one
+    std::size_t over_content = 0;             // more tokens in usage than in the text
+    // Of those whose pieces the client read as they came, with tokens after the first event:
+    std::size_t paced = 0;
+    std::size_t in_one_piece = 0, in_a_lump = 0;
+    long long events = 0, read_together = 0;
+    cache_counts cache{};
+    std::array<value_count, std::size(metric_table)> values{};
+    const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
+};
+/// Whether it may be the client that read together what had come piece by piece.
+inline bool client_may_have_gathered(const repeat_data& d, const record& r) {
+    const long long late = possible_delay(d.blind, r.first_token_ns);
+    const long long lost = lost_between(d.blind, r.first_token_ns, r.last_token_ns);
+    return late > late_send_ns || (late > 0 && late * 10 >= r.first_token_ns - r.sent_ns) ||
+           (lost > 0 && lost * 20 >= r.last_token_ns - r.first_token_ns);
+}
+inline void add_stream(answer_counts& c, const record& r) {
+    c.paced += paced_tokens(r) > 0;
+    c.in_one_piece += is_in_one_piece(r);
+    c.in_a_lump += is_in_one_piece(r) || begins_in_a_lump(r);
+    c.events += r.events;
+    c.read_together += events_read_together(r);
+}
+inline void add_completed(answer_counts& c, const repeat_data& d, const record& r) {
+    ++c.completed;
+    c.of_choices += r.choices > 1;
+    c.over_content += usage_is_over_content(r);
+    if (!client_may_have_gathered(d, r)) add_stream(c, r);
+    if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
+    ++c.cache.requests;
+    c.cache.prompt += r.prompt_tokens;
+    c.cache.cached += r.cached_tokens;
+}
+inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
+    answer_counts c;
+    for (const repeat_data& d : arm) {
+        c.too_short += static_cast<std::size_t>(d.short_outputs);
+        c.too_long += static_cast<std::size_t>(d.long_outputs);
+        const long long told = c.cache.requests;
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const record& r = d.records[i];
+            const bool ok = r.status == request_status::ok;
+            if (ok && is_measured(r)) add_completed(c, d, r);
+            for (const metric_facts& f : metric_table) {
+                const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
+                if (!may_miss || !is_part_of(f.id, r)) continue;
+                value_count& n = c.values[static_cast<std::size_t>(f.id)];
+                ++n.of;
+                n.completed += ok;
+                n.missing += ok && !has_value(f.id, d, i);
+            }
+        }
+        if (c.cache.requests > told && d.shared_tokens < 0) c.cache.shared = -1;
+        if (c.cache.shared >= 0 && d.shared_tokens > 0) c.cache.shared += d.shared_tokens;
+    }
+    return c;
+}
+
+/// Why a metric is none of the requests that completed, "" where it is. Of answers of one token,
+/// where those were asked for, there is no pace: what is judged is the others', if there are any.
+inline std::string missing_values(const answer_counts& c, metric_id m, bool short_ones_expected) {
+    const metric_facts& f = facts_of(m);
+    const value_count& n = c.of(m);
+    const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
+                                                 f.needs == value_needs::second_event);
+    if (n.of == 0 && is_of_turns(m)) return printed("no request was one that %s is of", f.name);
+    const bool some_left = n.missing < n.completed;
+    if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
+        return {};
+    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing, n.completed,
+                   needs_text(f.needs), f.name);
+}
+
+/// Why the answers were to another load than the one asked for, "" where they were not.
+inline std::string other_load(const answer_counts& c) {
+    const auto of_all = [&](std::size_t n, const char* what) {
+        return printed("%zu of %zu completed requests %s", n, c.completed, what);
+    };
+    if (is_too_much(c.too_short, c.completed))
+        return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
+                                   "or stops by itself");
+    if (is_too_much(c.too_long, c.completed))
+        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, or "
+                                  "its usage is wrong");
+    if (is_too_much(c.of_choices, c.completed))
+        return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
+                                    "take is not told apart");
+    return {};
+}
+
+/// Why the prompts were not new to the server, "" where they may have been. Allowed beyond what the
+/// workload shares are 5 % of the tokens, and a block of 16 a request: caches that compare token by
+/// token also find first words that are the same by chance, and templates differ.
+inline std::string known_prompts(const cache_counts& c) {
+    const auto share = [&](long long n) {
+        return 100.0 * static_cast<double>(n) / static_cast<double>(c.prompt);
+    };
+    if (c.shared < 0 || c.cached <= c.shared + c.prompt / 20 + 16 * c.requests) return {};
+    return printed("%.3g %% of the prompt tokens came from its prefix cache, the workload shares "
+                   "at most %.3g %%: the prompts were seen before",
+                   share(c.cached), share(c.shared));
+}
+
+/// What the answers of one arm say against an objective, "" where nothing.
+inline std::string answers_invalid_reason(const answer_counts& c, const statistic_data& what,
+                                          bool short_ones_expected) {
+    for (std::string why : {other_load(c), known_prompts(c.cache)})
+        if (!why.empty()) return why;
+    if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
+        return printed("%zu of %zu completed requests have more tokens in usage than their text can "
+                       "be: it counts what it did not send, or wrongly",
+                       c.over_content, c.completed);
+    std::string why;
+    concerns_a_metric(what, [&](metric_id m) {
+        why = missing_values(c, m, short_ones_expected);
+        return !why.empty();
+    });
+    return why;
+}
+
+/// What the stream of one arm says against an objective, "" where nothing. Whether a server holds
+/// its tokens back or a proxy on the way does cannot be told from here, and makes no difference.
+inline std::string stream_invalid_reason(const answer_counts& c, const statistic_data& what) {
+    if (!concerns(what, &metric_facts::is_of_decoding)) return {};
+    if (is_too_much(c.in_one_piece, c.paced))
+        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% may: "
+                       "the server or a proxy holds them back",
+                       c.in_one_piece, c.paced);
+    if (is_too_much(c.in_a_lump, c.paced))
+        return printed("the stream does not stream: %zu of %zu answers began with over 5 %% of "
+                       "their tokens at once, 5 %% may: the server or a proxy holds them back",
+                       c.in_a_lump, c.paced);
+    if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
+        return printed("the stream comes in lumps: %.1f %% of the content events were read together "
+                       "with an earlier one, 5 %% may: the server or a proxy holds them back",
+                       100.0 * static_cast<double>(c.read_together) /
+                           static_cast<double>(c.events));
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C41] what makes a measurement invalid ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Why nothing at all can be said, "" where something can.
+inline std::string gate_invalid_reason(const evidence& e) {
+    if (e.candidate.empty() && !e.stopped.empty()) return {};
+    if (const std::string lack = client_lack(e); !lack.empty()) return lack;
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        const std::string who = arm == &e.baseline ? "baseline server" : "server";
+        std::size_t measured = 0, succeeded = 0;
+        std::string example;
+        for (const repeat_data& d : *arm) {
+            if (d.interrupted) return "the run was interrupted";
+            if (!d.target_gone.empty()) return who + ": " + d.target_gone;
+            for (const record& r : d.records) {
+                if (!is_measured(r)) continue;
+                ++measured;
+                succeeded += r.status == request_status::ok;
+                if (example.empty() && r.status != request_status::ok)
+                    example = std::string(to_string(r.status)) + ": " + str(r.error);
+            }
+        }
+        if (arm == &e.baseline && arm->empty()) continue;
+        if (succeeded == 0)
+            return measured == 0 ? "no request was measured"
+                                 : who + ": none of " + std::to_string(measured) +
+                                       " requests succeeded (" + example + ")";
+    }
+    return {};
+}
+
+/// What all objectives of a gate stand on, found once for a look at its evidence.
+struct grounds {
+    self_check_t self_check{};
+    std::string invalid{};    // why nothing at all can be said
+    std::string saturated{};  // why the load was more than the server can take
+    answer_counts candidate{}, baseline{};
+};
+inline grounds grounds_of(const evidence& e) {
+    return {self_check_of(e), gate_invalid_reason(e), over_saturation_reason(e),
+            answer_counts_of(e.candidate), answer_counts_of(e.baseline)};
+}
+
+/// Why this SLO cannot be judged, "" where it can.
+inline std::string slo_invalid_reason(const evidence& e, const terms& t, const grounds& g,
+                                      const slo& s) {
+    const bool compared = e.has_live_baseline() || !t.stored.file.empty();
+    if (s.factor > 0 && !compared) return "there is no baseline";
+    if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
+    const self_check_t& check = g.self_check;
+    if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
+        check.cpu_share > 0.8)
+        return printed("client: it was busy and read %.1f %% of the events together",
+                       check.coalesced_share * 100);
+    if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
+        client_was_saturated(e, check.cpu_share))
+        if (!check.ok) return str(check.reason);
+    for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
+        const bool is_baseline = arm == &g.baseline;
+        if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
+        if (const std::string why = stream_invalid_reason(*arm, s.what); !why.empty())
+            return (is_baseline ? "baseline: " : "") + why;
+        const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
+        if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
+    }
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C42] the verdicts of a gate ==============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
 
 inline slo error_guard() {
     slo s;
@@ -6825,17 +7399,20 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
-inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, const grounds& g) {
+/// `doubt`: why the first of them that is none through the client's fault is none.
+inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, const grounds& g,
+                                           std::optional<client_doubt>& doubt) {
     std::vector<slo_verdict> out;
-    for (const slo& s : t.slos) out.push_back(judged(e, t, g, s));
+    doubt.reset();
+    for (const slo& s : t.slos) out.push_back(settled(e, t, judged(e, t, g, s), &doubt));
     if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, error_guard(), true));
     return out;
 }
 
 /// The same under Holm (1979): the level is divided by the number of SLOs that are not shown to be
 /// missed.
-inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t,
-                                               const grounds& g) {
+inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t, const grounds& g,
+                                               std::optional<client_doubt>& doubt) {
     terms stricter = t;
     auto left = std::count_if(t.slos.begin(), t.slos.end(),
                               [](const slo& s) { return !s.is_advisory; });
@@ -6844,7 +7421,7 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
         stricter.rule.fail_level = t.rule.fail_level / static_cast<double>(std::max(1l, left));
         stricter.rule.fail_z = std::max(
             t.rule.fail_z, pocock_constant(t.rule.looks, stricter.rule.fail_level));
-        std::vector<slo_verdict> out = judge_each(e, stricter, g);
+        std::vector<slo_verdict> out = judge_each(e, stricter, g, doubt);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)
             failed += !out[i].what.is_advisory && out[i].outcome == verdict::fail;
@@ -6858,15 +7435,23 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
 struct findings {
     grounds on{};
     std::vector<slo_verdict> verdicts{};
+    std::optional<client_doubt> doubt{};  // why one that counts is invalid through the client
 };
 inline findings assess(const evidence& e, const terms& t) {
-    const grounds g = grounds_of(e, t);
-    return {g, t.rule.holm ? judge_stepwise(e, t, g) : judge_each(e, t, g)};
+    findings f;
+    f.on = grounds_of(e);
+    f.verdicts = t.rule.holm ? judge_stepwise(e, t, f.on, f.doubt)
+                             : judge_each(e, t, f.on, f.doubt);
+    if (f.doubt && f.on.self_check.ok) {
+        f.on.self_check.ok = false;
+        f.on.self_check.reason = f.doubt->why;
+    }
+    return f;
 }
 /// The verdict on one more SLO, as if the gate had stated it too.
 inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
-    return judged(e, t, grounds_of(e, t), s);
+    return settled(e, t, judged(e, t, grounds_of(e), s));
 }
 
 inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
@@ -6878,7 +7463,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] from verdicts to an exit code =======================================================
+// ===== [C43] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6955,7 +7540,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] what a calibration tells ============================================================
+// ===== [C44] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6973,7 +7558,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] calibration =========================================================================
+// ===== [C45] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7018,7 +7603,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] files of others' making, value by value =============================================
+// ===== [C46] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -7212,7 +7797,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] datasets ============================================================================
+// ===== [C47] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7524,7 +8109,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] traces ==============================================================================
+// ===== [C48] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7677,7 +8262,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] when requests are sent ==============================================================
+// ===== [C49] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7840,7 +8425,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] arrivals ============================================================================
+// ===== [C50] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7946,7 +8531,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] lengths =============================================================================
+// ===== [C51] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8007,7 +8592,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] prompts of a given number of tokens =================================================
+// ===== [C52] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8169,7 +8754,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] places of a trace ===================================================================
+// ===== [C53] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -8244,7 +8829,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] conversations, recorded and made up =================================================
+// ===== [C54] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -8353,7 +8938,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] prompts that stand alone ============================================================
+// ===== [C55] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -8476,7 +9061,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] where prompts come from =============================================================
+// ===== [C56] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8502,7 +9087,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] the plan of a gate ==================================================================
+// ===== [C57] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8664,7 +9249,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] which SLOs a scenario can have ======================================================
+// ===== [C58] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8812,7 +9397,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the options of requests =============================================================
+// ===== [C59] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8887,7 +9472,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] from a workload to its part of the plan =============================================
+// ===== [C60] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9090,7 +9675,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] from a scenario to its plan =========================================================
+// ===== [C61] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9261,7 +9846,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] a plan in words =====================================================================
+// ===== [C62] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9327,7 +9912,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] where a gate's server stood =========================================================
+// ===== [C63] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9372,7 +9957,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the hash of all that a plan sends ===================================================
+// ===== [C64] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9409,7 +9994,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the requests of a plan ==============================================================
+// ===== [C65] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9476,7 +10061,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what a plan says of the evidence that it will bring =================================
+// ===== [C66] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9495,7 +10080,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C67] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9551,7 +10136,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] engine model ========================================================================
+// ===== [C68] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -9741,7 +10326,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what a request asks the simulated server ============================================
+// ===== [C69] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9858,7 +10443,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] answers of the simulated server =====================================================
+// ===== [C70] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -10095,7 +10680,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what the simulated server says besides answers ======================================
+// ===== [C71] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10172,7 +10757,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what a result holds of its gate =====================================================
+// ===== [C72] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10211,7 +10796,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C73] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10239,7 +10824,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] points and round steps of drawings ==================================================
+// ===== [C74] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10269,7 +10854,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C75] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10333,7 +10918,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] how requests ended, and what their answers say of tokens ============================
+// ===== [C76] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10423,7 +11008,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] how long made-up prompts were to be, and were =======================================
+// ===== [C77] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10451,8 +11036,9 @@ struct prompt_lengths {
 inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
     if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return {};
     std::vector<double> asked, counted;
-    for (const repeat_data& d : arm) {
-        const plan of_repeat = plan_of_repeat(p, d.index);
+    for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too
+        const repeat_data& d = arm[i];
+        const plan of_repeat = plan_of_repeat(p, static_cast<int>(i));
         for (const record& r : d.records) {
             if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
             const auto place = static_cast<std::size_t>(r.conversation);
@@ -10468,7 +11054,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] timelines: repeats in windows of equal length =======================================
+// ===== [C78] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10570,7 +11156,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C79] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10713,7 +11299,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the progress line ===================================================================
+// ===== [C80] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10775,7 +11361,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] what reports are made of ============================================================
+// ===== [C81] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10819,7 +11405,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] words of reports ====================================================================
+// ===== [C82] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10884,6 +11470,10 @@ inline std::string self_check_text(const self_check_t& c) {
         if (h.count > 0)
             t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
                          time_text(h.mean).c_str(), time_text(h.max).c_str());
+    if (c.held_up > 0)
+        t += printed("; held up %lld time%s, at most %s", c.held_up, c.held_up == 1 ? "" : "s",
+                     time_text(c.held_up_max).c_str()) +
+             (c.ok ? ": no verdict rests on it" : "");
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
 }
 
@@ -10941,6 +11531,9 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     const prompt_lengths& lengths = g.figures.candidate.prompts;
     if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
+    for (const set_aside_repeat& r : g.under.set_aside)
+        notes.push_back(printed("repeat %d of the %s was set aside and measured again: ",
+                                r.index + 1, to_string(r.arm)) + r.why);
     for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
@@ -10973,7 +11566,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] result.json and records.jsonl =======================================================
+// ===== [C83] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11076,6 +11669,18 @@ inline void write_prompt_lengths(json_writer& j, const prompt_lengths& lengths,
     j.close();
 }
 
+/// Four numbers a stretch on one line, they are for programs: from and to, in ns since the window
+/// began, the longest delay of a stamp in it, and what of it may have been lost, in ns.
+inline std::string blind_text(const repeat_facts& d) {
+    std::string all;
+    for (const blind_stretch& s : d.blind)
+        all += (all.empty() ? "" : ",") + printed("%lld,%lld,%lld,%lld",
+                                                  s.from_ns - d.window_from_ns,
+                                                  s.to_ns - d.window_from_ns, s.most_delay_ns,
+                                                  s.lost_ns);
+    return "[" + all + "]";
+}
+
 inline void write_repeat(json_writer& j, const repeat_figures& d,
                          const std::vector<statistic_data>& kept) {
     j.open('{')
@@ -11093,7 +11698,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
     j.field("content_events", d.content_events)
         .field("coalesced_events", d.coalesced_events)
         .field("cpu_share", d.cpu_share);
-    j.field("startup_s", d.startup_s)
+    j.key("blind").raw(blind_text(d)).field("startup_s", d.startup_s)
         .field("target_gone", d.target_gone)
         .field("interrupted", d.interrupted)
         .field("short_outputs", d.short_outputs)
@@ -11161,6 +11766,11 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
+    j.key("set_aside").open('[');
+    for (const set_aside_repeat& r : g.under.set_aside)
+        j.open('{').field("arm", to_string(r.arm)).field("index", r.index).field("why", r.why)
+            .close();
+    j.close();
     j.field("calibration", g.held.noise_file).key("calibrated_sd").open('{');
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
@@ -11212,6 +11822,7 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
         .field("achieved_rate", c.achieved_rate)
         .field("coalesced_share", c.coalesced_share);
     write_lags(j, c);
+    j.field("held_up", c.held_up).field("held_up_max", c.held_up_max);
     j.field("cpu_share", c.cpu_share)
         .field("connections_opened", c.connections_opened);
     write_handshakes(j, c.handshakes_full, c.handshakes_resumed);
@@ -11303,7 +11914,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] stored results ======================================================================
+// ===== [C84] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -11350,6 +11961,20 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
         d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");
     return d;
+}
+
+/// Files of older versions have none.
+inline blind_stretches read_blind(const picojson::value& v, long long window_from_ns) {
+    blind_stretches all;
+    const picojson::array& numbers = array_member(v, "blind");
+    const auto whole = [&](std::size_t i) {
+        const double x = number_in(numbers[i]);
+        return std::fabs(x) < 9e15 ? static_cast<long long>(x) : 0;
+    };
+    for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
+        all.push_back({window_from_ns + whole(i), window_from_ns + whole(i + 1), whole(i + 2),
+                       whole(i + 3)});
+    return all;
 }
 
 inline void read_judging(const picojson::value& v, stored_gate& g) {
@@ -11465,6 +12090,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
                     file + ": a repeat has no window");
             repeats.back().window_from_ns = from[repeats_before];
             repeats.back().window_to_ns = to[repeats_before++];
+            repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())
@@ -11653,7 +12279,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C85] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11930,7 +12556,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] what a console can show =============================================================
+// ===== [C86] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11959,7 +12585,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the console =========================================================================
+// ===== [C87] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12068,7 +12694,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the report page: style, icons and script ============================================
+// ===== [C88] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -12276,7 +12902,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the report page: drawings ===========================================================
+// ===== [C89] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12486,7 +13112,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the report page: verdicts ===========================================================
+// ===== [C90] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12647,7 +13273,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the report page: distributions ======================================================
+// ===== [C91] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12763,7 +13389,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the report page: gates beside each other ============================================
+// ===== [C92] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12871,7 +13497,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the report page: what else a gate has to say ========================================
+// ===== [C93] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12922,6 +13548,9 @@ inline std::string self_check_html(const self_check_t& c) {
                 "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
     h += row_of("thread woke late by",
                 "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
+    if (c.held_up > 0)
+        h += row_of("did not run", printed("%lld times, at most ", c.held_up) +
+                                       time_text(c.held_up_max));
     h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_share * 100));
     h += row_of("events read together", printed("%.1f %%", c.coalesced_share * 100));
     h += row_of("connections", std::to_string(c.connections_opened));
@@ -13036,7 +13665,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the report page: timelines ==========================================================
+// ===== [C94] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13145,7 +13774,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the report page: the whole ==========================================================
+// ===== [C95] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13306,7 +13935,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <atomic>  // memory_order_relaxed
 #include <barrier>  // the start of a load
-#include <cerrno>  // errno, EINTR, EINPROGRESS, EAGAIN, EWOULDBLOCK, ETIMEDOUT
+#include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // time_t, time, strftime, clock_gettime
@@ -13339,7 +13968,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <sys/un.h>  // Unix-domain sockets
 #include <sys/utsname.h>  // the name of the system
 #include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, pipe2, fork, pread, ...
+#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, pread, pipe2, fork, ...
 
 // ===== [E1] functions of text ====================================================================
 
@@ -13992,7 +14621,40 @@ inline environment_facts environment_now() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E11] all that a scenario names in files ==================================================
+// ===== [E11] how long a thread has waited for a core =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The kernel's own account of the thread that makes this: busy neighbours and quotas are in it,
+/// whatever took the machine as a whole away is not. Only Linux keeps one.
+class run_queue_wait {
+public:
+    run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+    ~run_queue_wait() {
+        if (file_ >= 0) ::close(file_);
+    }
+    run_queue_wait(const run_queue_wait&) = delete;
+    run_queue_wait& operator=(const run_queue_wait&) = delete;
+
+    /// Nanoseconds since the thread began, -1 where nobody counts them.
+    long long so_far_ns() const {
+        char text[96] = {};
+        long long waited = -1;
+        if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;
+        return std::sscanf(text, "%*d %lld", &waited) == 1 ? waited : -1;
+    }
+
+private:
+    int file_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E12] all that a scenario names in files ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14062,7 +14724,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E12] sockets and addresses ===============================================================
+// ===== [E13] sockets and addresses ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14141,6 +14803,23 @@ inline descriptor connecting_socket(const address& to) {
     return fd;
 }
 
+/// What this machine lacks for one more connection, in words and with the remedy; "" where an error
+/// is not of that kind.
+inline std::string own_lack(int error) {
+    switch (error) {
+    case EMFILE: return "no file descriptor is left (EMFILE): raise its limit, ulimit -n";
+    case ENFILE: return "the machine has no file left to open (ENFILE): raise fs.file-max";
+    case EADDRNOTAVAIL:
+        return "no local address or port is left (EADDRNOTAVAIL): widen "
+               "net.ipv4.ip_local_port_range, or reuse connections";
+    case ENOBUFS: return "the machine has no room for another socket (ENOBUFS): raise net.core and "
+                         "net.ipv4.tcp_mem limits";
+    case ENOMEM: return "the machine has no memory for another socket (ENOMEM)";
+    case ENOSPC: return "no more sockets can be watched (ENOSPC): raise fs.epoll.max_user_watches";
+    default: return {};
+    }
+}
+
 /// A port of the loopback interface that nothing listens on now.
 inline int free_port() {
     const descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -14158,7 +14837,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E13] TLS =================================================================================
+// ===== [E14] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -14355,7 +15034,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] one request and its answer over one socket ==========================================
+// ===== [E15] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -14504,7 +15183,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] waiting for sockets =================================================================
+// ===== [E16] waiting for sockets =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14522,16 +15201,18 @@ public:
                                      std::strerror(errno));
         watch(EPOLL_CTL_ADD, timer_.get(), EPOLLIN | EPOLLET, nullptr);  // rings, and is not read
     }
-    void watch(int operation, int fd, unsigned events, void* who) {
+    /// False, with errno, where it cannot.
+    bool watch(int operation, int fd, unsigned events, void* who) {
         epoll_event e{};
         e.events = events;
         e.data.ptr = who;
-        ::epoll_ctl(epoll_.get(), operation, fd, &e);
+        return ::epoll_ctl(epoll_.get(), operation, fd, &e) == 0;
     }
     /// Until something happens, or until then; not at all where that has passed. A timer, because
     /// epoll's own limit is in milliseconds.
-    void wait(long long until_ns) {
-        const bool passed = until_ns <= now_ns();
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    void wait(long long until_ns, long long now) {
+        const bool passed = until_ns <= now;
         if (!passed && until_ns != rings_at_ns_) {
             const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
             ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
@@ -14539,6 +15220,8 @@ public:
         }
         count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
     }
+    /// Nothing has happened that the wait did not tell of.
+    bool told_all() const { return count_ < most; }
     /// `on_ready(who, events)` for each socket that the wait found.
     template <class OnReady>
     void each(OnReady&& on_ready) {
@@ -14547,8 +15230,9 @@ public:
             else rings_at_ns_ = 0;
     }
 
-private:
     static constexpr int most = 256;
+
+private:
     descriptor epoll_, timer_;
     epoll_event events_[most] = {};
     int count_ = 0;
@@ -14559,7 +15243,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E16] requests that are not measured ======================================================
+// ===== [E17] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14696,7 +15380,7 @@ inline http_answer blocking_get(const http_url& u, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] server processes ====================================================================
+// ===== [E18] server processes ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14876,7 +15560,113 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E18] what a load is told and delivers ====================================================
+// ===== [E19] when a thread of the client did not run, as it knows itself =========================
+// No clock: whoever has it says what time it is, with readings that are taken anyway.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Told of the steps of one thread, finds the stretches in which it was blind. A thread that sleeps
+/// and is woken by its sockets is not blind; one that comes later from its sleep than it asked for
+/// is, since an unknown time before that: it may have slept through whatever came in. So it sleeps
+/// no longer than for a tick.
+class alertness {
+public:
+    static constexpr long long tick_ns = 5000000;
+    static constexpr long long noticed_ns = 1000000;  // shorter ones are every machine's
+    static constexpr long long busy_ns = 10000000;    // a turn so long is no use to its sockets
+
+    void begin(long long now) { last_ns_ = slept_ns_ = woke_ns_ = ticked_ns_ = now; }
+    /// The turn is over: it will sleep.
+    void on_sleep(long long now) {
+        on_step(now);
+        if (now - woke_ns_ > busy_ns) hold_up({woke_ns_, now, now - woke_ns_, 0}, 1);
+        if (turn_ >= clear_in_turn_ + (told_all_ ? 0 : turns_for_all_)) close(now);
+        slept_ns_ = now;
+    }
+    /// It was to sleep until `due_ns`, if nothing happened. `told_all`: there are no more sockets
+    /// that something came in at than it was told of. If there are, each of them has its turn
+    /// within `turns_for_all`.
+    void on_wake(long long now, long long due_ns, bool told_all, long long turns_for_all) {
+        ++turn_;
+        told_all_ = told_all;
+        turns_for_all_ = turns_for_all;
+        woke_ns_ = last_ns_ = now;
+        if (now - std::max(due_ns, slept_ns_) > noticed_ns)
+            hold_up({slept_ns_, now, now - slept_ns_, now - slept_ns_}, 0);
+    }
+    /// It is doing something, one thing after the other.
+    void on_step(long long now) {
+        if (last_ns_ == 0) return;  // the load has not begun
+        const long long took = now - last_ns_;
+        if (took > noticed_ns) hold_up({last_ns_, now, took, took}, 1);
+        last_ns_ = now;
+    }
+    /// At every tick. `waited_ns`: how long it has waited for a core so far, as the system counts
+    /// it; below 0: not known. What it waited for is the sum of what may be many short waits.
+    void on_tick(long long now, long long waited_ns) {
+        const long long waited = waited_ns - waited_ns_;
+        const bool known = waited_ns >= 0 && waited_ns_ >= 0;
+        // Most of it may have been seen already, as a step or a sleep that took too long.
+        if (known && waited - recent_lost_ns_ - open_.lost_ns > noticed_ns)
+            found_.add({ticked_ns_, now, std::min(waited, now - ticked_ns_),
+                        std::min(waited, now - ticked_ns_)});
+        waited_ns_ = waited_ns;
+        ticked_ns_ = now;
+        recent_lost_ns_ = 0;
+    }
+    /// The load is over.
+    void end(long long now) {
+        on_sleep(now);
+        close(now);
+    }
+
+    /// What came in while it was blind is not all read yet.
+    bool is_behind() const { return open_.to_ns != 0; }
+    /// How long it may not have run since then, at most.
+    long long lost_since(long long time_ns) const {
+        const long long now_lost =
+            is_behind() ? std::min(open_.lost_ns, open_.to_ns - std::max(open_.from_ns, time_ns))
+                        : 0;
+        return lost_between(found_.all(), time_ns, last_ns_) + std::max(now_lost, 0ll);
+    }
+    const blind_stretches& found() const { return found_.all(); }
+
+private:
+    /// `turns`: so many of them later, what it was told of had come in afterwards.
+    void hold_up(const blind_stretch& s, long long turns) {
+        if (!is_behind()) open_ = s;
+        else {
+            open_.to_ns = s.to_ns;
+            open_.lost_ns += s.lost_ns;
+        }
+        clear_in_turn_ = turn_ + turns;
+    }
+
+    void close(long long now) {
+        if (!is_behind()) return;
+        open_.to_ns = now;
+        open_.most_delay_ns = std::max(open_.most_delay_ns, now - open_.from_ns);
+        found_.add(open_);
+        recent_lost_ns_ += open_.lost_ns;
+        open_ = {};
+    }
+
+    blind_log found_{};
+    blind_stretch open_{};  // to_ns is 0 where there is none
+    long long turn_ = 0, clear_in_turn_ = 0, turns_for_all_ = 0;
+    long long last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0, ticked_ns_ = 0;
+    long long waited_ns_ = -1;
+    long long recent_lost_ns_ = 0;  // of what was found since the last tick
+    bool told_all_ = true;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E20] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14994,7 +15784,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] one connection of the load ==========================================================
+// ===== [E21] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15016,6 +15806,7 @@ struct client_io {
     std::size_t good_address = 0;  // the first of the target's to try: the last that connected
     long long turn = 0;            // a socket that was opened in it has no events in it yet
     long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
+    alertness alert{};
 
     lag_counts stamp_lag{};
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
@@ -15025,6 +15816,7 @@ struct client_io {
     void on_stamp(long long at_ns) {
         stamp_lag.add(at_ns - woke_ns);
         seen_ns = at_ns;
+        alert.on_step(at_ns);
     }
 };
 
@@ -15112,8 +15904,11 @@ public:
             return;
         }
         const llmbench::limits& l = io_.limits;
+        // Time in which the client did not run is none that the server was given.
         const auto over = [&](long long since, time_span limit) {
-            return since > 0 && now - since > ns_of(limit.seconds());
+            const long long most = ns_of(limit.seconds());
+            return since > 0 && now - since > most &&
+                   now - since - io_.alert.lost_since(since) > most;
         };
         const auto within = [](const char* what, const char* field, time_span t) {
             return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
@@ -15166,13 +15961,16 @@ private:
         opened_ns_ = now_ns();
         if (!on_its_way) return;  // check_limits tries again
         opened_in_turn_ = io_.turn;
-        io_.sockets.watch(EPOLL_CTL_ADD, wire_.fd(), EPOLLOUT, this);
+        if (!io_.sockets.watch(EPOLL_CTL_ADD, wire_.fd(), EPOLLOUT, this)) on_connect_error(errno);
     }
     void on_connect_error(int error) {
         close();
         if (more_addresses()) return connect(tried_ + 1);
         if (!asked_) return sink_.on_retired(*this);
-        abandon(request_status::connect, std::string("cannot connect: ") + std::strerror(error));
+        const std::string lack = own_lack(error);
+        abandon(request_status::connect, lack.empty()
+                                             ? std::string("cannot connect: ") + std::strerror(error)
+                                             : std::string(client_lacks) + lack);
     }
     void on_connected() {
         if (const int error = wire_.connect_error()) return on_connect_error(error);
@@ -15317,7 +16115,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] what one client thread has to send, and when ========================================
+// ===== [E22] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -15539,7 +16337,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] the connections of one client thread ================================================
+// ===== [E23] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15575,6 +16373,7 @@ public:
 
     std::size_t idle() const { return idle_.size(); }
     std::size_t opening() const { return opening_.size(); }
+    std::size_t size() const { return busy_.size() + idle_.size() + opening_.size(); }
     /// `f` may retire what it is given: that one makes way for the last one, which was looked at.
     template <class F>
     void for_each_busy(F&& f) { from_the_back(busy_, f); }
@@ -15621,7 +16420,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] what came back to one client thread =================================================
+// ===== [E24] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15689,7 +16488,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] one client thread ===================================================================
+// ===== [E25] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15752,10 +16551,15 @@ public:
     void run() {
         const double cpu_before = cpu_seconds();
         const long long began = now_ns();
+        const run_queue_wait waits;
+        io_.alert.begin(began);
+        io_.alert.on_tick(began, waits.so_far_ns());
         agenda_.begin();
         prepare();
+        next_tick_ns_ = began + alertness::tick_ns;
         next_check_ns_ = began + check_interval_ns;
-        while (!agenda_.stopped() && !agenda_.nothing_left()) turn();
+        while (!agenda_.stopped() && !agenda_.nothing_left()) turn(waits);
+        io_.alert.end(now_ns());
         book_.hand_over();
         pool_.close_all();
         const double cpu = cpu_seconds() - cpu_before;
@@ -15779,18 +16583,23 @@ private:
     // ---- one turn
 
     /// Waits, and does what there is to do.
-    void turn() {
+    void turn(const run_queue_wait& waits) {
         ++io_.turn;
         const long long due = agenda_.next_due();
         const long long ahead = plan_.client.spin ? spin_ns : 0;
-        io_.sockets.wait(due == 0 ? next_check_ns_ : std::min(due - ahead, next_check_ns_));
+        const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
+        const long long now = now_ns();
+        io_.alert.on_sleep(now);
+        io_.sockets.wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
+        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.told_all(),
+                         static_cast<long long>(pool_.size()) / poller::most + 1);
         catch_up(io_.woke_ns);
         io_.sockets.each([this](void* who, unsigned events) {
             static_cast<connection*>(who)->on_ready(events);
             catch_up(io_.seen_ns);
         });
-        if (io_.woke_ns >= next_check_ns_) check(io_.woke_ns);
+        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
         pool_.drop_retired();
     }
@@ -15811,6 +16620,7 @@ private:
                                 : request_bytes(order_, index, agenda_.answers_before(index));
         if (prepared_.index == index) prepared_.ready = false;
         const long long now = now_ns();
+        io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(bytes), now, now - next.possible_ns,
                             agenda_.goes_on(index)});
@@ -15835,18 +16645,26 @@ private:
 
     // ---- limits
 
-    /// Every 20 ms, at absolute times: how late it comes is the lag of this loop.
+    /// Every 5 ms, at absolute times: how late it comes is the lag of this loop.
+    void tick(long long now, const run_queue_wait& waits) {
+        loop_lag_.add(now - next_tick_ns_);
+        while (next_tick_ns_ <= now) next_tick_ns_ += alertness::tick_ns;
+        io_.alert.on_tick(now, waits.so_far_ns());
+        if (now >= next_check_ns_) check(now);
+    }
     void check(long long now) {
-        loop_lag_.add(now - next_check_ns_);
-        while (next_check_ns_ <= now) next_check_ns_ += check_interval_ns;
+        next_check_ns_ = now + check_interval_ns;
         book_.try_hand_over();
-        pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
         if (interrupted.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        // What has come in is read before anything is said to have come too late.
+        if (io_.alert.is_behind()) return;
+        pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
         if (!agenda_.sending_is_over()) over_since_ns_ = 0;
         else if (over_since_ns_ == 0) over_since_ns_ = now;
-        else if (now - over_since_ns_ > ns_of(plan_.limits.drain.seconds()))
+        else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
+                 ns_of(plan_.limits.drain.seconds()))
             cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
                     " after the last send (limits.drain)");
     }
@@ -15879,7 +16697,7 @@ private:
     connection_pool pool_;
     prepared_request prepared_{};
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
-    long long next_check_ns_ = 0;
+    long long next_tick_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{};
     double cpu_share_ = 0;
 };
@@ -15888,7 +16706,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] the load of one repeat ==============================================================
+// ===== [E26] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15969,15 +16787,26 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
     // On their way to the server, of all threads: as many as its queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
+    std::atomic<bool> called_off{false};
     const auto work = [&](std::size_t i) {
         workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
         all_connected.arrive_and_wait();
-        workers[i]->run();
+        if (!called_off) workers[i]->run();
     };
     std::vector<std::thread> running;
-    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
+    std::string lack;
+    try {
+        for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
+    } catch (const std::system_error& e) {
+        lack = printed("client: only %zu of its %zu threads could be started (%s): raise the limit "
+                       "on threads, ulimit -u, or ask for fewer, client.threads",
+                       running.size() + 1, threads, e.what());
+        called_off = true;
+        for (std::size_t i = running.size() + 1; i < threads; ++i) all_connected.arrive_and_drop();
+    }
     work(0);
     for (std::thread& t : running) t.join();
+    if (called_off) throw std::runtime_error(lack);
     for (const auto& w : workers) {
         const client_io& io = w->io();
         log.take(std::move(w->finished()));
@@ -15988,6 +16817,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         into.coalesced_events += io.coalesced_events;
         into.cpu_share = std::max(into.cpu_share, w->cpu_share());
         into.thread_cpu_shares.push_back(w->cpu_share());
+        into.blind = blind_log::together(into.blind, io.alert.found());
         into.loop_lag.add(w->loop_lag());
         into.stamp_lag.add(io.stamp_lag);
     }
@@ -15997,7 +16827,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] asio, for the simulated server ======================================================
+// ===== [E27] asio, for the simulated server ======================================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -16028,7 +16858,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] a connection of the simulated server ================================================
+// ===== [E28] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16143,7 +16973,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] simulated server ====================================================================
+// ===== [E29] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16390,7 +17220,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] what a server is asked before the load ==============================================
+// ===== [E30] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16555,7 +17385,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] who asks a server ===================================================================
+// ===== [E31] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16637,7 +17467,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] servers that a gate starts ==========================================================
+// ===== [E32] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16731,7 +17561,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] targets brought up ==================================================================
+// ===== [E33] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16877,7 +17707,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] whether two targets are one server ==================================================
+// ===== [E34] whether two targets are one server ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16943,7 +17773,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E35] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17097,7 +17927,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] all gates of a program and their reports ============================================
+// ===== [E36] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17392,7 +18222,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] gates inside doctest ================================================================
+// ===== [E37] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17503,7 +18333,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] the progress of a repeat ============================================================
+// ===== [E38] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17634,7 +18464,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] one repeat ==========================================================================
+// ===== [E39] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17648,6 +18478,7 @@ inline std::string gone_reason(const std::vector<record>& records) {
     std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
         return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
     });
+    if (!measured.empty() && failed_for_want(*measured.back())) return {};
     std::size_t trailing = 0;
     while (trailing < measured.size() &&
            measured[measured.size() - 1 - trailing]->status == request_status::connect)
@@ -17686,13 +18517,17 @@ inline void note_answers(const plan& p, const load_target& target, const request
     }
 }
 
-/// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
+/// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and what
+/// waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window_from_ns) * 1e-9);
+            const long long delay =
+                std::min(r.late_ns, possible_delay(d.blind, r.dispatched_ns));
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window_from_ns) *
+                              1e-9);
         }
     if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
         p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
@@ -17785,6 +18620,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
     all.move_into(d, counted);
+    note_bunches(d);
     note_rates(p, d);
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
@@ -17802,7 +18638,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] the repeats of a gate ===============================================================
+// ===== [E40] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17912,7 +18748,7 @@ public:
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
-        if (is_out_of_time(0)) { tell_stop(0); return false; }
+        if (is_out_of_time(0)) { tell_stop(); return false; }
         const auto left_s = [&] {
             return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
                                          : infinity;
@@ -17936,27 +18772,28 @@ public:
         return true;
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
-    /// can be said.
+    /// can be said. A repeat that the client has too great a part in is measured again.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
-        for (int repeat = 0; repeat < most_repeats_; ++repeat) {
+        while (count() < most_repeats_) {
             const long long began = now_ns();
-            if (is_out_of_time(repeat)) return tell_stop(repeat);
-            const bool whole = measure_once(repeat);
-            if (!whole) return tell_stop(repeat);
+            if (is_out_of_time(next_slot())) return tell_stop();
+            if (!measure_once(next_slot())) return tell_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             const bool judges = mode_.judges() && !p_.slos.empty();
-            if (!judges || !is_look(repeat + 1)) {
+            if (!judges || !is_look(count())) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
+                if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
                 continue;
             }
             all_.found = assess(all_.seen, all_.held);
             is_assessed_ = true;
             if (!all_.found.on.invalid.empty()) return;
+            if (measure_again(all_.found.doubt)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
-            if (repeat + 1 < first_fail && !all_.found.on.saturated.empty()) continue;
-            if (all_decided(all_.found.verdicts)) return;
-            if (repeat + 1 == p_.most_repeats && pairs_are_noisy())
+            if (count() < first_fail && !all_.found.on.saturated.empty()) continue;
+            if (all_decided(all_.found.verdicts) && !all_.found.doubt) return;
+            if (count() == p_.most_repeats && pairs_are_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
@@ -17964,6 +18801,7 @@ public:
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess(all_.seen, all_.held);
+        if (mode_.write_baseline) all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
         if (p_.slos.empty()) all_.found.verdicts.clear();
         return std::move(all_);
     }
@@ -17997,41 +18835,74 @@ private:
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
         return mode_.deadline_ns > 0 && now_ns() + needed * (doubled ? 2 : 1) > mode_.deadline_ns;
     }
-    void tell_stop(int repeats) {
+    void tell_stop() {
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    repeats, most_repeats_, repeat_word(p_.rule, p_.has_baseline));
+                    count(), most_repeats_, repeat_word(p_.rule, p_.has_baseline));
+    }
+    /// Repeats, pairs or stages that are evidence.
+    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
+    /// Which of them comes next: the one that was set aside, where there is one.
+    int next_slot() const { return again_ >= 0 ? again_ : count(); }
+    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does not
+    /// depend on how good it was: only what the client had a part in goes, and only while a verdict
+    /// hangs on that part; a pass that needs no forgiveness and a miss that remains with all of it
+    /// never do. There are as many others as the gate has repeats at most, so one whose client is
+    /// always held up ends.
+    bool measure_again(const std::optional<client_doubt>& doubt) {
+        if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
+        const int slot = static_cast<int>(doubt->repeat);
+        if (measured_ - count() >= p_.most_repeats || is_out_of_time(slot))
+            return false;
+        for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
+            if (doubt->repeat >= arm->size()) continue;
+            const repeat_data& d = (*arm)[doubt->repeat];
+            all_.seen.set_aside.push_back({d.arm, d.index, doubt->why});
+            arm->erase(arm->begin() + slot);
+        }
+        meter_.say("  " + repeat_name(slot) + " is measured again: " + doubt->why + "\n");
+        again_ = slot;
+        is_assessed_ = false;
+        return true;
+    }
+    std::string repeat_name(int slot) const {
+        return printed("%s %d", repeat_word(p_.rule, p_.has_baseline), slot + 1);
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
-    bool measure_once(int repeat) {
+    bool measure_once(int slot) {
         is_assessed_ = false;
-        const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, repeat);
+        const int number = measured_++;
+        const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, slot);
         bool whole = true;
-        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, repeat);
-        if (whole) whole = repeat_on(candidate_, run_arm::candidate, repeat);
+        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
+        if (whole) whole = repeat_on(candidate_, run_arm::candidate, slot, number);
         if (whole && baseline_ && !baseline_first)
-            whole = repeat_on(*baseline_, run_arm::baseline, repeat);
-        if (!whole)
-            for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
-                if (!arm->empty() && arm->back().index == repeat) arm->pop_back();
+            whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
+        for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
+            if (arm->empty() || arm->back().index != number) continue;
+            if (!whole) arm->pop_back();
+            else std::rotate(arm->begin() + slot, arm->end() - 1, arm->end());
+        }
+        again_ = -1;
         return whole;
     }
-    /// False where the time ended in its middle.
-    bool repeat_on(live_target& target, run_arm arm, int repeat) {
+    /// `number`: of all that are measured, those set aside included. False where the time ended in
+    /// its middle.
+    bool repeat_on(live_target& target, run_arm arm, int slot, int number) {
         session& all = session::of_this_program();
-        if (repeat > 0) {
+        if (number > 0) {
             if (target.restarts()) target.restart();
             else
                 std::this_thread::sleep_for(
                     std::chrono::milliseconds(200));  // queues drain, caches settle
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
-        meter_.stage(stage_text(p_, repeat, arm));
+        meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
-            plan_of_repeat(p_, repeat), target, arm, repeat,
+            plan_of_repeat(p_, slot), target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
         all.note_gaps(into.back().gaps.size());
@@ -18041,6 +18912,8 @@ private:
     const plan& p_;
     const run_mode& mode_;
     measured_gate all_{};
+    int measured_ = 0;  // repeats or pairs so far, those set aside included
+    int again_ = -1;    // the slot of the one to measure again
     bool is_assessed_ = false;  // the findings are those of the repeats so far
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
@@ -18055,7 +18928,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] gates take turns ====================================================================
+// ===== [E41] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18085,7 +18958,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] one gate from its scenario to its result ============================================
+// ===== [E42] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18122,7 +18995,8 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
 /// Why what was measured is no baseline, "" where it is one.
 inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {m.found.on.invalid, str(m.found.on.self_check.reason),
-                                   m.seen.stopped, m.found.on.saturated})
+                                   m.found.doubt ? m.found.doubt->why : "", m.seen.stopped,
+                                   m.found.on.saturated})
         if (!why.empty()) return why;
     for (const slo_verdict& v : m.found.verdicts) {
         const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
@@ -18297,7 +19171,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] public functions ====================================================================
+// ===== [E43] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18371,7 +19245,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E42] records judged again ================================================================
+// ===== [E44] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18425,6 +19299,7 @@ inline void read_records(stored_gate& g, const std::string& file,
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
             fail_frequent_resends(d);
+            note_bunches(d);
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
                                                 file.c_str(), d.index, g.name.c_str()));
         }
@@ -18493,7 +19368,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E43] main ================================================================================
+// ===== [E45] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

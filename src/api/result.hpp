@@ -107,6 +107,8 @@ struct self_check_t {
     long long connections_opened = 0;
     handshakes_t handshakes_full{};     ///< of https:// alone
     handshakes_t handshakes_resumed{};  ///< with a session of an earlier connection of the repeat
+    long long held_up = 0;   ///< times that a client thread did not run for over 1 ms
+    double held_up_max = 0;  ///< seconds that it was blind for at most
 };
 
 namespace detail {

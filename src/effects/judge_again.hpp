@@ -12,6 +12,7 @@
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/credible.hpp"
+#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/judging/evidence.hpp"
@@ -85,6 +86,7 @@ inline void read_records(stored_gate& g, const std::string& file,
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
             fail_frequent_resends(d);
+            note_bunches(d);
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
                                                 file.c_str(), d.index, g.name.c_str()));
         }

@@ -15,18 +15,17 @@ llmbench::slo_verdict judge_counts(const measurement& m, const llmbench::slo& s,
     return lb::judge_counts(m, m, s, to_the_end);
 }
 llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool guard) {
-    return lb::judged(m, m, lb::grounds_of(m, m), s, guard);
+    return lb::settled(m, m, lb::judged(m, m, lb::grounds_of(m), s, guard));
 }
 std::vector<llmbench::slo_verdict> judge_all(const measurement& m) {
     return lb::assess(m, m).verdicts;
 }
 llmbench::self_check_t self_check_of(const measurement& m) {
-    return lb::self_check_of(m, m);
+    return lb::assess(m, m).on.self_check;
 }
 std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
-    return lb::slo_invalid_reason(m, m, lb::grounds_of(m, m), s);
+    return lb::slo_invalid_reason(m, m, lb::grounds_of(m), s);
 }
-double tightest_time_limit(const measurement& m) { return lb::tightest_time_limit(m, m); }
 double prior_sd_of(const measurement& m, const llmbench::slo& s) {
     return lb::prior_sd_of(m, m, s);
 }

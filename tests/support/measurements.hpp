@@ -27,7 +27,6 @@ llmbench::slo_verdict judged(const measurement& m, const llmbench::slo& s, bool 
 std::vector<llmbench::slo_verdict> judge_all(const measurement& m);
 llmbench::self_check_t self_check_of(const measurement& m);
 std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s);
-double tightest_time_limit(const measurement& m);
 double prior_sd_of(const measurement& m, const llmbench::slo& s);
 std::vector<lb::calibrated> calibration_of(const measurement& m);
 

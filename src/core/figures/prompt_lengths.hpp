@@ -39,8 +39,9 @@ struct prompt_lengths {
 inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
     if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return {};
     std::vector<double> asked, counted;
-    for (const repeat_data& d : arm) {
-        const plan of_repeat = plan_of_repeat(p, d.index);
+    for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too
+        const repeat_data& d = arm[i];
+        const plan of_repeat = plan_of_repeat(p, static_cast<int>(i));
         for (const record& r : d.records) {
             if (!is_measured(r) || r.status != request_status::ok || r.prompt_tokens <= 0) continue;
             const auto place = static_cast<std::size_t>(r.conversation);

@@ -1,19 +1,16 @@
 // what the client can say against its own numbers
 #pragma once
 
-#include "api/metrics.hpp"
 #include "api/result.hpp"
-#include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/table.hpp"
-#include "core/measured/metrics.hpp"
+#include "core/measured/blind.hpp"
+#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
-#include "core/judging/terms.hpp"
 
-#include <algorithm>  // min, sort, upper_bound, max
-#include <cmath>  // isfinite, isinf, fabs
+#include <algorithm>  // count_if, sort, upper_bound, max
+#include <cmath>  // fabs
 #include <string>
 #include <vector>
 
@@ -21,28 +18,33 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The tightest ttft or e2e limit of a gate in seconds, infinite where there is none.
-inline double tightest_time_limit(const evidence& e, const terms& t) {
-    double tightest = infinity;
-    const auto consider = [&](metric_id metric, double bound) {
-        if (facts_of(metric).bounds_lateness) tightest = std::min(tightest, bound);
-    };
-    for (const slo& s : t.slos) {
-        if (s.is_advisory) continue;  // it never changes the outcome of the others
-        double bound = s.bound;
-        if (s.factor > 0) {
-            std::vector<double> values;
-            for (const repeat_data& d : e.baseline) values.push_back(evaluate(s.what, d));
-            if (const auto at = t.stored.values.find(str(s.what.name)); at != t.stored.values.end())
-                values = at->second;
-            bound = s.factor * mean_of(values);
-            if (!(bound > 0)) continue;
-        }
-        consider(s.what.metric, bound);
-        for (const predicate_step& step : s.what.where)
-            if (step.op == predicate_step::op_kind::compare) consider(step.metric, step.bound);
+/// From when on a send has missed its time: 10 ms, or a tenth of the time between two sends.
+inline double missed_after_s(const repeat_data& d) {
+    const double between = d.asked_rate > 0 ? 1 / d.asked_rate : 0;
+    return std::max(static_cast<double>(late_send_ns) * 1e-9, 0.1 * between);
+}
+/// The share of measured sends that missed their time, 0 where no rate was asked for.
+inline double late_share_of(const repeat_data& d) {
+    if (!(d.asked_rate > 0)) return 0;
+    const double most = missed_after_s(d) * 1e9;
+    double sends = 0, late = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || r.dispatched_ns == 0) continue;
+        ++sends;
+        late += static_cast<double>(r.late_ns) > most;
     }
-    return tightest;
+    return sends > 0 ? late / sends : 0;
+}
+
+/// Stretches in which it did not run; one in which it was only busy is none of those.
+inline std::size_t held_up_times(const blind_stretches& blind) {
+    return static_cast<std::size_t>(std::count_if(
+        blind.begin(), blind.end(), [](const blind_stretch& s) { return s.lost_ns > 0; }));
+}
+inline double held_up_longest_s(const blind_stretches& blind) {
+    long long longest = 0;
+    for (const blind_stretch& s : blind) longest = std::max(longest, s.most_delay_ns);
+    return static_cast<double>(longest) * 1e-9;
 }
 
 inline std::vector<double> pooled_lateness(const evidence& e) {
@@ -84,6 +86,8 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
         c.loop_lag_max = std::max(c.loop_lag_max, d.loop_lag_max);
         c.stamp_lag_p99 = std::max(c.stamp_lag_p99, d.stamp_lag_p99);
         c.stamp_lag_max = std::max(c.stamp_lag_max, d.stamp_lag_max);
+        c.held_up += static_cast<long long>(held_up_times(d.blind));
+        c.held_up_max = std::max(c.held_up_max, held_up_longest_s(d.blind));
         c.asked_rate += d.asked_rate;
         c.achieved_rate += d.achieved_rate;
     });
@@ -95,31 +99,35 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
     return c;
 }
 
-/// The client's own conduct, held against the tightest limit of a gate.
-inline self_check_t self_check_of(const evidence& e, const terms& t) {
+/// Why the client could not ask, "" where it could: what it lacked itself is no failure of a server.
+inline std::string client_lack(const evidence& e) {
+    std::size_t lacking = 0, measured = 0;
+    std::string example;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        for (const record& r : d.records) {
+            if (!is_measured(r)) continue;
+            ++measured;
+            if (!failed_for_want(r)) continue;
+            ++lacking;
+            example = str(r.error);
+        }
+    });
+    if (lacking == 0) return {};
+    return example + printed(" (%zu of %zu requests)", lacking, measured);
+}
+
+/// The client's own conduct, and why it could not have been a client of any server.
+inline self_check_t self_check_of(const evidence& e) {
     const std::vector<double> late = pooled_lateness(e);
     self_check_t c = client_conduct(e, late);
-    const double limit = tightest_time_limit(e, t);
-    const double allowed = std::max(0.05 * limit, 0.001);
-    if (client_was_saturated(e, c.cpu_share)) {
+    if (client_was_saturated(e, c.cpu_share))
         c.reason = printed("client: its busiest thread used %.0f %% of a core; give it "
                            "client.threads or a core of its own",
                            c.cpu_share * 100);
-    } else if (c.lateness_p99 > allowed && std::isfinite(limit)) {
-        c.reason = "client: requests were sent late, p99 " + time_text(c.lateness_p99) +
-                   ", over 5 % of the tightest limit (" + time_text(limit) + ")";
-    } else if (std::max(c.stamp_lag_p99, c.loop_lag_p99) > std::max(0.05 * limit, 0.010)) {
-        c.reason = "client: its thread came late, p99 " + time_text(c.stamp_lag_p99) +
-                   " to read and " + time_text(c.loop_lag_p99) +
-                   " to wake, over 5 % of the tightest limit (" + time_text(limit) + ")";
-    } else if (c.late_share > 0.02 && std::isinf(limit)) {
-        c.reason = "client: " + printed("%.1f", c.late_share * 100) +
-                   " % of the requests were sent over 10 ms late";
-    } else if (c.asked_rate > 0 && late.size() >= 50 &&
-               std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02) {
+    else if (c.asked_rate > 0 && late.size() >= 50 &&
+             std::fabs(c.achieved_rate / c.asked_rate - 1) > 0.02)
         c.reason = "client: sent " + printed("%.4g", c.achieved_rate) + " requests/s instead of " +
                    printed("%.4g", c.asked_rate);
-    }
     c.ok = c.reason.empty();
     return c;
 }

@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
@@ -30,10 +31,11 @@ inline double allowed_misses(const slo& s) {
     if (s.what.kind == statistic_kind::percentile) return s.at_most ? 1 - s.what.q : s.what.q;
     return s.at_most ? s.bound : 1 - s.bound;
 }
-inline std::vector<bool> misses_of(const slo& s, const repeat_data& d) {
-    if (is_share(s.what.metric)) return misses_of(s.what, d);
+inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
+                                   reading how = reading::as_measured) {
+    if (is_share(s.what.metric)) return misses_of(s.what, d, how);
     std::vector<bool> misses;
-    for (const double v : values_in_order(s.what.metric, d))
+    for (const double v : values_in_order(s.what.metric, d, how))
         misses.push_back(is_worse(s.at_most, v, s.bound));
     return misses;
 }
@@ -48,7 +50,7 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
-        values.push_back(values_in_order(s.what.metric, e.candidate[i]));
+        values.push_back(values_in_order(s.what.metric, e.candidate[i], t.read));
         pooled.insert(pooled.end(), values[i].begin(), values[i].end());
     }
     std::sort(pooled.begin(), pooled.end());
@@ -170,7 +172,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<bool>> misses;
     int looks = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        misses.push_back(misses_of(s, e.candidate[i]));
+        misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
         if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;

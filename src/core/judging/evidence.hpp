@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/metrics.hpp"
+#include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
@@ -15,6 +16,14 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// A repeat, or an arm of a pair, that is no evidence: another was measured in its place, because
+/// the client had had too great a part in it.
+struct set_aside_repeat {
+    run_arm arm = run_arm::candidate;
+    int index = 0;
+    std::string why{};
+};
+
 /// Under which load evidence was found, as far as its validity depends on it.
 struct load_conditions {
     // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
@@ -23,6 +32,7 @@ struct load_conditions {
     bool short_outputs_expected = false;  // outputs of one token were asked for
     bool spins = false;                   // the client was told to burn its core
     std::string stopped{};                // why there are fewer repeats than planned
+    std::vector<set_aside_repeat> set_aside{};
 };
 
 /// All that was seen of a gate's servers. Nothing in it is judged, and nothing that it is held

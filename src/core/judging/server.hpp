@@ -7,8 +7,10 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
+#include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <array>
@@ -39,22 +41,33 @@ struct answer_counts {
     std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
     std::size_t of_choices = 0;               // several answers in one
     std::size_t over_content = 0;             // more tokens in usage than in the text
-    std::size_t paced = 0;                    // with tokens after the first event, and of these:
+    // Of those whose pieces the client read as they came, with tokens after the first event:
+    std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_lump = 0;
     long long events = 0, read_together = 0;
     cache_counts cache{};
     std::array<value_count, std::size(metric_table)> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
 };
-inline void add_completed(answer_counts& c, const record& r) {
-    ++c.completed;
-    c.of_choices += r.choices > 1;
-    c.over_content += usage_is_over_content(r);
+/// Whether it may be the client that read together what had come piece by piece.
+inline bool client_may_have_gathered(const repeat_data& d, const record& r) {
+    const long long late = possible_delay(d.blind, r.first_token_ns);
+    const long long lost = lost_between(d.blind, r.first_token_ns, r.last_token_ns);
+    return late > late_send_ns || (late > 0 && late * 10 >= r.first_token_ns - r.sent_ns) ||
+           (lost > 0 && lost * 20 >= r.last_token_ns - r.first_token_ns);
+}
+inline void add_stream(answer_counts& c, const record& r) {
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += is_in_one_piece(r);
     c.in_a_lump += is_in_one_piece(r) || begins_in_a_lump(r);
     c.events += r.events;
     c.read_together += events_read_together(r);
+}
+inline void add_completed(answer_counts& c, const repeat_data& d, const record& r) {
+    ++c.completed;
+    c.of_choices += r.choices > 1;
+    c.over_content += usage_is_over_content(r);
+    if (!client_may_have_gathered(d, r)) add_stream(c, r);
     if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
     ++c.cache.requests;
     c.cache.prompt += r.prompt_tokens;
@@ -69,7 +82,7 @@ inline answer_counts answer_counts_of(const std::vector<repeat_data>& arm) {
         for (std::size_t i = 0; i < d.records.size(); ++i) {
             const record& r = d.records[i];
             const bool ok = r.status == request_status::ok;
-            if (ok && is_measured(r)) add_completed(c, r);
+            if (ok && is_measured(r)) add_completed(c, d, r);
             for (const metric_facts& f : metric_table) {
                 const bool may_miss = f.needs != value_needs::nothing || is_of_turns(f.id);
                 if (!may_miss || !is_part_of(f.id, r)) continue;

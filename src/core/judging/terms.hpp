@@ -5,6 +5,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/reading.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 
@@ -27,11 +28,12 @@ struct stored_baseline {
 /// The objectives of a gate, and how sure of them it must be. The same evidence can be held against
 /// other terms.
 struct terms {
-    std::vector<slo> slos{};  // lateness is held against the tightest of them
+    std::vector<slo> slos{};
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
+    reading read = reading::as_measured;  // of the candidate; of a live baseline the other way
 };
 
 /// Under which a calibration is kept: the ratio to a baseline has a noise of its own.

@@ -24,6 +24,7 @@ namespace detail {
 /// Why nothing at all can be said, "" where something can.
 inline std::string gate_invalid_reason(const evidence& e) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
+    if (const std::string lack = client_lack(e); !lack.empty()) return lack;
     for (const auto* arm : {&e.candidate, &e.baseline}) {
         const std::string who = arm == &e.baseline ? "baseline server" : "server";
         std::size_t measured = 0, succeeded = 0;
@@ -55,8 +56,8 @@ struct grounds {
     std::string saturated{};  // why the load was more than the server can take
     answer_counts candidate{}, baseline{};
 };
-inline grounds grounds_of(const evidence& e, const terms& t) {
-    return {self_check_of(e, t), gate_invalid_reason(e), over_saturation_reason(e),
+inline grounds grounds_of(const evidence& e) {
+    return {self_check_of(e), gate_invalid_reason(e), over_saturation_reason(e),
             answer_counts_of(e.candidate), answer_counts_of(e.baseline)};
 }
 

@@ -11,6 +11,7 @@
 #include "core/metric/words.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
+#include "core/measured/reading.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
@@ -94,8 +95,8 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     comparison c;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
-    c.mine = values_of(s.what, e.candidate);
-    if (c.paired) c.other = values_of(s.what, e.baseline);
+    c.mine = values_of(s.what, e.candidate, t.read);
+    if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
     if (!c.relative || c.paired) return c;
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
@@ -262,7 +263,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
     v.method = "batch means t";
     std::vector<double> values;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
-        for (const double x : values_in_order(s.what.metric, e.candidate[i]))
+        for (const double x : values_in_order(s.what.metric, e.candidate[i], t.read))
             if (std::isfinite(x) && x > 0) values.push_back(x);
         if (values.size() < 2 * batches) continue;
         std::vector<double> means;

@@ -8,7 +8,9 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/blind.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // count, inplace_merge, max, min, nth_element, sort
@@ -23,39 +25,53 @@ inline namespace v0 {
 namespace detail {
 
 /// The longest gap of one request, 0 where it has none.
-inline double longest_gap(const repeat_data& d, std::size_t i) {
-    if (d.gaps_counted) return d.longest_gaps[i] / 1e6;
+inline double longest_gap(const repeat_data& d, std::size_t i,
+                          reading how = reading::as_measured) {
+    const record& r = d.records[i];
+    if (d.gaps_counted) {
+        const double delay = static_cast<double>(most_delay_between(
+                                 d.blind, r.first_token_ns - 1, r.last_token_ns)) / 1e9;
+        const double measured = d.longest_gaps[i] / 1e6;
+        return how == reading::at_worst  ? measured + (gap_count(r) > 0 ? delay : 0)
+               : how == reading::at_best ? std::max(0.0, measured - delay)
+                                         : measured;
+    }
     std::uint32_t longest = 0;
-    for (std::size_t k = 0; k < gap_count(d.records[i]); ++k)
-        longest = std::max(longest, d.gaps[d.gap_offsets[i] + k]);
+    for_each_gap(d, i, how, [&](std::uint32_t us) { longest = std::max(longest, us); });
     return longest / 1e6;
 }
 
 /// A metric of one completed request in SI units, NaN where it has none.
-inline double request_value(metric_id m, const repeat_data& d, std::size_t i) {
+inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
+                            reading how = reading::as_measured) {
     const record& r = d.records[i];
+    const request_times t = times_of(d, r, how);
     // Divided, as the limits are written: a time on its limit is equal to it.
     const auto seconds = [](long long ns) { return static_cast<double>(ns) / 1e9; };
-    const double ttft_s = seconds(r.first_token_ns - r.scheduled_ns);
-    const double e2e_s = seconds(r.end_ns - r.scheduled_ns);
+    const double ttft_s = seconds(t.to_first);
+    const double e2e_s = seconds(t.to_end);
     const int after_first = r.output_tokens - r.first_event_tokens;
     const double tpot_s =
-        after_first > 0 ? seconds(r.last_token_ns - r.first_token_ns) / after_first : not_a_number;
+        after_first > 0 ? seconds(t.first_to_last) / after_first : not_a_number;
+    // What took no time has no speed, but where the time is what the client may have taken away.
+    const auto speed = [&](double n, double s) {
+        return s > 0 ? n / s : s == 0 && how == reading::at_best ? infinity : not_a_number;
+    };
     switch (m) {
     case metric_id::ttft: return ttft_s;
     case metric_id::tpot: return tpot_s;
-    case metric_id::itl: return longest_gap(d, i);  // of one request: in predicates
+    case metric_id::itl: return longest_gap(d, i, how);  // of one request: in predicates
     case metric_id::e2e: return e2e_s;
     case metric_id::normalized_latency:
         return r.output_tokens > 0 ? e2e_s / r.output_tokens : not_a_number;
     case metric_id::ttft_per_prompt_token:
         return r.prompt_tokens > 0 ? ttft_s / r.prompt_tokens : not_a_number;
-    case metric_id::ttft_from_send: return seconds(r.first_token_ns - r.sent_ns);
+    case metric_id::ttft_from_send: return seconds(t.sent_to_first);
     case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
     case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
     case metric_id::prefill_speed:
-        return r.prompt_tokens > 0 && ttft_s > 0 ? r.prompt_tokens / ttft_s : not_a_number;
-    case metric_id::decode_speed: return tpot_s > 0 ? 1 / tpot_s : not_a_number;
+        return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
+    case metric_id::decode_speed: return speed(1, tpot_s);
     default: return not_a_number;
     }
 }
@@ -75,7 +91,8 @@ struct metric_sample {
     std::size_t failed = 0;
     std::size_t without_value = 0;
 };
-inline metric_sample sample_of(metric_id m, const repeat_data& d) {
+inline metric_sample sample_of(metric_id m, const repeat_data& d,
+                               reading how = reading::as_measured) {
     metric_sample s;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -83,7 +100,7 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
         if (r.status != request_status::ok) {
             ++s.failed;
         } else if (!facts_of(m).is_of_gaps) {  // whose values are pooled, see ranked_gaps
-            const double v = request_value(m, d, i);
+            const double v = request_value(m, d, i, how);
             if (std::isnan(v)) ++s.without_value;
             else s.values.push_back(v);
         }
@@ -92,12 +109,13 @@ inline metric_sample sample_of(metric_id m, const repeat_data& d) {
 }
 
 /// Values of a metric in the order of the planned sends; failed requests have the worst one.
-inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
+inline std::vector<double> values_in_order(metric_id id, const repeat_data& d,
+                                           reading how = reading::as_measured) {
     std::vector<double> values;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_part_of(id, d.records[i])) continue;
         const bool ok = d.records[i].status == request_status::ok;
-        const double v = ok ? request_value(id, d, i) : is_speed(id) ? 0 : infinity;
+        const double v = ok ? request_value(id, d, i, how) : is_speed(id) ? 0 : infinity;
         if (!std::isnan(v)) values.push_back(v);
     }
     return values;
@@ -105,12 +123,13 @@ inline std::vector<double> values_in_order(metric_id id, const repeat_data& d) {
 
 /// Whether one measured request satisfies a predicate. Failed ones never do; a metric that the
 /// request has no value for is satisfied.
-inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i) {
+inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, std::size_t i,
+                      reading how = reading::as_measured) {
     if (d.records[i].status != request_status::ok) return false;
     std::vector<bool> stack;
     for (const predicate_step& s : steps) {
         if (s.op == predicate_step::op_kind::compare) {
-            const double v = request_value(s.metric, d, i);
+            const double v = request_value(s.metric, d, i, how);
             stack.push_back(std::isnan(v) || (s.at_most ? v <= s.bound : v >= s.bound));
             continue;
         }
@@ -123,12 +142,13 @@ inline bool satisfies(const list<predicate_step>& steps, const repeat_data& d, s
 }
 
 /// Misses of a share metric, one per measured request in order.
-inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d) {
+inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data& d,
+                                   reading how = reading::as_measured) {
     std::vector<bool> misses;
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         if (!is_measured(d.records[i])) continue;
         misses.push_back(what.metric == metric_id::goodput
-                             ? !satisfies(what.where, d, i)
+                             ? !satisfies(what.where, d, i, how)
                              : d.records[i].status != request_status::ok);
     }
     return misses;
@@ -141,10 +161,19 @@ inline double window_seconds(const repeat_data& d) {
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
 /// Prompt tokens arrive with the first token; where no request tells them there is no value.
-inline double window_rate(metric_id m, const repeat_data& d) {
-    const double seconds = window_seconds(d);
-    if (!(seconds > 0)) return not_a_number;
-    const auto inside = [&](long long t) { return t >= d.window_from_ns && t < d.window_to_ns; };
+/// At worst, nothing counts that may have come before the window; at best, all that may have come
+/// before its end, in as much of it as the client surely ran.
+inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
+    const long long from = d.window_from_ns, to = d.window_to_ns;
+    if (to <= from) return not_a_number;
+    const long long lost = how == reading::at_best ? lost_between(d.blind, from, to) : 0;
+    if (lost >= to - from) return infinity;
+    const double seconds = static_cast<double>(to - from - lost) * 1e-9;
+    const auto inside = [&](long long t) {
+        if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
+        if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
+        return t >= from && t < to;
+    };
     bool prompts_told = m != metric_id::prefill_throughput;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
@@ -186,13 +215,14 @@ inline double window_rate(metric_id m, const repeat_data& d) {
 class ranked_gaps {
 public:
     ranked_gaps() = default;
-    explicit ranked_gaps(const repeat_data& d) : counts_(d.pooled_gaps) {
+    explicit ranked_gaps(const repeat_data& d, reading how = reading::as_measured)
+        : counts_(d.pooled_gaps), how_(how) {
+        if (d.gaps_counted && how != reading::as_measured) moved_ = moved_gaps_of(d);
         if (d.gaps_counted) return;
         std::uint32_t longest = 0;
         const auto each = [&](auto&& f) {
             for (std::size_t i = 0; i < d.records.size(); ++i)
-                for (std::size_t k = 0; is_pooled(d.records[i]) && k < gap_count(d.records[i]); ++k)
-                    f(d.gaps[d.gap_offsets[i] + k]);
+                if (is_pooled(d.records[i])) for_each_gap(d, i, how, f);
         };
         each([&](std::uint32_t us) { ++n_; longest = std::max(longest, us); });
         short_.resize(std::min<std::uint64_t>({n_, std::uint64_t{longest} + 1, 1000000}));
@@ -208,8 +238,12 @@ public:
         if (counts_.size() + o.counts_.size() > 0) {
             gap_counts all = in_classes();
             all.add(o.in_classes());
+            const moved_gaps moved{moved_.count + o.moved_.count,
+                                   std::max(moved_.most_us, o.moved_.most_us)};
             *this = ranked_gaps();
             counts_ = std::move(all);
+            how_ = o.how_;
+            moved_ = moved;
             return;
         }
         n_ += o.n_;
@@ -227,7 +261,7 @@ public:
     std::uint64_t size() const { return n_ + counts_.size(); }
     /// Seconds.
     double at(std::uint64_t rank) const {
-        if (counts_.size() > 0) return counts_.at(rank) / 1e6;
+        if (counts_.size() > 0) return counted_at(rank) / 1e6;
         for (std::size_t us = 0; us < short_.size(); ++us) {
             if (rank < short_[us]) return static_cast<double>(us) / 1e6;
             rank -= short_[us];
@@ -248,8 +282,17 @@ private:
         for (const std::uint32_t us : long_) all.add(us);
         return all;
     }
+    /// Which of the counted ones were moved is not known: at best the longest, at worst any.
+    double counted_at(std::uint64_t rank) const {
+        const std::uint64_t moved = std::min(moved_.count, counts_.size());
+        if (how_ == reading::at_best) return rank < moved ? 0 : counts_.at(rank - moved);
+        return rank + moved < counts_.size() ? counts_.at(rank + moved)
+                                             : counts_.at(counts_.size() - 1) + moved_.most_us;
+    }
 
     gap_counts counts_{};
+    reading how_ = reading::as_measured;
+    moved_gaps moved_{};
     std::vector<std::uint64_t> short_{};
     std::vector<std::uint32_t> long_{};
     std::uint64_t n_ = 0, sum_us_ = 0;
@@ -277,12 +320,25 @@ struct sorted_values {
         return rank < gaps.size() ? gaps.at(rank) : all[rank - gaps.size()];
     }
 };
-inline sorted_values sorted_values_of(metric_id m, const repeat_data& d) {
-    metric_sample s = sample_of(m, d);
+/// The mean gap where the client may have moved the first and the last event of some requests; what
+/// lies between those leaves it as it is.
+inline double moved_mean_gap(const repeat_data& d, reading how) {
+    double seconds = 0, n = 0;
+    for (const record& r : d.records) {
+        if (!is_pooled(r) || gap_count(r) == 0) continue;
+        seconds += static_cast<double>(times_of(d, r, how).first_to_last) / 1e9;
+        n += static_cast<double>(gap_count(r));
+    }
+    return n > 0 ? seconds / n : not_a_number;
+}
+inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
+                                      reading how = reading::as_measured) {
+    metric_sample s = sample_of(m, d, how);
     sorted_values v;
     if (facts_of(m).is_of_gaps) {
-        v.gaps = ranked_gaps(d);
-        v.mean_of_completed = v.gaps.mean();
+        v.gaps = ranked_gaps(d, how);
+        v.mean_of_completed =
+            how == reading::as_measured ? v.gaps.mean() : moved_mean_gap(d, how);
     } else {
         std::sort(s.values.begin(), s.values.end());
         v.mean_of_completed = mean_of(s.values);  // in this order, whatever that of the records is
@@ -333,17 +389,18 @@ struct share_counts {
 };
 
 /// The value of a statistic in one repeat, SI units; NaN where it has none.
-inline double evaluate(const statistic_data& what, const repeat_data& d) {
+inline double evaluate(const statistic_data& what, const repeat_data& d,
+                       reading how = reading::as_measured) {
     if (is_share(what.metric)) {
         share_counts share;
-        share.add(misses_of(what, d));
+        share.add(misses_of(what, d, how));
         return share.value(what.metric);
     }
-    if (is_throughput(what.metric)) return window_rate(what.metric, d);
+    if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
     if (is_of_start(what.metric)) return d.startup_s;
     if (facts_of(what.metric).is_of_gaps)
-        return value_among(what, sorted_values_of(what.metric, d));
-    metric_sample sample = sample_of(what.metric, d);
+        return value_among(what, sorted_values_of(what.metric, d, how));
+    metric_sample sample = sample_of(what.metric, d, how);
     return value_among(what, sample);
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <cmath>  // isnan
@@ -27,12 +28,12 @@ struct arm_values {
 
 /// Of times and speeds: a percentile is selected among the values of all repeats.
 inline arm_values values_of_requests(const statistic_data& what,
-                                     const std::vector<repeat_data>& arm) {
+                                     const std::vector<repeat_data>& arm, reading how) {
     arm_values v;
     metric_sample all;
     std::vector<std::pair<double, double>> means;  // and how many values each is of
     for (const repeat_data& d : arm) {
-        metric_sample s = sample_of(what.metric, d);
+        metric_sample s = sample_of(what.metric, d, how);
         v.each.push_back(value_among(what, s));
         means.emplace_back(v.each.back(), static_cast<double>(s.values.size()));
         all.failed += s.failed;
@@ -43,43 +44,49 @@ inline arm_values values_of_requests(const statistic_data& what,
     return v;
 }
 /// Of gaps, which are not copied.
-inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm) {
+inline arm_values values_of_gaps(const statistic_data& what, const std::vector<repeat_data>& arm,
+                                 reading how) {
     arm_values v;
     sorted_values all;
+    std::vector<std::pair<double, double>> means;  // and how many gaps each is of
     for (const repeat_data& d : arm) {
-        const sorted_values one = sorted_values_of(what.metric, d);
+        const sorted_values one = sorted_values_of(what.metric, d, how);
         v.each.push_back(value_among(what, one));
+        means.emplace_back(one.mean_of_completed, static_cast<double>(one.gaps.size()));
         all.add(one);
     }
-    v.together = value_among(what, all);
+    const bool is_moved = what.kind == statistic_kind::mean && how != reading::as_measured;
+    v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
 /// A throughput is over the windows of all repeats, a share of all their requests, a time to start
 /// the mean of the starts.
-inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm) {
-    if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm);
-    if (is_of_requests(what.metric)) return values_of_requests(what, arm);
+inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
+                            reading how = reading::as_measured) {
+    if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
+    if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
     arm_values v;
     share_counts counts;
     std::vector<std::pair<double, double>> weighted;
     for (const repeat_data& d : arm) {
         if (is_share(what.metric)) {
             share_counts own;
-            own.add(misses_of(what, d));
+            own.add(misses_of(what, d, how));
             v.each.push_back(own.value(what.metric));
             counts.misses += own.misses;
             counts.all += own.all;
             continue;
         }
-        v.each.push_back(evaluate(what, d));
+        v.each.push_back(evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? window_seconds(d) : 1.0);
     }
     v.together = is_share(what.metric) ? counts.value(what.metric) : weighted_mean(weighted);
     return v;
 }
-inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm) {
-    return values_of(what, arm).together;
+inline double pooled_value(const statistic_data& what, const std::vector<repeat_data>& arm,
+                           reading how = reading::as_measured) {
+    return values_of(what, arm, how).together;
 }
 
 }  // namespace detail

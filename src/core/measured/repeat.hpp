@@ -6,11 +6,13 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/answers/timeline.hpp"
+#include "core/measured/blind.hpp"
 #include "core/measured/histograms.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t, uint32_t
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace llmbench {
@@ -49,6 +51,7 @@ struct repeat_facts {
     std::vector<double> thread_cpu_shares{};
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
+    blind_stretches blind{};  // of all threads
 };
 
 /// The same with its requests. Nothing is judged yet.
@@ -58,6 +61,7 @@ struct repeat_data : repeat_facts {
     std::vector<std::uint64_t> gap_offsets{};   // of each record into gaps, or `not_listed`
     gap_counts pooled_gaps{};                   // if counted: of the completed measured requests
     std::vector<std::uint32_t> longest_gaps{};  // if counted: of each record, microseconds
+    blind_stretches bunched{};  // when the server had what the client had missed to send
     lag_counts loop_lag{};   // how late a client thread came to what it does every 20 ms
     lag_counts stamp_lag{};  // of each read: from the wake-up that told of its bytes to its stamp
 };
@@ -75,6 +79,13 @@ inline bool is_part_of(metric_id m, const record& r) {
 }
 
 inline bool is_pooled(const record& r) { return is_measured(r) && r.status == request_status::ok; }
+
+/// How the error of a request begins that the client itself had no means for.
+inline constexpr std::string_view client_lacks = "client: ";
+inline bool failed_for_want(const record& r) {
+    return r.status == request_status::connect &&
+           std::string_view(r.error.c_str()).substr(0, client_lacks.size()) == client_lacks;
+}
 
 /// A request with content before this time and from then on.
 inline bool spans(const record& r, long long time_ns) {

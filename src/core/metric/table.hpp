@@ -37,26 +37,26 @@ struct metric_facts {
     bool needs_stream = false;         // a first token apart from the last
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    bool bounds_lateness = false;      // its limit says how late the client may be
     bool is_unmeasured = false;        // by this version
 };
 
 inline constexpr metric_facts metric_table[] = {
-    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true,
-     .bounds_lateness = true},
+    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true},
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
      .is_of_decoding = true, .needs_stream = true, .needs_event_times = true},
-    {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true, .bounds_lateness = true},
+    {.id = metric_id::e2e, .name = "e2e", .is_hurt_by_lateness = true},
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
      .counts_output = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
      .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
     {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
-    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first},
-    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later},
+    {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
+     .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
+     .needs_stream = true, .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_hurt_by_lateness = true},

@@ -11,6 +11,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/blind.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/calibrated.hpp"
@@ -132,6 +133,18 @@ inline void write_prompt_lengths(json_writer& j, const prompt_lengths& lengths,
     j.close();
 }
 
+/// Four numbers a stretch on one line, they are for programs: from and to, in ns since the window
+/// began, the longest delay of a stamp in it, and what of it may have been lost, in ns.
+inline std::string blind_text(const repeat_facts& d) {
+    std::string all;
+    for (const blind_stretch& s : d.blind)
+        all += (all.empty() ? "" : ",") + printed("%lld,%lld,%lld,%lld",
+                                                  s.from_ns - d.window_from_ns,
+                                                  s.to_ns - d.window_from_ns, s.most_delay_ns,
+                                                  s.lost_ns);
+    return "[" + all + "]";
+}
+
 inline void write_repeat(json_writer& j, const repeat_figures& d,
                          const std::vector<statistic_data>& kept) {
     j.open('{')
@@ -149,7 +162,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
     j.field("content_events", d.content_events)
         .field("coalesced_events", d.coalesced_events)
         .field("cpu_share", d.cpu_share);
-    j.field("startup_s", d.startup_s)
+    j.key("blind").raw(blind_text(d)).field("startup_s", d.startup_s)
         .field("target_gone", d.target_gone)
         .field("interrupted", d.interrupted)
         .field("short_outputs", d.short_outputs)
@@ -217,6 +230,11 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
+    j.key("set_aside").open('[');
+    for (const set_aside_repeat& r : g.under.set_aside)
+        j.open('{').field("arm", to_string(r.arm)).field("index", r.index).field("why", r.why)
+            .close();
+    j.close();
     j.field("calibration", g.held.noise_file).key("calibrated_sd").open('{');
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
@@ -268,6 +286,7 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
         .field("achieved_rate", c.achieved_rate)
         .field("coalesced_share", c.coalesced_share);
     write_lags(j, c);
+    j.field("held_up", c.held_up).field("held_up_max", c.held_up_max);
     j.field("cpu_share", c.cpu_share)
         .field("connections_opened", c.connections_opened);
     write_handshakes(j, c.handshakes_full, c.handshakes_resumed);

@@ -8,6 +8,7 @@
 #include "api/traffic.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/blind.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
@@ -75,6 +76,20 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
         d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");
     return d;
+}
+
+/// Files of older versions have none.
+inline blind_stretches read_blind(const picojson::value& v, long long window_from_ns) {
+    blind_stretches all;
+    const picojson::array& numbers = array_member(v, "blind");
+    const auto whole = [&](std::size_t i) {
+        const double x = number_in(numbers[i]);
+        return std::fabs(x) < 9e15 ? static_cast<long long>(x) : 0;
+    };
+    for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
+        all.push_back({window_from_ns + whole(i), window_from_ns + whole(i + 1), whole(i + 2),
+                       whole(i + 3)});
+    return all;
 }
 
 inline void read_judging(const picojson::value& v, stored_gate& g) {
@@ -190,6 +205,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
                     file + ": a repeat has no window");
             repeats.back().window_from_ns = from[repeats_before];
             repeats.back().window_to_ns = to[repeats_before++];
+            repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())

@@ -87,6 +87,10 @@ inline std::string self_check_text(const self_check_t& c) {
         if (h.count > 0)
             t += printed("; %lld %s TLS handshakes, mean %s, max %s", h.count, kind,
                          time_text(h.mean).c_str(), time_text(h.max).c_str());
+    if (c.held_up > 0)
+        t += printed("; held up %lld time%s, at most %s", c.held_up, c.held_up == 1 ? "" : "s",
+                     time_text(c.held_up_max).c_str()) +
+             (c.ok ? ": no verdict rests on it" : "");
     return t + (c.ok ? "" : "; NOT OK: " + str(c.reason));
 }
 
@@ -144,6 +148,9 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     const prompt_lengths& lengths = g.figures.candidate.prompts;
     if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
+    for (const set_aside_repeat& r : g.under.set_aside)
+        notes.push_back(printed("repeat %d of the %s was set aside and measured again: ",
+                                r.index + 1, to_string(r.arm)) + r.why);
     for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},

@@ -6,6 +6,7 @@
 #include "core/base/random.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
+#include "core/judging/doubt.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/rule.hpp"
@@ -29,13 +30,14 @@
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // any_of, max
+#include <algorithm>  // any_of, max, rotate
 #include <chrono>
 #include <cstdint>  // uint64_t
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream
 #include <map>
 #include <memory>  // make_unique, unique_ptr
+#include <optional>
 #include <string>
 #include <thread>  // this_thread
 #include <vector>
@@ -148,7 +150,7 @@ public:
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
-        if (is_out_of_time(0)) { tell_stop(0); return false; }
+        if (is_out_of_time(0)) { tell_stop(); return false; }
         const auto left_s = [&] {
             return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
                                          : infinity;
@@ -172,27 +174,28 @@ public:
         return true;
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
-    /// can be said.
+    /// can be said. A repeat that the client has too great a part in is measured again.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
-        for (int repeat = 0; repeat < most_repeats_; ++repeat) {
+        while (count() < most_repeats_) {
             const long long began = now_ns();
-            if (is_out_of_time(repeat)) return tell_stop(repeat);
-            const bool whole = measure_once(repeat);
-            if (!whole) return tell_stop(repeat);
+            if (is_out_of_time(next_slot())) return tell_stop();
+            if (!measure_once(next_slot())) return tell_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
             const bool judges = mode_.judges() && !p_.slos.empty();
-            if (!judges || !is_look(repeat + 1)) {
+            if (!judges || !is_look(count())) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
+                if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
                 continue;
             }
             all_.found = assess(all_.seen, all_.held);
             is_assessed_ = true;
             if (!all_.found.on.invalid.empty()) return;
+            if (measure_again(all_.found.doubt)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
-            if (repeat + 1 < first_fail && !all_.found.on.saturated.empty()) continue;
-            if (all_decided(all_.found.verdicts)) return;
-            if (repeat + 1 == p_.most_repeats && pairs_are_noisy())
+            if (count() < first_fail && !all_.found.on.saturated.empty()) continue;
+            if (all_decided(all_.found.verdicts) && !all_.found.doubt) return;
+            if (count() == p_.most_repeats && pairs_are_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
@@ -200,6 +203,7 @@ public:
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess(all_.seen, all_.held);
+        if (mode_.write_baseline) all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
         if (p_.slos.empty()) all_.found.verdicts.clear();
         return std::move(all_);
     }
@@ -233,41 +237,74 @@ private:
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
         return mode_.deadline_ns > 0 && now_ns() + needed * (doubled ? 2 : 1) > mode_.deadline_ns;
     }
-    void tell_stop(int repeats) {
+    void tell_stop() {
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    repeats, most_repeats_, repeat_word(p_.rule, p_.has_baseline));
+                    count(), most_repeats_, repeat_word(p_.rule, p_.has_baseline));
+    }
+    /// Repeats, pairs or stages that are evidence.
+    int count() const { return static_cast<int>(all_.seen.candidate.size()); }
+    /// Which of them comes next: the one that was set aside, where there is one.
+    int next_slot() const { return again_ >= 0 ? again_ : count(); }
+    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does not
+    /// depend on how good it was: only what the client had a part in goes, and only while a verdict
+    /// hangs on that part; a pass that needs no forgiveness and a miss that remains with all of it
+    /// never do. There are as many others as the gate has repeats at most, so one whose client is
+    /// always held up ends.
+    bool measure_again(const std::optional<client_doubt>& doubt) {
+        if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
+        const int slot = static_cast<int>(doubt->repeat);
+        if (measured_ - count() >= p_.most_repeats || is_out_of_time(slot))
+            return false;
+        for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
+            if (doubt->repeat >= arm->size()) continue;
+            const repeat_data& d = (*arm)[doubt->repeat];
+            all_.seen.set_aside.push_back({d.arm, d.index, doubt->why});
+            arm->erase(arm->begin() + slot);
+        }
+        meter_.say("  " + repeat_name(slot) + " is measured again: " + doubt->why + "\n");
+        again_ = slot;
+        is_assessed_ = false;
+        return true;
+    }
+    std::string repeat_name(int slot) const {
+        return printed("%s %d", repeat_word(p_.rule, p_.has_baseline), slot + 1);
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
-    bool measure_once(int repeat) {
+    bool measure_once(int slot) {
         is_assessed_ = false;
-        const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, repeat);
+        const int number = measured_++;
+        const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, slot);
         bool whole = true;
-        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, repeat);
-        if (whole) whole = repeat_on(candidate_, run_arm::candidate, repeat);
+        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
+        if (whole) whole = repeat_on(candidate_, run_arm::candidate, slot, number);
         if (whole && baseline_ && !baseline_first)
-            whole = repeat_on(*baseline_, run_arm::baseline, repeat);
-        if (!whole)
-            for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
-                if (!arm->empty() && arm->back().index == repeat) arm->pop_back();
+            whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
+        for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
+            if (arm->empty() || arm->back().index != number) continue;
+            if (!whole) arm->pop_back();
+            else std::rotate(arm->begin() + slot, arm->end() - 1, arm->end());
+        }
+        again_ = -1;
         return whole;
     }
-    /// False where the time ended in its middle.
-    bool repeat_on(live_target& target, run_arm arm, int repeat) {
+    /// `number`: of all that are measured, those set aside included. False where the time ended in
+    /// its middle.
+    bool repeat_on(live_target& target, run_arm arm, int slot, int number) {
         session& all = session::of_this_program();
-        if (repeat > 0) {
+        if (number > 0) {
             if (target.restarts()) target.restart();
             else
                 std::this_thread::sleep_for(
                     std::chrono::milliseconds(200));  // queues drain, caches settle
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
-        meter_.stage(stage_text(p_, repeat, arm));
+        meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
-            plan_of_repeat(p_, repeat), target, arm, repeat,
+            plan_of_repeat(p_, slot), target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
         all.note_gaps(into.back().gaps.size());
@@ -277,6 +314,8 @@ private:
     const plan& p_;
     const run_mode& mode_;
     measured_gate all_{};
+    int measured_ = 0;  // repeats or pairs so far, those set aside included
+    int again_ = -1;    // the slot of the one to measure again
     bool is_assessed_ = false;  // the findings are those of the repeats so far
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own

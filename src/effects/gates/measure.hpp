@@ -78,7 +78,8 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
 /// Why what was measured is no baseline, "" where it is one.
 inline std::string fault_of(const measured_gate& m) {
     for (const std::string& why : {m.found.on.invalid, str(m.found.on.self_check.reason),
-                                   m.seen.stopped, m.found.on.saturated})
+                                   m.found.doubt ? m.found.doubt->why : "", m.seen.stopped,
+                                   m.found.on.saturated})
         if (!why.empty()) return why;
     for (const slo_verdict& v : m.found.verdicts) {
         const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;

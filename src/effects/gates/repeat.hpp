@@ -5,7 +5,9 @@
 #include "api/traffic.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
+#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/traffic/plan.hpp"
@@ -20,7 +22,7 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/gates/progress_meter.hpp"
 
-#include <algorithm>  // sort, max, minmax_element
+#include <algorithm>  // sort, max, min, minmax_element
 #include <cstdint>  // uint64_t
 #include <string>
 #include <vector>
@@ -37,6 +39,7 @@ inline std::string gone_reason(const std::vector<record>& records) {
     std::sort(measured.begin(), measured.end(), [](const record* a, const record* b) {
         return a->scheduled_ns != b->scheduled_ns ? a->scheduled_ns < b->scheduled_ns : a < b;
     });
+    if (!measured.empty() && failed_for_want(*measured.back())) return {};
     std::size_t trailing = 0;
     while (trailing < measured.size() &&
            measured[measured.size() - 1 - trailing]->status == request_status::connect)
@@ -75,13 +78,17 @@ inline void note_answers(const plan& p, const load_target& target, const request
     }
 }
 
-/// The achieved rate is the slope of the sends over their plan: one late send is not a rate.
+/// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and what
+/// waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
         if (is_measured(r) && r.dispatched_ns > 0) {
             planned_at.push_back(static_cast<double>(r.scheduled_ns - d.window_from_ns) * 1e-9);
-            sent_at.push_back(static_cast<double>(r.dispatched_ns - d.window_from_ns) * 1e-9);
+            const long long delay =
+                std::min(r.late_ns, possible_delay(d.blind, r.dispatched_ns));
+            sent_at.push_back(static_cast<double>(r.dispatched_ns - delay - d.window_from_ns) *
+                              1e-9);
         }
     if (!p.is_open_loop() || p.arrivals.kind == arrival_kind::all_at_once ||
         p.arrivals.max_in_flight > 0 || sent_at.size() < 2)
@@ -174,6 +181,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
     all.move_into(d, counted);
+    note_bunches(d);
     note_rates(p, d);
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);

@@ -14,7 +14,9 @@
 #include "effects/system/clock.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/poller.hpp"
+#include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
+#include "effects/load/alertness.hpp"
 #include "effects/load/order.hpp"
 
 #include <algorithm>  // max
@@ -48,6 +50,7 @@ struct client_io {
     std::size_t good_address = 0;  // the first of the target's to try: the last that connected
     long long turn = 0;            // a socket that was opened in it has no events in it yet
     long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
+    alertness alert{};
 
     lag_counts stamp_lag{};
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
@@ -57,6 +60,7 @@ struct client_io {
     void on_stamp(long long at_ns) {
         stamp_lag.add(at_ns - woke_ns);
         seen_ns = at_ns;
+        alert.on_step(at_ns);
     }
 };
 
@@ -144,8 +148,11 @@ public:
             return;
         }
         const llmbench::limits& l = io_.limits;
+        // Time in which the client did not run is none that the server was given.
         const auto over = [&](long long since, time_span limit) {
-            return since > 0 && now - since > ns_of(limit.seconds());
+            const long long most = ns_of(limit.seconds());
+            return since > 0 && now - since > most &&
+                   now - since - io_.alert.lost_since(since) > most;
         };
         const auto within = [](const char* what, const char* field, time_span t) {
             return printed("%s within %s (limits.%s)", what, time_text(t.seconds()).c_str(), field);
@@ -198,13 +205,16 @@ private:
         opened_ns_ = now_ns();
         if (!on_its_way) return;  // check_limits tries again
         opened_in_turn_ = io_.turn;
-        io_.sockets.watch(EPOLL_CTL_ADD, wire_.fd(), EPOLLOUT, this);
+        if (!io_.sockets.watch(EPOLL_CTL_ADD, wire_.fd(), EPOLLOUT, this)) on_connect_error(errno);
     }
     void on_connect_error(int error) {
         close();
         if (more_addresses()) return connect(tried_ + 1);
         if (!asked_) return sink_.on_retired(*this);
-        abandon(request_status::connect, std::string("cannot connect: ") + std::strerror(error));
+        const std::string lack = own_lack(error);
+        abandon(request_status::connect, lack.empty()
+                                             ? std::string("cannot connect: ") + std::strerror(error)
+                                             : std::string(client_lacks) + lack);
     }
     void on_connected() {
         if (const int error = wire_.connect_error()) return on_connect_error(error);

@@ -41,6 +41,7 @@ public:
 
     std::size_t idle() const { return idle_.size(); }
     std::size_t opening() const { return opening_.size(); }
+    std::size_t size() const { return busy_.size() + idle_.size() + opening_.size(); }
     /// `f` may retire what it is given: that one makes way for the last one, which was looked at.
     template <class F>
     void for_each_busy(F&& f) { from_the_back(busy_, f); }

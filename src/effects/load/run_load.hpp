@@ -3,6 +3,7 @@
 
 #include "api/traffic.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/blind.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "effects/system/clock.hpp"
@@ -11,10 +12,14 @@
 #include "effects/load/worker.hpp"
 
 #include <algorithm>  // min, max
+#include <atomic>
 #include <barrier>  // the start of a load
 #include <cstdint>  // uint64_t
 #include <fstream>  // ifstream
 #include <memory>  // unique_ptr, make_unique
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>  // move
 #include <vector>
@@ -100,15 +105,26 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
     // On their way to the server, of all threads: as many as its queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
+    std::atomic<bool> called_off{false};
     const auto work = [&](std::size_t i) {
         workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
         all_connected.arrive_and_wait();
-        workers[i]->run();
+        if (!called_off) workers[i]->run();
     };
     std::vector<std::thread> running;
-    for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
+    std::string lack;
+    try {
+        for (std::size_t i = 1; i < threads; ++i) running.emplace_back(work, i);
+    } catch (const std::system_error& e) {
+        lack = printed("client: only %zu of its %zu threads could be started (%s): raise the limit "
+                       "on threads, ulimit -u, or ask for fewer, client.threads",
+                       running.size() + 1, threads, e.what());
+        called_off = true;
+        for (std::size_t i = running.size() + 1; i < threads; ++i) all_connected.arrive_and_drop();
+    }
     work(0);
     for (std::thread& t : running) t.join();
+    if (called_off) throw std::runtime_error(lack);
     for (const auto& w : workers) {
         const client_io& io = w->io();
         log.take(std::move(w->finished()));
@@ -119,6 +135,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         into.coalesced_events += io.coalesced_events;
         into.cpu_share = std::max(into.cpu_share, w->cpu_share());
         into.thread_cpu_shares.push_back(w->cpu_share());
+        into.blind = blind_log::together(into.blind, io.alert.found());
         into.loop_lag.add(w->loop_lag());
         into.stamp_lag.add(io.stamp_lag);
     }

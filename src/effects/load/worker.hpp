@@ -11,8 +11,10 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/run_queue.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/agenda.hpp"
+#include "effects/load/alertness.hpp"
 #include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/pool.hpp"
@@ -86,10 +88,15 @@ public:
     void run() {
         const double cpu_before = cpu_seconds();
         const long long began = now_ns();
+        const run_queue_wait waits;
+        io_.alert.begin(began);
+        io_.alert.on_tick(began, waits.so_far_ns());
         agenda_.begin();
         prepare();
+        next_tick_ns_ = began + alertness::tick_ns;
         next_check_ns_ = began + check_interval_ns;
-        while (!agenda_.stopped() && !agenda_.nothing_left()) turn();
+        while (!agenda_.stopped() && !agenda_.nothing_left()) turn(waits);
+        io_.alert.end(now_ns());
         book_.hand_over();
         pool_.close_all();
         const double cpu = cpu_seconds() - cpu_before;
@@ -113,18 +120,23 @@ private:
     // ---- one turn
 
     /// Waits, and does what there is to do.
-    void turn() {
+    void turn(const run_queue_wait& waits) {
         ++io_.turn;
         const long long due = agenda_.next_due();
         const long long ahead = plan_.client.spin ? spin_ns : 0;
-        io_.sockets.wait(due == 0 ? next_check_ns_ : std::min(due - ahead, next_check_ns_));
+        const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
+        const long long now = now_ns();
+        io_.alert.on_sleep(now);
+        io_.sockets.wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
+        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.told_all(),
+                         static_cast<long long>(pool_.size()) / poller::most + 1);
         catch_up(io_.woke_ns);
         io_.sockets.each([this](void* who, unsigned events) {
             static_cast<connection*>(who)->on_ready(events);
             catch_up(io_.seen_ns);
         });
-        if (io_.woke_ns >= next_check_ns_) check(io_.woke_ns);
+        if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
         pool_.drop_retired();
     }
@@ -145,6 +157,7 @@ private:
                                 : request_bytes(order_, index, agenda_.answers_before(index));
         if (prepared_.index == index) prepared_.ready = false;
         const long long now = now_ns();
+        io_.alert.on_step(now);
         agenda_.on_dispatched(next.what, now);
         pool_.take().start({next.what, std::move(bytes), now, now - next.possible_ns,
                             agenda_.goes_on(index)});
@@ -169,18 +182,26 @@ private:
 
     // ---- limits
 
-    /// Every 20 ms, at absolute times: how late it comes is the lag of this loop.
+    /// Every 5 ms, at absolute times: how late it comes is the lag of this loop.
+    void tick(long long now, const run_queue_wait& waits) {
+        loop_lag_.add(now - next_tick_ns_);
+        while (next_tick_ns_ <= now) next_tick_ns_ += alertness::tick_ns;
+        io_.alert.on_tick(now, waits.so_far_ns());
+        if (now >= next_check_ns_) check(now);
+    }
     void check(long long now) {
-        loop_lag_.add(now - next_check_ns_);
-        while (next_check_ns_ <= now) next_check_ns_ += check_interval_ns;
+        next_check_ns_ = now + check_interval_ns;
         book_.try_hand_over();
-        pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
         if (interrupted.load()) return cut_off("interrupted");
         if (shared_.deadline_ns > 0 && now > shared_.deadline_ns)
             return cut_off("LLMBENCH_TIME_BUDGET is spent");
+        // What has come in is read before anything is said to have come too late.
+        if (io_.alert.is_behind()) return;
+        pool_.for_each_busy([now](connection& c) { c.check_limits(now); });
         if (!agenda_.sending_is_over()) over_since_ns_ = 0;
         else if (over_since_ns_ == 0) over_since_ns_ = now;
-        else if (now - over_since_ns_ > ns_of(plan_.limits.drain.seconds()))
+        else if (now - over_since_ns_ - io_.alert.lost_since(over_since_ns_) >
+                 ns_of(plan_.limits.drain.seconds()))
             cut_off("cut off " + time_text(plan_.limits.drain.seconds()) +
                     " after the last send (limits.drain)");
     }
@@ -213,7 +234,7 @@ private:
     connection_pool pool_;
     prepared_request prepared_{};
     long long over_since_ns_ = 0;  // when the last send was seen to be behind us
-    long long next_check_ns_ = 0;
+    long long next_tick_ns_ = 0, next_check_ns_ = 0;
     lag_counts loop_lag_{};
     double cpu_share_ = 0;
 };

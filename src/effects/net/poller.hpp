@@ -29,16 +29,18 @@ public:
                                      std::strerror(errno));
         watch(EPOLL_CTL_ADD, timer_.get(), EPOLLIN | EPOLLET, nullptr);  // rings, and is not read
     }
-    void watch(int operation, int fd, unsigned events, void* who) {
+    /// False, with errno, where it cannot.
+    bool watch(int operation, int fd, unsigned events, void* who) {
         epoll_event e{};
         e.events = events;
         e.data.ptr = who;
-        ::epoll_ctl(epoll_.get(), operation, fd, &e);
+        return ::epoll_ctl(epoll_.get(), operation, fd, &e) == 0;
     }
     /// Until something happens, or until then; not at all where that has passed. A timer, because
     /// epoll's own limit is in milliseconds.
-    void wait(long long until_ns) {
-        const bool passed = until_ns <= now_ns();
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    void wait(long long until_ns, long long now) {
+        const bool passed = until_ns <= now;
         if (!passed && until_ns != rings_at_ns_) {
             const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
             ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
@@ -46,6 +48,8 @@ public:
         }
         count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
     }
+    /// Nothing has happened that the wait did not tell of.
+    bool told_all() const { return count_ < most; }
     /// `on_ready(who, events)` for each socket that the wait found.
     template <class OnReady>
     void each(OnReady&& on_ready) {
@@ -54,8 +58,9 @@ public:
             else rings_at_ns_ = 0;
     }
 
-private:
     static constexpr int most = 256;
+
+private:
     descriptor epoll_, timer_;
     epoll_event events_[most] = {};
     int count_ = 0;

@@ -4,9 +4,10 @@
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 
-#include <cerrno>  // errno, EINPROGRESS
+#include <cerrno>  // errno, EINPROGRESS, EMFILE
 #include <cstring>  // memcpy
 #include <stdexcept>  // runtime_error
+#include <string>
 #include <string_view>
 #include <utility>  // exchange, swap
 #include <vector>
@@ -93,6 +94,23 @@ inline descriptor connecting_socket(const address& to) {
         errno = error;
     }
     return fd;
+}
+
+/// What this machine lacks for one more connection, in words and with the remedy; "" where an error
+/// is not of that kind.
+inline std::string own_lack(int error) {
+    switch (error) {
+    case EMFILE: return "no file descriptor is left (EMFILE): raise its limit, ulimit -n";
+    case ENFILE: return "the machine has no file left to open (ENFILE): raise fs.file-max";
+    case EADDRNOTAVAIL:
+        return "no local address or port is left (EADDRNOTAVAIL): widen "
+               "net.ipv4.ip_local_port_range, or reuse connections";
+    case ENOBUFS: return "the machine has no room for another socket (ENOBUFS): raise net.core and "
+                         "net.ipv4.tcp_mem limits";
+    case ENOMEM: return "the machine has no memory for another socket (ENOMEM)";
+    case ENOSPC: return "no more sockets can be watched (ENOSPC): raise fs.epoll.max_user_watches";
+    default: return {};
+    }
 }
 
 /// A port of the loopback interface that nothing listens on now.

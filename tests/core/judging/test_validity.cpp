@@ -56,37 +56,40 @@ TEST_CASE("an interrupted run has no verdict") {
     CHECK(str(judged(m, mean(ttft) <= 100_ms).reason) == "the run was interrupted");
 }
 
-TEST_CASE("late sends spoil what counts from the planned time and nothing else") {
-    measurement m = measured(repeats_with_ttft({80, 80}), {mean(ttft) <= 100_ms});
-    // p99 of the lateness is 5 % of the limit: still allowed.
-    for (repeat_data& d : m.candidate) send_late(d, {0.005});
-    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
-    for (repeat_data& d : m.candidate) send_late(d, {0.0051});
-    for (const slo& s :
-         {mean(ttft) <= 100_ms, p90(e2e) <= 1_s, goodput(ttft <= 100_ms) >= 50_pct}) {
+TEST_CASE("sends that missed their time in number are another load, which nothing is missed by") {
+    measurement m = measured(repeats_with_ttft({80, 80, 80}));
+    for (repeat_data& d : m.candidate) d.asked_rate = d.achieved_rate = 20;  // so 10 ms are missed
+    const slo missed[] = {mean(ttft) <= 10_ms, p90(e2e) <= 100_ms,
+                          goodput(ttft <= 10_ms) >= 90_pct};
+    // One of five sends: still allowed.
+    send_late(m.candidate[1], {0.011, 0, 0, 0, 0});
+    for (const slo& s : missed) CHECK(judged(m, s).outcome == verdict::fail);
+    send_late(m.candidate[1], {0.011, 0, 0, 0});
+    for (const slo& s : missed) {
         const slo_verdict v = judged(m, s);
         CAPTURE(str(s.text()));
         CHECK(v.outcome == verdict::invalid);
-        CHECK(
-            str(v.reason) ==
-            "client: requests were sent late, p99 5.1 ms, over 5 % of the tightest limit (100 ms)");
+        CHECK(str(v.reason) == "client: 25 % of the requests of a repeat were sent over 10 ms late, "
+                               "so its load was not the one asked for");
     }
-    for (const slo& s : {mean(tpot) <= 20_ms, p50(itl) <= 20_ms, p50(ttft_from_send) <= 1_s,
-                         goodput(tpot <= 20_ms) >= 50_pct, p50(decode_speed) >= 50_tps}) {
-        CAPTURE(str(s.text()));
-        CHECK(judged(m, s).outcome == verdict::pass);
-    }
+    // What is met although the client was late is met, and what does not count from then is missed.
+    CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
+    CHECK(judged(m, goodput(ttft <= 100_ms) >= 50_pct).outcome == verdict::pass);
+    CHECK(judged(m, mean(tpot) <= 5_ms).outcome == verdict::fail);
+    // Two sends a second are not disturbed by what disturbs twenty.
+    for (repeat_data& d : m.candidate) d.asked_rate = d.achieved_rate = 2;
+    CHECK(judged(m, mean(ttft) <= 10_ms).outcome == verdict::fail);
 }
 
-TEST_CASE("over 2 percent of sends later than 10 ms are too many without any time limit") {
-    measurement m = measured({steady_repeat(80, 100), steady_repeat(80, 100)});
-    for (repeat_data& d : m.candidate)
-        d.records[0].late_ns = d.records[1].late_ns = 20'000'000;
+TEST_CASE("a single late send decides nothing") {
+    measurement m = measured(repeats_with_ttft({20, 20}), {p50(ttft) <= 300_ms});
+    m.candidate[0].records[3].late_ns = 15'000'000;
+    CHECK(judged(m, p50(ttft) <= 300_ms).outcome == verdict::pass);
     CHECK(self_check_of(m).ok);
-    m.candidate[0].records[2].late_ns = 20'000'000;
-    CHECK_FALSE(self_check_of(m).ok);
-    CHECK(str(self_check_of(m).reason) ==
-          "client: 2.5 % of the requests were sent over 10 ms late");
+    CHECK(judged(m, p50(ttft) <= 10_ms).outcome == verdict::inconclusive);  // two are too few
+    m.candidate = repeats_with_ttft({20, 20, 20});
+    m.candidate[0].records[3].late_ns = 15'000'000;
+    CHECK(judged(m, p50(ttft) <= 10_ms).outcome == verdict::fail);
 }
 
 TEST_CASE("a client that did not send at the rate asked for proves nothing about latency") {
@@ -100,18 +103,6 @@ TEST_CASE("a client that did not send at the rate asked for proves nothing about
     CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::invalid);
     CHECK(str(judged(m, mean(ttft) <= 100_ms).reason) ==
           "client: sent 9.79 requests/s instead of 10");
-    CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
-}
-
-TEST_CASE("a client thread that comes late spoils what it stamps") {
-    measurement m = measured(repeats_with_ttft({80, 80}), {mean(ttft) <= 400_ms});
-    m.candidate[1].stamp_lag_p99 = 0.020;  // 5 % of the limit: still allowed
-    CHECK(judged(m, mean(ttft) <= 400_ms).outcome == verdict::pass);
-    m.candidate[1].loop_lag_p99 = 0.021;
-    CHECK(judged(m, mean(ttft) <= 400_ms).outcome == verdict::invalid);
-    CHECK(str(judged(m, mean(ttft) <= 400_ms).reason) ==
-          "client: its thread came late, p99 20 ms to read and 21 ms to wake, over 5 % of the "
-          "tightest limit (400 ms)");
     CHECK(judged(m, mean(tpot) <= 20_ms).outcome == verdict::pass);
 }
 
@@ -275,17 +266,23 @@ TEST_CASE("the client's own account is over all repeats and arms") {
     CHECK(c.coalesced_share == about(44 / 880.0));
 }
 
-TEST_CASE("the tightest limit is the smallest on ttft or e2e, wherever it is written") {
-    const auto tightest = [](std::vector<slo> slos) {
-        return tightest_time_limit(measured({}, std::move(slos)));
-    };
-    CHECK(tightest({mean(tpot) <= 1_ms, error_rate <= 1_pct}) == infinity);
-    CHECK(tightest({p99(ttft) <= 300_ms, p50(e2e) <= 200_ms}) == 0.2);
-    CHECK(tightest({p99(ttft) <= 300_ms, goodput(tpot <= 1_ms && ttft <= 150_ms) >= 90_pct}) ==
-          0.15);
-    measurement m = pairs_with_ratio({1, 1, 1, 1});
-    m.slos = {mean(ttft) <= 1.5 * baseline};
-    CHECK(tightest_time_limit(m) == about(0.150));
+TEST_CASE("what the client itself had no means for is no failure of the server") {
+    measurement m = measured({repeat_with_failures(400, 3), repeat_with_failures(400, 0)});
+    CHECK(judged(m, error_guard(), true).outcome != verdict::invalid);
+    for (record& r : m.candidate[0].records)
+        if (r.status != request_status::ok) {
+            r.status = request_status::connect;
+            r.error = "client: no file descriptor is left (EMFILE): raise its limit, ulimit -n";
+        }
+    for (const slo_verdict& v : judge_all(m)) {
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(str(v.reason) == "client: no file descriptor is left (EMFILE): raise its limit, "
+                               "ulimit -n (3 of 800 requests)");
+    }
+    // What a server says of itself is not taken for it.
+    for (record& r : m.candidate[0].records)
+        if (r.status != request_status::ok) r.status = request_status::server;
+    CHECK(judged(m, error_guard(), true).outcome != verdict::invalid);
 }
 
 // ---- whose fault it is, and what comes before what ---------------------------------------------

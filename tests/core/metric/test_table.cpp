@@ -81,7 +81,6 @@ TEST_CASE("kinds of metrics exclude each other") {
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
         CHECK(is_share(f.id) == (f.unit == metric_unit::share));
-        CHECK((!f.bounds_lateness || f.is_hurt_by_lateness));
     }
 }
 

@@ -2,10 +2,14 @@
 // request goes through, and what the connection's owner gets to know of it.
 #include "one_thread.hpp"
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace one_thread;
 
@@ -465,3 +469,47 @@ TEST_CASE("a handshake that is cut is a failure of TLS") {
     CHECK(str(t.owner.delivered.at(0).error) == closed_in_handshake);
 }
 #endif
+
+// ---- what the client itself lacks
+
+TEST_CASE("a client without a descriptor left says so, and not that the server is away") {
+    pair_of_them p;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const int next = ::dup(0);
+    REQUIRE(next >= 0);
+    ::close(next);
+    rlimit none = before;
+    none.rlim_cur = static_cast<rlim_t>(next);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    p.c.start(asking());
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    REQUIRE(p.owner.delivered.size() == 1);
+    CHECK(p.last().status == request_status::connect);
+    CHECK(std::string(p.last().error.c_str()) ==
+          "client: no file descriptor is left (EMFILE): raise its limit, ulimit -n");
+    CHECK(failed_for_want(p.last()));
+}
+
+TEST_CASE("each want of the client has its remedy, and a refusal is none") {
+    for (const int error : {EMFILE, ENFILE, EADDRNOTAVAIL, ENOBUFS, ENOMEM, ENOSPC})
+        CHECK_FALSE(own_lack(error).empty());
+    for (const int error : {ECONNREFUSED, ECONNRESET, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT, EAGAIN})
+        CHECK(own_lack(error).empty());
+}
+
+TEST_CASE("time in which the client did not run is none that the server was given") {
+    plan p;
+    p.limits.first_event = 10_s;
+    pair_of_them both(p);
+    both.ask();
+    const long long sent = now_ns();
+    both.owner.io.alert.begin(sent);
+    both.owner.io.alert.on_step(sent + 8 * second);  // stopped meanwhile
+    both.owner.io.alert.end(sent + 8 * second);
+    both.c.check_limits(sent + 15 * second);
+    CHECK(both.owner.delivered.empty());
+    both.c.check_limits(sent + 19 * second);
+    REQUIRE(both.owner.delivered.size() == 1);
+    CHECK(both.last().status == request_status::timeout);
+}

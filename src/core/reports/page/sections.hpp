@@ -74,6 +74,9 @@ inline std::string self_check_html(const self_check_t& c) {
                 "p99 " + time_text(c.stamp_lag_p99) + ", max " + time_text(c.stamp_lag_max));
     h += row_of("thread woke late by",
                 "p99 " + time_text(c.loop_lag_p99) + ", max " + time_text(c.loop_lag_max));
+    if (c.held_up > 0)
+        h += row_of("did not run", printed("%lld times, at most ", c.held_up) +
+                                       time_text(c.held_up_max));
     h += row_of("busiest thread", printed("%.0f %% of a core", c.cpu_share * 100));
     h += row_of("events read together", printed("%.1f %%", c.coalesced_share * 100));
     h += row_of("connections", std::to_string(c.connections_opened));

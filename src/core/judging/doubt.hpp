@@ -1,0 +1,172 @@
+// verdicts that the client may have decided
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/blind.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/client.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/numbers.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/terms.hpp"
+#include "core/judging/values.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>  // isfinite, log
+#include <optional>
+#include <string>
+#include <utility>  // move
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Between what the worst and the best reading of one repeat or pair make of a statistic.
+struct value_range {
+    double low = not_a_number, high = not_a_number;
+    /// The ratio's logarithm, of shares the difference: how much of it the client may have made.
+    double width(metric_id m) const {
+        if (!(low < high)) return 0;
+        if (is_share(m)) return high - low;
+        return low > 0 && std::isfinite(high) ? std::log(high / low) : infinity;
+    }
+};
+
+/// The repeat, or the pair, that the client has the most part in.
+struct client_part {
+    std::size_t repeat = 0;
+    value_range values{};
+    double width = 0;
+};
+inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
+    t.read = reading::at_worst;
+    const comparison worst = comparison_of(e, t, s);
+    t.read = reading::at_best;
+    const comparison best = comparison_of(e, t, s);
+    client_part most;
+    const std::size_t n =
+        best.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
+    for (std::size_t i = 0; i < n; ++i) {
+        const double a = best.of_repeat(i), b = worst.of_repeat(i);
+        const value_range r{std::min(a, b), std::max(a, b)};
+        if (const double width = r.width(s.what.metric); width > most.width) most = {i, r, width};
+    }
+    return most;
+}
+
+/// Why a verdict would be the client's and not the server's, and the repeat to measure again.
+struct client_doubt {
+    std::string why{};
+    std::size_t repeat = 0;  // its place in the evidence
+};
+
+/// A load that was sent at other times than planned is another load: what counts from the planned
+/// times cannot be missed by it. It can be met: later sends bring no answer forward.
+inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_verdict& v) {
+    if (v.outcome == verdict::pass) return {};
+    if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
+    double most = 0.20;
+    std::optional<client_doubt> doubt;
+    for (const auto* arm : {&e.candidate, &e.baseline})
+        for (std::size_t i = 0; i < arm->size(); ++i) {
+            const double share = late_share_of((*arm)[i]);
+            if (share <= most) continue;
+            most = share;
+            doubt = {printed("client: %.0f %% of the requests of a repeat were sent over %s late, "
+                             "so its load was not the one asked for",
+                             share * 100, time_text(missed_after_s((*arm)[i])).c_str()),
+                     i};
+        }
+    return doubt;
+}
+
+/// Whether a verdict would be another one, had the client not been late. A pass that holds with its
+/// delays counted against the server stands, and a miss that remains without them. What is
+/// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
+/// quiet machine differ anyway.
+inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verdict& v) {
+    const auto as_read = [&](reading how) {
+        terms other = t;
+        other.read = how;
+        return judge_evidence(e, other, v.what).outcome;
+    };
+    switch (v.outcome) {
+    case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
+    case verdict::fail: return as_read(reading::at_best) != verdict::fail;
+    case verdict::inconclusive:
+        return (!is_share(v.what.what.metric) && greatest_part(e, t, v.what).width > prior_sd) ||
+               as_read(reading::at_best) == verdict::pass ||
+               as_read(reading::at_worst) == verdict::fail;
+    default: return false;
+    }
+}
+inline std::string range_text(const slo& s, const value_range& r) {
+    const auto shown = [&](double x) {
+        const bool ratio = s.factor > 0 && std::isfinite(x);
+        return ratio ? printed("%.3g x baseline", x) : value_text(s.what.metric, x);
+    };
+    return str(s.what.name) + " could be anything from " + shown(r.low) + " to " + shown(r.high) +
+           "; the limit is " +
+           (s.factor > 0 ? printed("%.6g x", s.factor) : limit_text(s.what.metric, s.bound));
+}
+
+inline client_doubt doubt_in_values(const evidence& e, const terms& t, const slo& s) {
+    const client_part part = greatest_part(e, t, s);
+    std::size_t times = 0;
+    double longest = 0;
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        if (part.repeat >= arm->size()) continue;
+        const blind_stretches& blind = (*arm)[part.repeat].blind;
+        times += held_up_times(blind);
+        longest = std::max(longest, held_up_longest_s(blind));
+    }
+    const std::string what =
+        times == 0 ? "it sent late"
+                   : printed("it was held up %zu time%s, for up to %s", times,
+                             times == 1 ? "" : "s", time_text(longest).c_str());
+    return {"client: " + what + ", and " + range_text(s, part.values), part.repeat};
+}
+
+/// Why this verdict is the client's, if it is.
+inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
+                                            const slo_verdict& v) {
+    const slo& s = v.what;
+    const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
+    if (is_none || s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
+    if (const auto doubt = doubt_of_load(e, v)) return doubt;
+    bool had_part = false;
+    for_each_repeat(e, [&](const repeat_data& d) { had_part = had_part || client_had_part(d); });
+    if (!had_part || !may_be_the_clients(e, t, v)) return {};
+    return doubt_in_values(e, t, s);
+}
+
+/// Why repeats are no baseline for later runs: slowness that is the client's would make these pass.
+inline std::optional<client_doubt> doubt_of_baseline(const evidence& e, const terms& t) {
+    for (slo s : t.slos) {
+        if (s.factor == 0) continue;
+        s.factor = 0;  // the values themselves
+        if (greatest_part(e, t, s).width <= prior_sd) continue;
+        client_doubt doubt = doubt_in_values(e, t, s);
+        doubt.why.erase(doubt.why.find("; the limit is"));
+        return doubt;
+    }
+    return {};
+}
+
+/// A verdict that the client may have decided is none. `found`: where to put the first such doubt.
+inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
+                           std::optional<client_doubt>* found = nullptr) {
+    const std::optional<client_doubt> doubt = doubt_of(e, t, v);
+    if (!doubt) return v;
+    if (found && !*found && !v.what.is_advisory) *found = doubt;
+    return without_advice(std::move(v), verdict::invalid, doubt->why);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

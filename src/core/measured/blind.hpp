@@ -1,0 +1,119 @@
+// when the client did not run
+#pragma once
+
+#include <algorithm>  // lower_bound, max, min, nth_element, sort
+#include <cstddef>  // size_t, ptrdiff_t
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Time in which a thread of the client could not look at its sockets: it was stopped, waited for a
+/// core, or was busy with others for long. It ends when all that had come in meanwhile was read.
+/// What is stamped at t inside came in at most min(t - from_ns, most_delay_ns) before that.
+struct blind_stretch {
+    long long from_ns = 0, to_ns = 0;
+    long long most_delay_ns = 0;
+    long long lost_ns = 0;  // of it, the time that the thread may not have run at all
+};
+/// In order of time, and none reaches into the next one.
+using blind_stretches = std::vector<blind_stretch>;
+
+/// The first one that ends after a time.
+inline blind_stretches::const_iterator first_after(const blind_stretches& all, long long time_ns) {
+    return std::lower_bound(all.begin(), all.end(), time_ns,
+                            [](const blind_stretch& s, long long t) { return s.to_ns <= t; });
+}
+/// How much too late something may have been stamped, at most.
+inline long long possible_delay(const blind_stretches& all, long long stamp_ns) {
+    const auto at = first_after(all, stamp_ns);
+    if (at == all.end() || at->from_ns >= stamp_ns) return 0;
+    return std::min(stamp_ns - at->from_ns, at->most_delay_ns);
+}
+/// How long the client may not have run between two times, at most.
+inline long long lost_between(const blind_stretches& all, long long from_ns, long long to_ns) {
+    long long lost = 0;
+    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
+        lost += std::min(s->lost_ns, std::min(s->to_ns, to_ns) - std::max(s->from_ns, from_ns));
+    return lost;
+}
+inline bool is_blind_between(const blind_stretches& all, long long from_ns, long long to_ns) {
+    const auto at = first_after(all, from_ns);
+    return at != all.end() && at->from_ns < to_ns;
+}
+/// The longest delay of anything stamped between two times, at most.
+inline long long most_delay_between(const blind_stretches& all, long long from_ns,
+                                    long long to_ns) {
+    long long most = 0;
+    for (auto s = first_after(all, from_ns); s != all.end() && s->from_ns < to_ns; ++s)
+        most = std::max(most, s->most_delay_ns);
+    return most;
+}
+
+/// The stretches of one thread, in the memory of a few hundred: where there are more, the nearest
+/// neighbours become one, which says less and nothing wrong.
+class blind_log {
+public:
+    static constexpr std::size_t most = 512;
+
+    /// One that reaches into those before it becomes one with them: both may have held up the same
+    /// bytes.
+    void add(blind_stretch s) {
+        while (!all_.empty() && s.from_ns < all_.back().to_ns) {
+            const blind_stretch& o = all_.back();
+            s = {std::min(s.from_ns, o.from_ns), std::max(s.to_ns, o.to_ns),
+                 s.most_delay_ns + o.most_delay_ns, s.lost_ns + o.lost_ns};
+            all_.pop_back();
+        }
+        all_.push_back(s);
+        if (all_.size() > most) join_neighbours(all_);
+    }
+    const blind_stretches& all() const { return all_; }
+
+    /// What threads beside one another saw, as if all of them had seen it.
+    static blind_stretches together(const blind_stretches& a, const blind_stretches& b) {
+        blind_stretches both = a, out;
+        both.insert(both.end(), b.begin(), b.end());
+        std::sort(both.begin(), both.end(), [](const auto& x, const auto& y) {
+            return x.from_ns != y.from_ns ? x.from_ns < y.from_ns : x.to_ns < y.to_ns;
+        });
+        for (const blind_stretch& s : both) {
+            if (out.empty() || s.from_ns >= out.back().to_ns) { out.push_back(s); continue; }
+            blind_stretch& o = out.back();  // they lost the same time, each for itself
+            o.to_ns = std::max(o.to_ns, s.to_ns);
+            o.most_delay_ns = std::max(o.most_delay_ns, s.most_delay_ns);
+            o.lost_ns = std::max(o.lost_ns, s.lost_ns);
+        }
+        while (out.size() > most) join_neighbours(out);
+        return out;
+    }
+
+private:
+    static void join_neighbours(blind_stretches& all) {
+        std::vector<long long> between;
+        for (std::size_t i = 1; i < all.size(); ++i)
+            between.push_back(all[i].from_ns - all[i - 1].to_ns);
+        const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
+        std::nth_element(between.begin(), middle, between.end());
+        blind_stretches joined;
+        for (const blind_stretch& s : all) {
+            if (joined.empty() || s.from_ns - joined.back().to_ns > *middle) {
+                joined.push_back(s);
+                continue;
+            }
+            blind_stretch& o = joined.back();
+            o.to_ns = s.to_ns;
+            o.most_delay_ns = std::max(o.most_delay_ns, s.most_delay_ns);
+            o.lost_ns += s.lost_ns;
+        }
+        all = std::move(joined);
+    }
+
+    blind_stretches all_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,199 @@
+// how a repeat is read where the client may have been late
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "core/measured/blind.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // any_of, max, min, sort, upper_bound
+#include <cmath>  // round
+#include <cstdint>  // uint32_t, uint64_t
+#include <functional>  // greater
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What came while the client did not run has a stamp that may be too late, and what it was to send
+/// then went out too late. `as_measured` takes the stamps as they are. `at_worst` says the worst of
+/// the server that they allow: what a pass must withstand. `at_best` takes out all that may have
+/// been the client's: what a fail must withstand.
+enum class reading : unsigned char { as_measured, at_worst, at_best };
+
+/// Of the other arm, where two are compared.
+inline reading opposite(reading r) {
+    return r == reading::at_worst  ? reading::at_best
+           : r == reading::at_best ? reading::at_worst
+                                   : r;
+}
+
+/// A send that is this much late has missed its time.
+inline constexpr long long late_send_ns = 10000000;
+
+/// Whether the client may have had a part in what was measured.
+inline bool client_had_part(const repeat_data& d) {
+    return !d.blind.empty() ||
+           std::any_of(d.records.begin(), d.records.end(), [](const record& r) {
+               return is_measured(r) && r.late_ns > 1000000;
+           });
+}
+
+/// Finds where what the client had missed to send went out at once. Until the server has no more of
+/// it than before, and all of that is answered for the first time, what it does may be the bunch's
+/// doing. To be called when records and stretches are complete.
+inline void note_bunches(repeat_data& d) {
+    d.bunched.clear();
+    std::vector<long long> sends, ends;
+    std::vector<std::pair<long long, long long>> late;  // sent, answered for the first time
+    for (const record& r : d.records) {
+        if (r.dispatched_ns == 0) continue;
+        sends.push_back(r.dispatched_ns);
+        ends.push_back(r.end_ns);
+        late.emplace_back(r.dispatched_ns, r.first_token_ns > 0 ? r.first_token_ns : r.end_ns);
+    }
+    for (auto* times : {&sends, &ends}) std::sort(times->begin(), times->end());
+    std::sort(late.begin(), late.end());
+    const auto before = [](const std::vector<long long>& all, long long t) {
+        return std::upper_bound(all.begin(), all.end(), t) - all.begin();
+    };
+    for (const blind_stretch& s : d.blind) {
+        if (s.lost_ns < late_send_ns) continue;
+        if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
+            // What the server had before is known of the first one alone.
+            d.bunched.back().to_ns = std::max(d.bunched.back().to_ns, s.to_ns);
+        } else if (before(sends, s.to_ns) - before(sends, s.from_ns + late_send_ns) < 2) {
+            continue;  // one late send is no bunch
+        } else {
+            d.bunched.push_back({s.from_ns, s.to_ns, 0, 0});
+        }
+        blind_stretch& b = d.bunched.back();
+        for (auto l = std::upper_bound(late.begin(), late.end(),
+                                       std::pair{s.from_ns, 9223372036854775807ll});
+             l != late.end() && l->first <= s.to_ns; ++l)
+            b.to_ns = std::max(b.to_ns, l->second);
+        const auto had = before(sends, b.from_ns) - before(ends, b.from_ns);
+        for (auto e = std::upper_bound(ends.begin(), ends.end(), b.to_ns);
+             e != ends.end() && before(sends, b.to_ns) - before(ends, b.to_ns) > had; ++e)
+            b.to_ns = *e;
+    }
+}
+
+/// The times of one completed request that its metrics are made of, nanoseconds.
+struct request_times {
+    long long to_first = 0, to_end = 0;  // since it was to be sent
+    long long sent_to_first = 0, first_to_last = 0;
+};
+inline request_times times_of(const repeat_data& d, const record& r,
+                              reading how = reading::as_measured) {
+    request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
+                    r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns};
+    if (how == reading::at_worst) {
+        // Times since it was to be sent have the client's delay in them already.
+        t.first_to_last += possible_delay(d.blind, r.first_token_ns);
+    } else if (how == reading::at_best) {
+        if (is_blind_between(d.bunched, r.dispatched_ns, r.end_ns)) return {};
+        const long long first = possible_delay(d.blind, r.first_token_ns);
+        const long long sending =
+            r.late_ns + lost_between(d.blind, r.dispatched_ns, r.sent_ns);
+        const auto without = [](long long& time, long long delay) {
+            time = std::max(std::min(time, 0ll), time - delay);
+        };
+        without(t.to_first, sending + first);
+        without(t.to_end, sending + possible_delay(d.blind, r.end_ns));
+        without(t.sent_to_first, first);
+        without(t.first_to_last, possible_delay(d.blind, r.last_token_ns));
+    }
+    return t;
+}
+
+/// Gaps whose events may all have come at other times, from one event that is certain to the next:
+/// together they are as long as measured.
+class uncertain_gaps {
+public:
+    void add(std::uint32_t us, long long delay_ns) {
+        together_us_ += us;
+        each_us_.push_back(us + static_cast<double>(delay_ns) / 1000);
+    }
+    void begin_earlier(long long delay_ns) { together_us_ += static_cast<double>(delay_ns) / 1000; }
+    /// `f(us)` for the longest gaps that there can have been. That many of a length need that much
+    /// of the time: the k-th longest is no longer than its k-th part.
+    template <class F>
+    void each_at_worst(F&& f) {
+        std::sort(each_us_.begin(), each_us_.end(), std::greater<>());
+        for (std::size_t k = 0; k < each_us_.size(); ++k)
+            f(static_cast<std::uint32_t>(std::min(
+                std::round(std::min(each_us_[k], together_us_ / static_cast<double>(k + 1))),
+                4294967295.0)));
+        each_us_.clear();
+        together_us_ = 0;
+    }
+
+private:
+    std::vector<double> each_us_{};
+    double together_us_ = 0;
+};
+
+/// `f(us)` for each gap of one request that has them listed.
+template <class F>
+void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
+    const record& r = d.records[i];
+    const std::size_t n = gap_count(r);
+    if (n == 0) return;
+    const std::uint64_t from = d.gap_offsets[i];
+    const bool bunched = how == reading::at_best &&
+                         is_blind_between(d.bunched, r.first_token_ns, r.last_token_ns + 1);
+    if (how == reading::as_measured ||
+        (!bunched && !is_blind_between(d.blind, r.first_token_ns - 1, r.last_token_ns + 1))) {
+        for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
+        return;
+    }
+    long long stamp = r.first_token_ns;
+    uncertain_gaps open;
+    long long delay = possible_delay(d.blind, stamp);
+    open.begin_earlier(delay);
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::uint32_t us = d.gaps[from + k];
+        stamp += us * 1000ll;
+        const long long next = possible_delay(d.blind, stamp);
+        if (how == reading::at_best) {
+            const bool other = bunched && is_blind_between(d.bunched, stamp - 1, stamp);
+            f(other ? 0u : us - static_cast<std::uint32_t>(std::min<long long>(us, next / 1000)));
+        } else {
+            open.add(us, delay);
+            if (next == 0) open.each_at_worst(f);
+        }
+        delay = next;
+    }
+    open.each_at_worst(f);
+}
+
+/// Where gaps were counted: how many of a repeat's may be others than was measured, and by how much
+/// at most.
+struct moved_gaps {
+    std::uint64_t count = 0;
+    double most_us = 0;
+};
+inline moved_gaps moved_gaps_of(const repeat_data& d) {
+    moved_gaps m;
+    for (const record& r : d.records) {
+        if (!is_pooled(r) || gap_count(r) == 0) continue;
+        const double mean_ns = static_cast<double>(r.last_token_ns - r.first_token_ns) /
+                               static_cast<double>(gap_count(r));
+        for (auto s = first_after(d.blind, r.first_token_ns);
+             s != d.blind.end() && s->from_ns < r.last_token_ns; ++s) {
+            const double events = static_cast<double>(s->to_ns - s->from_ns) /
+                                  std::max(mean_ns, 1.0);
+            m.count += 2 + static_cast<std::uint64_t>(
+                               std::min(events, static_cast<double>(gap_count(r))));
+            m.most_us = std::max(m.most_us, static_cast<double>(s->most_delay_ns) / 1000);
+        }
+    }
+    return m;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,38 @@
+// how long a thread has waited for a core
+#pragma once
+
+#include <cstdio>  // sscanf
+
+#include <fcntl.h>  // open
+#include <unistd.h>  // pread, close
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The kernel's own account of the thread that makes this: busy neighbours and quotas are in it,
+/// whatever took the machine as a whole away is not. Only Linux keeps one.
+class run_queue_wait {
+public:
+    run_queue_wait() : file_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+    ~run_queue_wait() {
+        if (file_ >= 0) ::close(file_);
+    }
+    run_queue_wait(const run_queue_wait&) = delete;
+    run_queue_wait& operator=(const run_queue_wait&) = delete;
+
+    /// Nanoseconds since the thread began, -1 where nobody counts them.
+    long long so_far_ns() const {
+        char text[96] = {};
+        long long waited = -1;
+        if (file_ < 0 || ::pread(file_, text, sizeof text - 1, 0) <= 0) return -1;
+        return std::sscanf(text, "%*d %lld", &waited) == 1 ? waited : -1;
+    }
+
+private:
+    int file_;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

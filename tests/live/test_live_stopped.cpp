@@ -1,0 +1,80 @@
+// A client that something else stops: what it measured then is told as its own, and nobody's miss.
+#include "llmbench.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llmbench;
+
+namespace {
+
+/// A process of its own that does this and nothing after it.
+template <class F> pid_t in_child(F&& f) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(f());
+    return child;
+}
+int unused_port() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in a{};
+    a.sin_family = AF_INET;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof a;
+    ::bind(fd, reinterpret_cast<sockaddr*>(&a), size);
+    ::getsockname(fd, reinterpret_cast<sockaddr*>(&a), &size);
+    ::close(fd);
+    return ntohs(a.sin_port);
+}
+void pause_for(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+enum outcome { passed, failed, undecided, invalid, wordless };
+/// A gate on p90(itl) and mean(tpot), at half its limits. Red without the client's name is wordless.
+int gate_at(const std::string& url) {
+    const result r = run({.target = endpoint{.url = url.c_str()},
+                          .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(40)},
+                          .arrivals = closed_loop(4),
+                          .warmup = 0,
+                          .requests = 40,
+                          .slos = {max(itl) <= 600_ms, mean(tpot) <= 40_ms}});
+    outcome worst = passed;
+    for (const slo_verdict& v : r.verdicts()) {
+        if (v.outcome == verdict::fail) return failed;
+        if (v.outcome == verdict::inconclusive) worst = undecided;
+        if (v.outcome != verdict::invalid) continue;
+        if (std::string(v.reason.c_str()).rfind("client: ", 0) != 0 || r.self_check().ok)
+            return wordless;
+        worst = invalid;
+    }
+    return r.self_check().held_up > 0 ? worst : wordless;
+}
+
+}  // namespace
+
+TEST_CASE("a client that is stopped for a second knows it, and fails no server") {
+    const int port = unused_port();
+    const pid_t server = in_child([&] { return serve_simulated(engine{.decode_step = 10_ms}, port); });
+    pause_for(300);
+    const pid_t client =
+        in_child([&] { return gate_at("http://127.0.0.1:" + std::to_string(port)); });
+    pause_for(1500);
+    for (int i = 0; i < 3; ++i) {
+        ::kill(client, SIGSTOP);
+        pause_for(1000);
+        ::kill(client, SIGCONT);
+        pause_for(200);
+    }
+    int status = 0;
+    ::waitpid(client, &status, 0);
+    ::kill(server, SIGKILL);
+    ::waitpid(server, nullptr, 0);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) != failed);
+    CHECK(WEXITSTATUS(status) != wordless);
+}
