@@ -61,63 +61,64 @@
 //   [C36] verdicts in words
 //   [C37] what the numbers alone say of an objective
 //   [C38] verdicts that the client may have decided
-//   [C39] servers that cannot keep up
-//   [C40] what a server's answers can say against its numbers
-//   [C41] what makes a measurement invalid
-//   [C42] the verdicts of a gate
-//   [C43] from verdicts to an exit code
-//   [C44] what a calibration tells
-//   [C45] calibration
-//   [C46] files of others' making, value by value
-//   [C47] datasets
-//   [C48] traces
-//   [C49] when requests are sent
-//   [C50] arrivals
-//   [C51] lengths
-//   [C52] prompts of a given number of tokens
-//   [C53] places of a trace
-//   [C54] conversations, recorded and made up
-//   [C55] prompts that stand alone
-//   [C56] where prompts come from
-//   [C57] the plan of a gate
-//   [C58] which SLOs a scenario can have
-//   [C59] the options of requests
-//   [C60] from a workload to its part of the plan
-//   [C61] from a scenario to its plan
-//   [C62] a plan in words
-//   [C63] where a gate's server stood
-//   [C64] the hash of all that a plan sends
-//   [C65] the requests of a plan
-//   [C66] what a plan says of the evidence that it will bring
-//   [C67] what of its prompts a workload lets a prefix cache have
-//   [C68] engine model
-//   [C69] what a request asks the simulated server
-//   [C70] answers of the simulated server
-//   [C71] what the simulated server says besides answers
-//   [C72] what a result holds of its gate
-//   [C73] the rows of a table: each metric over the repeats of an arm
-//   [C74] points and round steps of drawings
-//   [C75] distributions: quantiles as lines, of each repeat and of all
-//   [C76] how requests ended, and what their answers say of tokens
-//   [C77] how long made-up prompts were to be, and were
-//   [C78] timelines: repeats in windows of equal length
-//   [C79] all that reports tell of a gate's numbers, computed once
-//   [C80] the progress line
-//   [C81] what reports are made of
-//   [C82] words of reports
-//   [C83] result.json and records.jsonl
-//   [C84] stored results
-//   [C85] junit.xml, summary.md, annotations, metrics.txt
-//   [C86] what a console can show
-//   [C87] the console
-//   [C88] the report page: style, icons and script
-//   [C89] the report page: drawings
-//   [C90] the report page: verdicts
-//   [C91] the report page: distributions
-//   [C92] the report page: gates beside each other
-//   [C93] the report page: what else a gate has to say
-//   [C94] the report page: timelines
-//   [C95] the report page: the whole
+//   [C39] how many requests a verdict rests on at least
+//   [C40] servers that cannot keep up
+//   [C41] what a server's answers can say against its numbers
+//   [C42] what makes a measurement invalid
+//   [C43] the verdicts of a gate
+//   [C44] from verdicts to an exit code
+//   [C45] what a calibration tells
+//   [C46] calibration
+//   [C47] files of others' making, value by value
+//   [C48] datasets
+//   [C49] traces
+//   [C50] when requests are sent
+//   [C51] arrivals
+//   [C52] lengths
+//   [C53] prompts of a given number of tokens
+//   [C54] places of a trace
+//   [C55] conversations, recorded and made up
+//   [C56] prompts that stand alone
+//   [C57] where prompts come from
+//   [C58] the plan of a gate
+//   [C59] which SLOs a scenario can have
+//   [C60] the options of requests
+//   [C61] from a workload to its part of the plan
+//   [C62] from a scenario to its plan
+//   [C63] a plan in words
+//   [C64] where a gate's server stood
+//   [C65] the hash of all that a plan sends
+//   [C66] the requests of a plan
+//   [C67] what a plan says of the evidence that it will bring
+//   [C68] what of its prompts a workload lets a prefix cache have
+//   [C69] engine model
+//   [C70] what a request asks the simulated server
+//   [C71] answers of the simulated server
+//   [C72] what the simulated server says besides answers
+//   [C73] what a result holds of its gate
+//   [C74] the rows of a table: each metric over the repeats of an arm
+//   [C75] points and round steps of drawings
+//   [C76] distributions: quantiles as lines, of each repeat and of all
+//   [C77] how requests ended, and what their answers say of tokens
+//   [C78] how long made-up prompts were to be, and were
+//   [C79] timelines: repeats in windows of equal length
+//   [C80] all that reports tell of a gate's numbers, computed once
+//   [C81] the progress line
+//   [C82] what reports are made of
+//   [C83] words of reports
+//   [C84] result.json and records.jsonl
+//   [C85] stored results
+//   [C86] junit.xml, summary.md, annotations, metrics.txt
+//   [C87] what a console can show
+//   [C88] the console
+//   [C89] the report page: style, icons and script
+//   [C90] the report page: drawings
+//   [C91] the report page: verdicts
+//   [C92] the report page: distributions
+//   [C93] the report page: gates beside each other
+//   [C94] the report page: what else a gate has to say
+//   [C95] the report page: timelines
+//   [C96] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -5538,6 +5539,16 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     v.all = std::move(s.values);
     return v;
 }
+/// The share of the values that are over a bound.
+inline double share_beyond(const sorted_values& v, double bound) {
+    std::size_t low = 0, high = v.size();
+    while (low < high) {
+        const std::size_t mid = low + (high - low) / 2;
+        if (v.at(mid) > bound) high = mid;
+        else low = mid + 1;
+    }
+    return v.size() == 0 ? 0 : static_cast<double>(v.size() - low) / static_cast<double>(v.size());
+}
 /// Where a percentile or an extreme stands among so many values in order of size.
 inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
     if (what.kind == statistic_kind::max) return size - 1;
@@ -5853,8 +5864,23 @@ struct judging_rule {
     int most = last_look;  // repeats, pairs or stages at the last look
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
+    double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
     bool holm = false;
+    /// The same at another level of false fails.
+    judging_rule failing_at(double level) const {
+        judging_rule r = *this;
+        r.fail_level = level;
+        r.fail_z = std::max(fail_z, pocock_constant(looks, level));
+        r.half_fail_z = std::max(half_fail_z, pocock_constant(looks, level / 2));
+        return r;
+    }
 };
+inline double half_fail_z_of(int looks, double fail_level) {
+    const judging_rule usual;
+    return looks == usual.looks && fail_level == usual.fail_level
+               ? usual.half_fail_z
+               : pocock_constant(looks, fail_level / 2);
+}
 /// `more_looks`: those after `most` repeats.
 inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most,
                             int more_looks = 0) {
@@ -5865,6 +5891,7 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     r.pass_level = o.false_pass.fraction;
     r.fail_level = o.false_fail.fraction;
     r.holm = o.holm;
+    r.half_fail_z = half_fail_z_of(r.looks, r.fail_level);
     const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
     if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
@@ -5878,6 +5905,12 @@ inline const char* repeat_word(const judging_rule& r, bool in_pairs) {
 }
 
 inline constexpr const char* method_counts = "Clopper-Pearson on counts";
+inline constexpr const char* method_misses = "counted misses";  // where failures reach a statistic
+
+/// Whether a verdict is on all requests of its repeats, and not on a statistic of each.
+inline bool is_counted(const slo_verdict& v) {
+    return str(v.method) == method_counts || str(v.method) == method_misses;
+}
 
 /// What judging an objective begins with: nothing is known and nothing decided.
 inline slo_verdict undecided(const slo& s) {
@@ -6041,13 +6074,52 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
     return misses;
 }
 
-/// How dependent the misses are. So few lie beyond a high quantile that their own batches say
-/// little: the misses of a lower one, five times as many, are the floor.
+/// Where misses are to be rare, those with one success between them at most are taken for one burst:
+/// its size, as the one that a miss finds itself in. A burst that hits many a batch, or half of two,
+/// looks smaller to a design effect from batches.
+inline double burst_size(const std::vector<std::vector<bool>>& repeats, double allowed) {
+    if (allowed > 0.05) return 1;  // neighbours by chance would be many
+    double misses = 0, squares = 0, trials = 0;
+    for (const auto& r : repeats) {
+        trials += static_cast<double>(r.size());
+        std::size_t last = 0;
+        double size = 0;
+        for (std::size_t i = 0; i < r.size(); ++i) {
+            if (!r[i]) continue;
+            if (size > 0 && i - last > 2) {
+                squares += size * size;
+                size = 0;
+            }
+            ++size;
+            ++misses;
+            last = i;
+        }
+        squares += size * size;
+    }
+    return misses > 0 && misses < trials ? squares / misses : 1;
+}
+
+/// The repeats as clusters, whatever the misses do inside them: at a true share within the limit
+/// each repeat's own is expected to be the allowed one at most, so that the product of their ratios
+/// to it exceeds 1 / alpha in a share alpha of all gates at most, at whichever look (Ville 1939).
+inline double product_of_shares(const std::vector<double>& shares, double allowed) {
+    double product = 1;
+    for (const double share : shares) product *= share / allowed;
+    return product;
+}
+
+/// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic.
+inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
+    return is_share(s.what.metric) || r.traffic != fresh;
+}
+
+/// How dependent the misses are. Of fresh traffic so few lie beyond a high quantile that their own
+/// batches say little: the misses of a lower one, five times as many, are the floor.
 inline double effect_of(const evidence& e, const terms& t, const slo& s,
                         const std::vector<std::vector<bool>>& misses) {
     const bool is_fresh = t.rule.traffic == fresh;
     const double own = design_effect(misses, 20, is_fresh);
-    if (is_share(s.what.metric)) return own;
+    if (fails_by_repeats(s, t.rule)) return std::max(own, burst_size(misses, allowed_misses(s)));
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
@@ -6067,6 +6139,7 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
 /// What k misses in n trials show, dependence divided out.
 struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
+    double product = 0;  // of the repeats' shares over the allowed one, 0 where that is no evidence
     double upper(double alpha) const {
         return clopper_pearson_upper(k / effect, n / effect, alpha);
     }
@@ -6078,7 +6151,7 @@ struct miss_counts {
         double low = -1, high = n;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed}.upper(alpha) <= allowed ? low : high) = mid;
+            (miss_counts{mid, n, effect, allowed, 0}.upper(alpha) <= allowed ? low : high) = mid;
         }
         return low;
     }
@@ -6086,7 +6159,7 @@ struct miss_counts {
         double low = 0, high = n + 1;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed}.lower(alpha) > allowed ? high : low) = mid;
+            (miss_counts{mid, n, effect, allowed, 0}.lower(alpha) > allowed ? high : low) = mid;
         }
         return high;
     }
@@ -6119,26 +6192,49 @@ inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t
 
 /// The misses of all repeats so far, and how dependent they are.
 inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
-                                  const std::vector<std::vector<bool>>& misses) {
+                                  const std::vector<std::vector<bool>>& misses, double allowed) {
     miss_counts c;
-    c.allowed = allowed_misses(s);
-    for (const auto& r : misses)
-        for (const bool miss : r) { c.k += miss; ++c.n; }
+    c.allowed = allowed;
+    std::vector<double> shares;
+    for (const auto& r : misses) {
+        const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
+        const auto n = static_cast<double>(r.size());
+        c.k += k;
+        c.n += n;
+        if (n > 0) shares.push_back(k / n);
+    }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
+    if (fails_by_repeats(s, t.rule)) c.product = product_of_shares(shares, c.allowed);
     return c;
+}
+
+inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
+                                  const std::vector<std::vector<bool>>& misses) {
+    return counted_misses(e, t, s, misses, allowed_misses(s));
+}
+
+/// At which levels counts are bounded, at one look. What can fail in two ways has half of the level
+/// of false fails for each.
+struct count_levels {
+    double pass = 0, fail = 0, product = infinity;
+};
+inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
+    const double pass = 1 - normal_cdf(r.pass_z);
+    if (!fails_by_repeats(s, r)) return {pass, 1 - normal_cdf(r.fail_z), infinity};
+    return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
 /// What one look at the counts says, as the reader's numbers and inputs, and its outcome.
 inline verdict tell_counts(slo_verdict& v, const evidence& e, const miss_counts& c,
-                           double pass_alpha, double fail_alpha) {
+                           const count_levels& at) {
     const slo& s = v.what;
-    const double upper = c.upper(pass_alpha), lower = c.lower(fail_alpha);
-    const double shown_lower = c.lower(pass_alpha);
+    const double upper = c.upper(at.pass), lower = c.lower(at.fail);
+    const double shown_lower = c.lower(at.pass);
     if (!is_share(s.what.metric))
-        v.estimate = quantile_estimate(e, s, static_cast<std::size_t>(v.repeats), c, pass_alpha);
+        v.estimate = quantile_estimate(e, s, static_cast<std::size_t>(v.repeats), c, at.pass);
     else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
     else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
-    const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
+    const double fewest = c.fewest_that_fail(at.fail) / c.effect, n = c.n / c.effect;
     v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
         return incomplete_beta(fewest, n - fewest + 1, p);
     });
@@ -6146,50 +6242,113 @@ inline verdict tell_counts(slo_verdict& v, const evidence& e, const miss_counts&
         "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
         "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
         "allowed share of misses %.6g",
-        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, pass_alpha, lower,
-        fail_alpha, c.allowed);
+        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, at.pass, lower, at.fail,
+        c.allowed);
     v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
-                {"allowed", {c.allowed}}, {"pass_level", {pass_alpha}},
-                {"fail_level", {fail_alpha}}, {"upper_bound", {upper}},
-                {"lower_bound", {lower}}};
-    return upper <= c.allowed  ? verdict::pass
-           : lower > c.allowed ? verdict::fail
-                               : verdict::inconclusive;
+                {"allowed", {c.allowed}}, {"pass_level", {at.pass}},
+                {"fail_level", {at.fail}}, {"upper_bound", {upper}}, {"lower_bound", {lower}}};
+    if (std::isfinite(at.product)) {
+        v.arithmetic = str(v.arithmetic) +
+                       printed("; product of the repeats' shares over it %.6g, a miss from %.6g",
+                               c.product, at.product);
+        v.inputs.push_back({"product_of_shares", {c.product}});
+        v.inputs.push_back({"product_that_fails", {at.product}});
+    }
+    return upper <= c.allowed                                 ? verdict::pass
+           : lower > c.allowed || c.product >= at.product     ? verdict::fail
+                                                              : verdict::inconclusive;
+}
+
+/// "9 of 600 failed".
+inline std::string failed_text(double k, double n) {
+    return printed("%.0f of %.0f failed", k, n);
+}
+/// The failed requests of a repeat that shows by itself more of them than the limit allows, as far
+/// as chance goes: a burst, or a server that fails from time to time.
+struct worst_repeat {
+    std::size_t number = 0;  // from 1; 0: there is none
+    double k = 0, n = 0;
+};
+inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& misses, double allowed,
+                                      double alpha) {
+    worst_repeat worst;
+    for (std::size_t i = 0; i < misses.size(); ++i) {
+        const auto k =
+            static_cast<double>(std::count(misses[i].begin(), misses[i].end(), true));
+        const auto n = static_cast<double>(misses[i].size());
+        const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
+        if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
+    }
+    return worst;
+}
+
+/// What an error rate says beside its numbers. Its guard, which nobody wrote, also passes where it
+/// is not shown: at or under the limit as observed, in all repeats together and by no burst in one.
+inline void tell_errors(slo_verdict& v, const miss_counts& c, bool is_guard,
+                        const std::vector<std::vector<bool>>& misses, const judging_rule& rule) {
+    if (v.outcome == verdict::pass) return;
+    const std::string limit = limit_text(v.what.what.metric, v.what.bound);
+    const std::string seen = failed_text(c.k, c.n);
+    if (v.outcome == verdict::fail) {
+        v.reason = seen + ", limit " + limit;
+        return;
+    }
+    if (c.k > c.allowed * c.n * (1 + 1e-12)) {
+        v.reason = seen + ", over the limit of " + limit + ", not shown to be more than " +
+                   (c.k / c.effect < 1.5 ? "one burst" : "chance");
+        return;
+    }
+    if (!is_guard) return;
+    const worst_repeat worst = repeat_over_limit(misses, c.allowed, rule.pass_level);
+    if (worst.number > 0) {
+        v.reason = seen + ", within the limit of " + limit + ", but " +
+                   failed_text(worst.k, worst.n) +
+                   printed(" in repeat %zu: more than chance", worst.number);
+        return;
+    }
+    v.outcome = verdict::pass;
+    v.reason = seen + ", limit " + limit + ": within it as observed, not shown";
 }
 
 /// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
-/// Clopper-Pearson bounds.
+/// Clopper-Pearson bounds; shares also by their repeats. Errors are judged on all there is: a pass
+/// of the first repeats says nothing of failures in later ones.
 inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
-                                bool to_the_end = false) {
+                                bool to_the_end = false, bool is_guard = false) {
     slo_verdict v = undecided(s);
     v.limit = s.bound;
     v.method = method_counts;
-    const double pass_alpha = 1 - normal_cdf(t.rule.pass_z);
-    const double fail_alpha = 1 - normal_cdf(t.rule.fail_z);
+    const count_levels levels = count_levels_of(s, t.rule);
+    const bool of_errors = s.what.metric == metric_id::error_rate;
     // The looks of the gate's other verdicts.
     const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
                                                 : e.has_live_baseline() ? first_pair_look
                                                                         : first_look);
     std::vector<std::vector<bool>> misses;
+    miss_counts c;
     int looks = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
         if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
-        const miss_counts c = counted_misses(e, t, s, misses);
+        c = counted_misses(e, t, s, misses);
         if (c.n == 0) continue;
         v.repeats = static_cast<int>(i + 1);
-        const verdict outcome = tell_counts(v, e, c, pass_alpha, fail_alpha);
+        const verdict outcome = tell_counts(v, e, c, levels);
         if (i + 1 < first) break;
-        if (outcome != verdict::inconclusive) v.outcome = outcome;
-        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+        if (of_errors || outcome != verdict::inconclusive) v.outcome = outcome;
+        const bool is_final = of_errors ? outcome == verdict::fail
+                                        : v.outcome != verdict::inconclusive;
+        if (is_final && !to_the_end) break;
     }
     v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
     if (v.repeats == 0) {
         v.outcome = verdict::invalid;
         v.reason = "no measured request has a value of " + str(s.what.name);
+        return v;
     }
+    if (of_errors) tell_errors(v, c, is_guard, misses, t.rule);
     return v;
 }
 
@@ -6494,12 +6653,111 @@ struct looked_at {
     }
 };
 
-/// Repeats so bad that their statistic has no size are a miss where they are two, and half of all.
-inline void decide_by_misses(slo_verdict& v, const looked_at& seen) {
+/// What of a percentile's verdict speaks of failures: the share of requests beyond the limit, where
+/// failed ones are, held against the share that the percentile allows. The limit as a value, and
+/// what shows a miss where that limit is itself an estimate.
+struct limit_of_values {
+    double bound = 0, allowed = 0;
+    bool may_pass = true;  // what is compared with another sample is not shown by counts of this one
+};
+inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, const slo& s,
+                                          const comparison& c, std::size_t repeats) {
+    limit_of_values l{s.bound, allowed_misses(s), !c.relative};
+    if (!c.relative) return l;
+    if (!c.paired) {  // what two days differ by is no regression
+        const double days = 1 + 2 * c.stored.day_sd;
+        const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
+        l.bound = factor * std::exp(c.base_log);
+        return l;
+    }
+    std::vector<double> pooled;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        const std::vector<double> more =
+            values_in_order(s.what.metric, e.baseline[i], opposite(t.read));
+        pooled.insert(pooled.end(), more.begin(), more.end());
+    }
+    if (pooled.empty()) return {not_a_number, l.allowed, false};
+    std::sort(pooled.begin(), pooled.end());
+    l.bound = s.factor * nearest_rank(pooled, s.what.q);
+    // As much of the baseline itself may lie beyond its own estimate.
+    const auto n = static_cast<double>(pooled.size());
+    l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
+    return l;
+}
+
+/// A percentile that failures reach in some repeats, judged on the pooled count of the requests
+/// beyond its limit: by the rule of shares.
+inline verdict decide_by_counts(slo_verdict& v, const evidence& e, const terms& t,
+                                const comparison& c) {
+    const auto repeats = static_cast<std::size_t>(v.repeats);
+    const limit_of_values l = limit_of_values_of(e, t, v.what, c, repeats);
+    const bool is_known = std::isfinite(l.bound) && l.bound > 0;
+    slo s = v.what;
+    s.bound = l.bound;
+    std::vector<std::vector<bool>> misses;
+    for (std::size_t i = 0; is_known && i < repeats; ++i)
+        misses.push_back(misses_of(s, e.candidate[i], t.read));
+    const miss_counts counts = counted_misses(e, t, s, misses, l.allowed);
+    if (counts.n == 0) return verdict::inconclusive;
+    const verdict outcome = tell_counts(v, e, counts, count_levels_of(s, t.rule));
+    const double scale = v.limit / l.bound;
+    v.estimate = {v.estimate.value * scale, v.estimate.low * scale, v.estimate.high * scale};
+    v.reason = printed("%.0f of %.0f requests failed or lie beyond the limit, %.3g %% may", counts.k,
+                       counts.n, counts.allowed * 100);
+    return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
+}
+/// The same for gaps between events, of which one request has many: by the repeats alone.
+inline verdict decide_by_gaps(slo_verdict& v, const evidence& e, const terms& t,
+                              const comparison& c) {
+    const auto repeats = static_cast<std::size_t>(v.repeats);
+    if (c.relative) return verdict::inconclusive;
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < repeats; ++i)
+        shares.push_back(share_beyond(
+            sorted_values_of(v.what.what.metric, e.candidate[i], t.read), v.what.bound));
+    const double product = product_of_shares(shares, allowed_misses(v.what));
+    return product >= count_levels_of(v.what, t.rule).product ? verdict::fail
+                                                              : verdict::inconclusive;
+}
+
+/// Repeats in which failures reach the statistic, so that it has no size.
+inline void decide_by_misses(slo_verdict& v, const looked_at& seen, const evidence& e,
+                             const terms& t, const comparison& c, std::size_t fails_from) {
     const std::size_t n = seen.values.size();
-    if (seen.unbounded >= 2 && 2 * seen.unbounded >= n) v.outcome = verdict::fail;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
     v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
                        seen.unbounded, n, v.what.at_most ? "infinite" : "zero");
+    const bool is_percentile = v.what.what.kind == statistic_kind::percentile;
+    const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
+    v.outcome = is_percentile && facts_of(v.what.what.metric).is_of_gaps
+                    ? decide_by_gaps(v, e, t, c)
+                : is_percentile ? decide_by_counts(v, e, t, c)
+                : half          ? verdict::fail
+                                : verdict::inconclusive;
+    if (v.outcome != verdict::fail || n >= fails_from) return;
+    v.outcome = verdict::inconclusive;
+    v.reason = "two repeats are too few to fail";
+}
+
+/// A percentile is as small as its repeats say only if failures are fewer than it leaves beyond it,
+/// which their count must show where there are any.
+inline void doubt_by_failures(slo_verdict& v, const evidence& e, const terms& t) {
+    const slo& s = v.what;
+    if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps) return;
+    std::vector<std::vector<bool>> misses;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(v.repeats); ++i) {
+        misses.emplace_back();
+        for (const record& r : e.candidate[i].records)
+            if (is_part_of(s.what.metric, r))
+                misses.back().push_back(r.status != request_status::ok);
+    }
+    const miss_counts failed = counted_misses(e, t, s, misses);
+    const double upper = failed.upper(count_levels_of(s, t.rule).pass);
+    if (failed.k == 0 || upper <= failed.allowed) return;
+    v.outcome = verdict::inconclusive;
+    v.reason = failed_text(failed.k, failed.n) +
+               printed(", up to %.2g %% may, and %s leaves %.3g %% beyond it", upper * 100,
+                       s.what.name.c_str(), failed.allowed * 100);
 }
 
 /// One look at the values: what it decides by itself, and what it is too early for.
@@ -6525,15 +6783,20 @@ inline look decide_by_values(slo_verdict& v, const looked_at& seen, const compar
 inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const looked_at& seen,
                         const comparison& c, const look& l) {
     const slo& s = v.what;
+    const std::string values =
+        std::string(c.relative ? "ratios " : "values ") + listed(seen.values);
+    const list<named_values> counted = v.inputs;  // where failures reach the statistic
     v.inputs = {{c.relative ? "ratios" : "values", list<double>(seen.values)},
                 {"limit", {v.limit}}};
-    v.arithmetic = std::string(c.relative ? "ratios " : "values ") + listed(seen.values);
     if (seen.unbounded > 0) {
+        v.arithmetic = values + (v.arithmetic.empty() ? "" : "; " + str(v.arithmetic));
+        for (const named_values& n : counted) v.inputs.push_back(n);
         const double worst = s.at_most ? infinity : 0;
-        v.estimate = {worst, worst, worst};
-        v.method = "counted misses";
+        if (std::isnan(v.estimate.value)) v.estimate = {worst, worst, worst};
+        v.method = method_misses;
         return;
     }
+    v.arithmetic = values;
     const bool rests_on_belief = l.spread != spread_of::measured;
     v.method = std::string(c.paired     ? "paired "
                            : c.relative ? "against a stored run, "
@@ -6560,7 +6823,8 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
                            spread * 100, s0 * 100);
     else if (l.spread == spread_of::noisy)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
-                           spread * 100, noisy_sd * 100);
+                           spread * 100, noisy_sd * 100) +
+                   (v.reason.empty() ? "" : "; " + str(v.reason));
 }
 
 /// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
@@ -6601,8 +6865,9 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
         const bool at_the_end = i + 1 == count;
         if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
-        if (seen.unbounded > 0) decide_by_misses(v, seen);
+        if (seen.unbounded > 0) decide_by_misses(v, seen, e, t, c, fails_from);
         else last = decide_by_values(v, seen, c, s0, t.rule, first, fails_from);
+        if (v.outcome == verdict::pass) doubt_by_failures(v, e, t);
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
     v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
@@ -6695,7 +6960,7 @@ inline double headroom(const slo_verdict& v) {
 inline std::string basis_name(const slo_verdict& v) {
     if (std::isnan(v.estimate.value)) return {};
     const std::string unit = v.unit.empty() ? "repeat" : str(v.unit);
-    if (str(v.method) != method_counts) return "typical " + unit;
+    if (!is_counted(v)) return "typical " + unit;
     if (v.estimate.value == v.measured) return {};
     return v.repeats == 1 ? "first " + unit : printed("first %d %ss", v.repeats, unit.c_str());
 }
@@ -6730,7 +6995,7 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
                         v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
                         stages ? v.requests : v.requests / v.repeats);
     if (!v.method.empty()) line += ", " + str(v.method);
-    if (v.detectable > 0 && str(v.method) == method_counts)
+    if (v.detectable > 0 && is_counted(v))
         line += printed(", shows misses from %.2g %%", v.detectable * 100);
     else if (v.detectable > 0)
         line += printed(", shows a miss from %.2g %%", v.detectable * 100);
@@ -6745,6 +7010,12 @@ inline std::string flat_line(const slo_verdict& v) {
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
     return line;
+}
+
+/// Whether a pass is only what was observed: of the guard on errors, which need not be shown.
+inline bool is_only_observed(const slo_verdict& v) {
+    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
+           v.estimate.high > v.limit;
 }
 
 /// A value in an objective's unit: as a ratio where it is held against a baseline.
@@ -6781,12 +7052,13 @@ inline namespace v0 {
 namespace detail {
 
 /// What the repeats alone say of one SLO: at the first look that decides, or at the last one.
-inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end) {
+inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
+                                 bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
-    slo_verdict v = counts ? judge_counts(e, t, s, to_the_end)
+    slo_verdict v = counts ? judge_counts(e, t, s, to_the_end, is_guard)
                     : mean ? judge_fresh_mean(e, t, s, to_the_end)
                            : judge_values(e, t, s, to_the_end);
     if (counts || mean) v.measured = pooled_value(s.what, e.candidate, t.read);
@@ -6806,7 +7078,7 @@ inline std::string contradiction_text(const slo_verdict& early, const slo_verdic
     const slo& s = late.what;
     const bool is_over = late.measured > late.limit;
     const bool is_met = s.at_most ? !is_over : late.measured >= late.limit;
-    const bool counts = str(late.method) == method_counts;
+    const bool counts = is_counted(late);
     return "all repeats together: " + verdict_value_text(late, late.measured) + ", " +
            (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " +
            (counts ? basis_name(early) : "typical " + str(late.unit)) + ": " +
@@ -6817,8 +7089,8 @@ inline std::string contradiction_text(const slo_verdict& early, const slo_verdic
 /// they do, as when one repeat has nearly all that is slow, or those after a decision are unlike
 /// those before it, all of them are looked at, and what is contradictory still is inconclusive.
 inline slo_verdict judge_evidence(const evidence& e, const terms& t, const slo& s,
-                                  bool to_the_end = false) {
-    const slo_verdict early = judge_repeats(e, t, s, to_the_end);
+                                  bool to_the_end = false, bool is_guard = false) {
+    const slo_verdict early = judge_repeats(e, t, s, to_the_end, is_guard);
     if (to_the_end || !is_contradicted(early)) return early;
     slo_verdict v = judge_repeats(e, t, s, true);
     if (is_contradicted(v)) v.outcome = verdict::inconclusive;
@@ -6990,7 +7262,81 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] servers that cannot keep up =========================================================
+// ===== [C39] how many requests a verdict rests on at least =======================================
+// A plan is held against it before its load, and what came in once more: a run that is bounded by
+// time measures as many requests as the server answers in it.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The part of all requests that lies beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// Values of a repeat without which its mean, maximum or throughput is hardly more than one
+/// request's: those differ by 10 % and more from run to run, and the rule believes in 4 %.
+inline constexpr long long least_values = 10;
+
+/// Values in each repeat of replayed traffic without which a statistic of it says nothing: three
+/// beyond a percentile. 0: there is no such number.
+inline long long least_replayed(const statistic_data& w) {
+    if (is_share(w.metric) || is_of_start(w.metric)) return 0;
+    if (w.kind != statistic_kind::percentile) return least_values;
+    return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
+}
+/// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
+/// and at the last look at its own level.
+inline long long least_fresh(const statistic_data& w, const judging_rule& rule) {
+    if (w.kind != statistic_kind::percentile) return 40;
+    const double all_stages = rule.most == last_stage ? 4 : rule.most;
+    const double last_level = 1 - normal_cdf(rule.pass_z);
+    return static_cast<long long>(
+        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
+                      std::log(1 - tail_of(w)) -
+                  1e-9));
+}
+
+/// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
+inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) {
+    const bool of_completed = w.kind == statistic_kind::mean || is_throughput(w.metric);
+    if (is_throughput(w.metric))
+        return static_cast<std::size_t>(
+            std::count_if(d.records.begin(), d.records.end(), is_pooled));
+    const metric_sample s = sample_of(w.metric, d);
+    const std::size_t values =
+        facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();
+    return values + (of_completed ? 0 : s.failed);
+}
+
+/// Why a sample does not support an objective, "" where it does. Nobody but the plan is at fault.
+inline std::string sample_invalid_reason(const evidence& e, const judging_rule& rule,
+                                         const slo& s) {
+    const statistic_data& w = s.what;
+    const bool is_fresh = rule.traffic == fresh && !is_share(w.metric) && !is_of_start(w.metric);
+    const auto needed =
+        static_cast<std::size_t>(is_fresh ? least_fresh(w, rule) : least_replayed(w));
+    for (const auto* arm : {&e.candidate, &e.baseline})
+        for (std::size_t i = 0; i < arm->size(); ++i) {
+            if (arm == &e.baseline && s.factor == 0) break;
+            const std::size_t n = values_behind(w, (*arm)[i]);
+            if (n >= needed) continue;
+            const bool of_gaps = facts_of(w.metric).is_of_gaps;
+            return printed("the plan: repeat %zu%s measured %zu %s%s, %s needs %zu%s: let it run "
+                           "longer",
+                           i + 1, arm == &e.baseline ? " of the baseline" : "", n,
+                           of_gaps ? "gap" : "request", n == 1 ? "" : "s", w.name.c_str(), needed,
+                           w.kind == statistic_kind::percentile && !is_fresh
+                               ? " so that three lie beyond it"
+                               : "");
+        }
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C40] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7097,7 +7443,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] what a server's answers can say against its numbers =================================
+// ===== [C41] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7264,7 +7610,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] what makes a measurement invalid ====================================================
+// ===== [C42] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7339,7 +7685,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] the verdicts of a gate ==============================================================
+// ===== [C43] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7364,15 +7710,19 @@ inline slo error_limit(const std::vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 
-/// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
+/// The verdict of one SLO.
 inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
-                          bool guard = false) {
+                          bool is_guard = false) {
     if (e.candidate.empty() && !e.stopped.empty())
         return without_advice(undecided(s), verdict::inconclusive, e.stopped);
-    slo_verdict v = judge_evidence(e, t, s);
+    slo_verdict v = judge_evidence(e, t, s, false, is_guard);
     if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
     if (const std::string why = slo_invalid_reason(e, t, g, s); !why.empty())
         return without_advice(v, verdict::invalid, why);
+    // What has no value at all says so itself.
+    const std::string small = sample_invalid_reason(e, t.rule, s);
+    if (!small.empty() && v.outcome != verdict::invalid)
+        return without_advice(v, verdict::invalid, small);
     const bool of_the_server =
         s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
     if (!g.saturated.empty() && of_the_server)
@@ -7382,17 +7732,13 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
         const baseline_errors b = baseline_errors_of(e, t, error_limit(t.slos));
         if (b.outcome != verdict::pass) return without_advice(v, b.outcome, b.why);
     }
-    if (guard && v.outcome == verdict::inconclusive) {
-        v.outcome = verdict::pass;
-        v.reason = "not shown to be exceeded";
-    }
     if (v.outcome == verdict::inconclusive && !e.stopped.empty())
         return without_advice(v, v.outcome,
                               e.stopped + (v.reason.empty() ? "" : "; " + str(v.reason)));
-    if (v.outcome == verdict::inconclusive && v.reason.empty()) {
-        v.reason = "too close to call";
+    if (v.outcome == verdict::inconclusive && (v.reason.empty() || is_share(s.what.metric))) {
+        if (v.reason.empty()) v.reason = "too close to call";
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-        if (v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
+        if (!is_guard && v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
     return v;
@@ -7418,9 +7764,8 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
                               [](const slo& s) { return !s.is_advisory; });
     const auto blocking = left;
     for (;;) {
-        stricter.rule.fail_level = t.rule.fail_level / static_cast<double>(std::max(1l, left));
-        stricter.rule.fail_z = std::max(
-            t.rule.fail_z, pocock_constant(t.rule.looks, stricter.rule.fail_level));
+        stricter.rule = t.rule.failing_at(t.rule.fail_level /
+                                          static_cast<double>(std::max(1l, left)));
         std::vector<slo_verdict> out = judge_each(e, stricter, g, doubt);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)
@@ -7463,7 +7808,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] from verdicts to an exit code =======================================================
+// ===== [C44] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7540,7 +7885,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] what a calibration tells ============================================================
+// ===== [C45] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7558,7 +7903,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] calibration =========================================================================
+// ===== [C46] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7603,7 +7948,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] files of others' making, value by value =============================================
+// ===== [C47] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -7797,7 +8142,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] datasets ============================================================================
+// ===== [C48] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8109,7 +8454,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] traces ==============================================================================
+// ===== [C49] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8262,7 +8607,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] when requests are sent ==============================================================
+// ===== [C50] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8425,7 +8770,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] arrivals ============================================================================
+// ===== [C51] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8531,7 +8876,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] lengths =============================================================================
+// ===== [C52] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8592,7 +8937,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] prompts of a given number of tokens =================================================
+// ===== [C53] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8754,7 +9099,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] places of a trace ===================================================================
+// ===== [C54] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -8829,7 +9174,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] conversations, recorded and made up =================================================
+// ===== [C55] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -8938,7 +9283,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] prompts that stand alone ============================================================
+// ===== [C56] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -9061,7 +9406,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] where prompts come from =============================================================
+// ===== [C57] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9087,7 +9432,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the plan of a gate ==================================================================
+// ===== [C58] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9249,7 +9594,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] which SLOs a scenario can have ======================================================
+// ===== [C59] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9339,20 +9684,6 @@ inline long long requests_behind(metric_id id, const slo_context& c) {
     }
     return c.requests;
 }
-/// The part of all requests that lies beyond a percentile.
-inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
-
-/// Requests without which no verdict on fresh traffic could be a pass: at 95 %, and at the last
-/// look at its own level.
-inline long long least_fresh_requests(const statistic_data& w, const slo_context& c) {
-    if (w.kind != statistic_kind::percentile) return 40;
-    const double all_stages = c.most_repeats == last_stage ? 4 : c.most_repeats;
-    const double last_level = 1 - normal_cdf(c.rule.pass_z);
-    return static_cast<long long>(
-        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
-                      std::log(1 - tail_of(w)) -
-                  1e-9));
-}
 inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.what;
     const std::string why = given + "traffic is fresh: ";
@@ -9360,19 +9691,19 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
     require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
                 (w.kind == statistic_kind::percentile || w.kind == statistic_kind::mean),
             why + str(w.name) + " is judged on replayed traffic only");
-    const long long n = requests_behind(w.metric, c), needed = least_fresh_requests(w, c);
+    const long long n = requests_behind(w.metric, c), needed = least_fresh(w, c.rule);
     require(n == 0 || n >= needed,
             why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
                           w.name.c_str(), needed, n));
 }
-inline void check_percentile(const statistic_data& w, const slo_context& c,
-                             const std::string& given) {
-    const long long n = requests_behind(w.metric, c);
-    if (w.kind != statistic_kind::percentile || facts_of(w.metric).is_of_gaps || n <= 0) return;
-    const auto needed = static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
-    require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
-                                         "that three lie beyond it, and the scenario has %lld",
-                                         w.name.c_str(), needed, n));
+inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
+    const long long n = requests_behind(w.metric, c), needed = least_replayed(w);
+    if (facts_of(w.metric).is_of_gaps || n <= 0) return;
+    const bool is_percentile = w.kind == statistic_kind::percentile;
+    require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat%s, and "
+                                         "the scenario has %lld",
+                                         w.name.c_str(), needed,
+                                         is_percentile ? " so that three lie beyond it" : "", n));
 }
 
 /// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
@@ -9384,7 +9715,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_metric_of_load(w, c, given);
     const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
-    else check_percentile(w, c, given);
+    else check_sample(w, c, given);
     if (w.kind != statistic_kind::mean) return;
     for (const slo& other : c.slos)
         require(other.what.metric != metric_id::error_rate || other.is_advisory ||
@@ -9397,7 +9728,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the options of requests =============================================================
+// ===== [C60] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9472,7 +9803,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] from a workload to its part of the plan =============================================
+// ===== [C61] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9675,7 +10006,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] from a scenario to its plan =========================================================
+// ===== [C62] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9846,7 +10177,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] a plan in words =====================================================================
+// ===== [C63] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9912,7 +10243,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] where a gate's server stood =========================================================
+// ===== [C64] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9957,7 +10288,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the hash of all that a plan sends ===================================================
+// ===== [C65] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9994,7 +10325,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the requests of a plan ==============================================================
+// ===== [C66] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10061,7 +10392,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] what a plan says of the evidence that it will bring =================================
+// ===== [C67] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10080,7 +10411,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C68] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10136,7 +10467,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] engine model ========================================================================
+// ===== [C69] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -10326,7 +10657,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] what a request asks the simulated server ============================================
+// ===== [C70] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10443,7 +10774,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] answers of the simulated server =====================================================
+// ===== [C71] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -10680,7 +11011,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what the simulated server says besides answers ======================================
+// ===== [C72] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10757,7 +11088,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what a result holds of its gate =====================================================
+// ===== [C73] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10796,7 +11127,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C74] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10824,7 +11155,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] points and round steps of drawings ==================================================
+// ===== [C75] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10854,7 +11185,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C76] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10918,7 +11249,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] how requests ended, and what their answers say of tokens ============================
+// ===== [C77] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11008,7 +11339,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] how long made-up prompts were to be, and were =======================================
+// ===== [C78] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11054,7 +11385,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] timelines: repeats in windows of equal length =======================================
+// ===== [C79] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11156,7 +11487,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C80] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11299,7 +11630,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the progress line ===================================================================
+// ===== [C81] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11361,7 +11692,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] what reports are made of ============================================================
+// ===== [C82] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11405,7 +11736,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] words of reports ====================================================================
+// ===== [C83] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11566,7 +11897,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] result.json and records.jsonl =======================================================
+// ===== [C84] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11914,7 +12245,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] stored results ======================================================================
+// ===== [C85] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -12001,9 +12332,10 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
         g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
-    require(rule.looks > 0 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
+    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
                 rule.pass_level > 0 && rule.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
+    rule.half_fail_z = half_fail_z_of(rule.looks, rule.fail_level);
     g.context.rule = rule;
     g.context.most_repeats = rule.most;
     g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();
@@ -12279,7 +12611,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C86] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12556,7 +12888,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] what a console can show =============================================================
+// ===== [C87] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12585,7 +12917,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the console =========================================================================
+// ===== [C88] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12694,7 +13026,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the report page: style, icons and script ============================================
+// ===== [C89] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -12902,7 +13234,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the report page: drawings ===========================================================
+// ===== [C90] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13112,7 +13444,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the report page: verdicts ===========================================================
+// ===== [C91] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13171,10 +13503,18 @@ inline std::string gate_sentence(const gate_report& g) {
             return t + ".";
         }
     }
-    const std::size_t n = count_of(g, verdict::pass);
-    return n == 1   ? "The objective is met."
-           : n == 2 ? "Both objectives are met."
-                    : printed("All %zu objectives are met.", n);
+    std::size_t n = count_of(g, verdict::pass);
+    std::string errors;
+    for (const slo_verdict& v : g.verdicts)
+        if (is_only_observed(v) && !v.what.is_advisory) {
+            --n;
+            errors = " Errors: " + str(v.reason) + ".";
+        }
+    return (n == 0   ? "No objective was set."
+            : n == 1 ? "The objective is met."
+            : n == 2 ? "Both objectives are met."
+                     : printed("All %zu objectives are met.", n)) +
+           errors;
 }
 
 /// What was measured, as a diamond; what the verdict rests on, as a dot with its interval, and what
@@ -13201,7 +13541,9 @@ inline std::string interval_svg(const slo_verdict& v) {
     };
     const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
     std::string out =
-        std::string("<svg class=\"plot ") + to_string(v.outcome) +
+        // No green over what is not shown.
+        std::string("<svg class=\"plot ") +
+        to_string(is_only_observed(v) ? verdict::skipped : v.outcome) +
         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
         xml_escaped(measured_text(v) + ", interval " + verdict_value_text(v, e.low) + " to " +
                     verdict_value_text(v, e.high) + ", limit " + verdict_limit_text(v)) +
@@ -13273,7 +13615,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the report page: distributions ======================================================
+// ===== [C92] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13389,7 +13731,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the report page: gates beside each other ============================================
+// ===== [C93] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13497,7 +13839,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the report page: what else a gate has to say ========================================
+// ===== [C94] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13665,7 +14007,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] the report page: timelines ==========================================================
+// ===== [C95] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13774,7 +14116,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] the report page: the whole ==========================================================
+// ===== [C96] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14142,12 +14484,12 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     s.what = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
-    // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
+    // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const estimate_t e = judge_evidence(g->seen, g->held, s, true).estimate;
-    const bool on_counts = g->held.rule.traffic == fresh &&
-                           what.kind == statistic_kind::percentile && std::isfinite(e.value);
-    if (!on_counts) return e;
+    const slo_verdict v = judge_evidence(g->seen, g->held, s, true);
+    const estimate_t e = v.estimate;
+    const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
+    if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value)) return e;
     s.bound = e.value;
     return judge_evidence(g->seen, g->held, s, true).estimate;
 }

@@ -32,12 +32,12 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     s.what = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
-    // dependent the misses of fresh traffic are is read off at the limit: there it is the estimate.
+    // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const estimate_t e = judge_evidence(g->seen, g->held, s, true).estimate;
-    const bool on_counts = g->held.rule.traffic == fresh &&
-                           what.kind == statistic_kind::percentile && std::isfinite(e.value);
-    if (!on_counts) return e;
+    const slo_verdict v = judge_evidence(g->seen, g->held, s, true);
+    const estimate_t e = v.estimate;
+    const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
+    if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value)) return e;
     s.bound = e.value;
     return judge_evidence(g->seen, g->held, s, true).estimate;
 }

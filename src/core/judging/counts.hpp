@@ -8,6 +8,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/metric/words.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
@@ -15,8 +16,9 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 
-#include <algorithm>  // sort, min, reverse, max
-#include <cmath>  // isnan, floor
+#include <algorithm>  // sort, min, reverse, max, count
+#include <cmath>  // floor, isfinite
+#include <string>
 #include <vector>
 
 namespace llmbench {
@@ -40,13 +42,52 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
     return misses;
 }
 
-/// How dependent the misses are. So few lie beyond a high quantile that their own batches say
-/// little: the misses of a lower one, five times as many, are the floor.
+/// Where misses are to be rare, those with one success between them at most are taken for one burst:
+/// its size, as the one that a miss finds itself in. A burst that hits many a batch, or half of two,
+/// looks smaller to a design effect from batches.
+inline double burst_size(const std::vector<std::vector<bool>>& repeats, double allowed) {
+    if (allowed > 0.05) return 1;  // neighbours by chance would be many
+    double misses = 0, squares = 0, trials = 0;
+    for (const auto& r : repeats) {
+        trials += static_cast<double>(r.size());
+        std::size_t last = 0;
+        double size = 0;
+        for (std::size_t i = 0; i < r.size(); ++i) {
+            if (!r[i]) continue;
+            if (size > 0 && i - last > 2) {
+                squares += size * size;
+                size = 0;
+            }
+            ++size;
+            ++misses;
+            last = i;
+        }
+        squares += size * size;
+    }
+    return misses > 0 && misses < trials ? squares / misses : 1;
+}
+
+/// The repeats as clusters, whatever the misses do inside them: at a true share within the limit
+/// each repeat's own is expected to be the allowed one at most, so that the product of their ratios
+/// to it exceeds 1 / alpha in a share alpha of all gates at most, at whichever look (Ville 1939).
+inline double product_of_shares(const std::vector<double>& shares, double allowed) {
+    double product = 1;
+    for (const double share : shares) product *= share / allowed;
+    return product;
+}
+
+/// Whether repeats are clusters of misses: of everything but the quantiles of fresh traffic.
+inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
+    return is_share(s.what.metric) || r.traffic != fresh;
+}
+
+/// How dependent the misses are. Of fresh traffic so few lie beyond a high quantile that their own
+/// batches say little: the misses of a lower one, five times as many, are the floor.
 inline double effect_of(const evidence& e, const terms& t, const slo& s,
                         const std::vector<std::vector<bool>>& misses) {
     const bool is_fresh = t.rule.traffic == fresh;
     const double own = design_effect(misses, 20, is_fresh);
-    if (is_share(s.what.metric)) return own;
+    if (fails_by_repeats(s, t.rule)) return std::max(own, burst_size(misses, allowed_misses(s)));
     std::vector<std::vector<double>> values;
     std::vector<double> pooled;
     for (std::size_t i = 0; i < misses.size(); ++i) {
@@ -66,6 +107,7 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
 /// What k misses in n trials show, dependence divided out.
 struct miss_counts {
     double k = 0, n = 0, effect = 1, allowed = 0;
+    double product = 0;  // of the repeats' shares over the allowed one, 0 where that is no evidence
     double upper(double alpha) const {
         return clopper_pearson_upper(k / effect, n / effect, alpha);
     }
@@ -77,7 +119,7 @@ struct miss_counts {
         double low = -1, high = n;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed}.upper(alpha) <= allowed ? low : high) = mid;
+            (miss_counts{mid, n, effect, allowed, 0}.upper(alpha) <= allowed ? low : high) = mid;
         }
         return low;
     }
@@ -85,7 +127,7 @@ struct miss_counts {
         double low = 0, high = n + 1;
         while (high - low > 1) {
             const double mid = std::floor((low + high) / 2);
-            (miss_counts{mid, n, effect, allowed}.lower(alpha) > allowed ? high : low) = mid;
+            (miss_counts{mid, n, effect, allowed, 0}.lower(alpha) > allowed ? high : low) = mid;
         }
         return high;
     }
@@ -118,26 +160,49 @@ inline estimate_t quantile_estimate(const evidence& e, const slo& s, std::size_t
 
 /// The misses of all repeats so far, and how dependent they are.
 inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
-                                  const std::vector<std::vector<bool>>& misses) {
+                                  const std::vector<std::vector<bool>>& misses, double allowed) {
     miss_counts c;
-    c.allowed = allowed_misses(s);
-    for (const auto& r : misses)
-        for (const bool miss : r) { c.k += miss; ++c.n; }
+    c.allowed = allowed;
+    std::vector<double> shares;
+    for (const auto& r : misses) {
+        const auto k = static_cast<double>(std::count(r.begin(), r.end(), true));
+        const auto n = static_cast<double>(r.size());
+        c.k += k;
+        c.n += n;
+        if (n > 0) shares.push_back(k / n);
+    }
     if (c.n > 0) c.effect = effect_of(e, t, s, misses);
+    if (fails_by_repeats(s, t.rule)) c.product = product_of_shares(shares, c.allowed);
     return c;
+}
+
+inline miss_counts counted_misses(const evidence& e, const terms& t, const slo& s,
+                                  const std::vector<std::vector<bool>>& misses) {
+    return counted_misses(e, t, s, misses, allowed_misses(s));
+}
+
+/// At which levels counts are bounded, at one look. What can fail in two ways has half of the level
+/// of false fails for each.
+struct count_levels {
+    double pass = 0, fail = 0, product = infinity;
+};
+inline count_levels count_levels_of(const slo& s, const judging_rule& r) {
+    const double pass = 1 - normal_cdf(r.pass_z);
+    if (!fails_by_repeats(s, r)) return {pass, 1 - normal_cdf(r.fail_z), infinity};
+    return {pass, 1 - normal_cdf(r.half_fail_z), 2 / r.fail_level};
 }
 
 /// What one look at the counts says, as the reader's numbers and inputs, and its outcome.
 inline verdict tell_counts(slo_verdict& v, const evidence& e, const miss_counts& c,
-                           double pass_alpha, double fail_alpha) {
+                           const count_levels& at) {
     const slo& s = v.what;
-    const double upper = c.upper(pass_alpha), lower = c.lower(fail_alpha);
-    const double shown_lower = c.lower(pass_alpha);
+    const double upper = c.upper(at.pass), lower = c.lower(at.fail);
+    const double shown_lower = c.lower(at.pass);
     if (!is_share(s.what.metric))
-        v.estimate = quantile_estimate(e, s, static_cast<std::size_t>(v.repeats), c, pass_alpha);
+        v.estimate = quantile_estimate(e, s, static_cast<std::size_t>(v.repeats), c, at.pass);
     else if (s.at_most) v.estimate = {c.k / c.n, shown_lower, upper};
     else v.estimate = {1 - c.k / c.n, 1 - upper, 1 - shown_lower};
-    const double fewest = c.fewest_that_fail(fail_alpha) / c.effect, n = c.n / c.effect;
+    const double fewest = c.fewest_that_fail(at.fail) / c.effect, n = c.n / c.effect;
     v.detectable = fewest > n ? 0 : bisect(0, 1, 0.8, [&](double p) {
         return incomplete_beta(fewest, n - fewest + 1, p);
     });
@@ -145,50 +210,113 @@ inline verdict tell_counts(slo_verdict& v, const evidence& e, const miss_counts&
         "misses %.0f of %.0f, design effect %.3f, so %.6g of %.6g independent ones; upper "
         "bound %.6g at level %.4g, lower bound %.6g at level %.4g (one-sided Clopper-Pearson); "
         "allowed share of misses %.6g",
-        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, pass_alpha, lower,
-        fail_alpha, c.allowed);
+        c.k, c.n, c.effect, c.k / c.effect, c.n / c.effect, upper, at.pass, lower, at.fail,
+        c.allowed);
     v.inputs = {{"misses", {c.k}}, {"trials", {c.n}}, {"design_effect", {c.effect}},
-                {"allowed", {c.allowed}}, {"pass_level", {pass_alpha}},
-                {"fail_level", {fail_alpha}}, {"upper_bound", {upper}},
-                {"lower_bound", {lower}}};
-    return upper <= c.allowed  ? verdict::pass
-           : lower > c.allowed ? verdict::fail
-                               : verdict::inconclusive;
+                {"allowed", {c.allowed}}, {"pass_level", {at.pass}},
+                {"fail_level", {at.fail}}, {"upper_bound", {upper}}, {"lower_bound", {lower}}};
+    if (std::isfinite(at.product)) {
+        v.arithmetic = str(v.arithmetic) +
+                       printed("; product of the repeats' shares over it %.6g, a miss from %.6g",
+                               c.product, at.product);
+        v.inputs.push_back({"product_of_shares", {c.product}});
+        v.inputs.push_back({"product_that_fails", {at.product}});
+    }
+    return upper <= c.allowed                                 ? verdict::pass
+           : lower > c.allowed || c.product >= at.product     ? verdict::fail
+                                                              : verdict::inconclusive;
+}
+
+/// "9 of 600 failed".
+inline std::string failed_text(double k, double n) {
+    return printed("%.0f of %.0f failed", k, n);
+}
+/// The failed requests of a repeat that shows by itself more of them than the limit allows, as far
+/// as chance goes: a burst, or a server that fails from time to time.
+struct worst_repeat {
+    std::size_t number = 0;  // from 1; 0: there is none
+    double k = 0, n = 0;
+};
+inline worst_repeat repeat_over_limit(const std::vector<std::vector<bool>>& misses, double allowed,
+                                      double alpha) {
+    worst_repeat worst;
+    for (std::size_t i = 0; i < misses.size(); ++i) {
+        const auto k =
+            static_cast<double>(std::count(misses[i].begin(), misses[i].end(), true));
+        const auto n = static_cast<double>(misses[i].size());
+        const bool over = n > 0 && clopper_pearson_lower(k, n, alpha) > allowed;
+        if (over && k * worst.n >= worst.k * n) worst = {i + 1, k, n};
+    }
+    return worst;
+}
+
+/// What an error rate says beside its numbers. Its guard, which nobody wrote, also passes where it
+/// is not shown: at or under the limit as observed, in all repeats together and by no burst in one.
+inline void tell_errors(slo_verdict& v, const miss_counts& c, bool is_guard,
+                        const std::vector<std::vector<bool>>& misses, const judging_rule& rule) {
+    if (v.outcome == verdict::pass) return;
+    const std::string limit = limit_text(v.what.what.metric, v.what.bound);
+    const std::string seen = failed_text(c.k, c.n);
+    if (v.outcome == verdict::fail) {
+        v.reason = seen + ", limit " + limit;
+        return;
+    }
+    if (c.k > c.allowed * c.n * (1 + 1e-12)) {
+        v.reason = seen + ", over the limit of " + limit + ", not shown to be more than " +
+                   (c.k / c.effect < 1.5 ? "one burst" : "chance");
+        return;
+    }
+    if (!is_guard) return;
+    const worst_repeat worst = repeat_over_limit(misses, c.allowed, rule.pass_level);
+    if (worst.number > 0) {
+        v.reason = seen + ", within the limit of " + limit + ", but " +
+                   failed_text(worst.k, worst.n) +
+                   printed(" in repeat %zu: more than chance", worst.number);
+        return;
+    }
+    v.outcome = verdict::pass;
+    v.reason = seen + ", limit " + limit + ": within it as observed, not shown";
 }
 
 /// Shares, and quantiles of fresh traffic, are judged on pooled counts of misses by one-sided
-/// Clopper-Pearson bounds.
+/// Clopper-Pearson bounds; shares also by their repeats. Errors are judged on all there is: a pass
+/// of the first repeats says nothing of failures in later ones.
 inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
-                                bool to_the_end = false) {
+                                bool to_the_end = false, bool is_guard = false) {
     slo_verdict v = undecided(s);
     v.limit = s.bound;
     v.method = method_counts;
-    const double pass_alpha = 1 - normal_cdf(t.rule.pass_z);
-    const double fail_alpha = 1 - normal_cdf(t.rule.fail_z);
+    const count_levels levels = count_levels_of(s, t.rule);
+    const bool of_errors = s.what.metric == metric_id::error_rate;
     // The looks of the gate's other verdicts.
     const auto first = static_cast<std::size_t>(t.rule.traffic == fresh     ? 1
                                                 : e.has_live_baseline() ? first_pair_look
                                                                         : first_look);
     std::vector<std::vector<bool>> misses;
+    miss_counts c;
     int looks = 0;
     for (std::size_t i = 0; i < e.candidate.size(); ++i) {
         misses.push_back(misses_of(s, e.candidate[i], t.read));
         const bool at_the_end = i + 1 == e.candidate.size();
         if (!at_the_end && (i + 1 < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
-        const miss_counts c = counted_misses(e, t, s, misses);
+        c = counted_misses(e, t, s, misses);
         if (c.n == 0) continue;
         v.repeats = static_cast<int>(i + 1);
-        const verdict outcome = tell_counts(v, e, c, pass_alpha, fail_alpha);
+        const verdict outcome = tell_counts(v, e, c, levels);
         if (i + 1 < first) break;
-        if (outcome != verdict::inconclusive) v.outcome = outcome;
-        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+        if (of_errors || outcome != verdict::inconclusive) v.outcome = outcome;
+        const bool is_final = of_errors ? outcome == verdict::fail
+                                        : v.outcome != verdict::inconclusive;
+        if (is_final && !to_the_end) break;
     }
     v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
     if (v.repeats == 0) {
         v.outcome = verdict::invalid;
         v.reason = "no measured request has a value of " + str(s.what.name);
+        return v;
     }
+    if (of_errors) tell_errors(v, c, is_guard, misses, t.rule);
     return v;
 }
 

@@ -14,6 +14,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/numbers.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
@@ -47,15 +48,19 @@ inline slo error_limit(const std::vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 
-/// The verdict of one SLO. A guard fails where the miss is shown, and else says nothing.
+/// The verdict of one SLO.
 inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
-                          bool guard = false) {
+                          bool is_guard = false) {
     if (e.candidate.empty() && !e.stopped.empty())
         return without_advice(undecided(s), verdict::inconclusive, e.stopped);
-    slo_verdict v = judge_evidence(e, t, s);
+    slo_verdict v = judge_evidence(e, t, s, false, is_guard);
     if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
     if (const std::string why = slo_invalid_reason(e, t, g, s); !why.empty())
         return without_advice(v, verdict::invalid, why);
+    // What has no value at all says so itself.
+    const std::string small = sample_invalid_reason(e, t.rule, s);
+    if (!small.empty() && v.outcome != verdict::invalid)
+        return without_advice(v, verdict::invalid, small);
     const bool of_the_server =
         s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
     if (!g.saturated.empty() && of_the_server)
@@ -65,17 +70,13 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
         const baseline_errors b = baseline_errors_of(e, t, error_limit(t.slos));
         if (b.outcome != verdict::pass) return without_advice(v, b.outcome, b.why);
     }
-    if (guard && v.outcome == verdict::inconclusive) {
-        v.outcome = verdict::pass;
-        v.reason = "not shown to be exceeded";
-    }
     if (v.outcome == verdict::inconclusive && !e.stopped.empty())
         return without_advice(v, v.outcome,
                               e.stopped + (v.reason.empty() ? "" : "; " + str(v.reason)));
-    if (v.outcome == verdict::inconclusive && v.reason.empty()) {
-        v.reason = "too close to call";
+    if (v.outcome == verdict::inconclusive && (v.reason.empty() || is_share(s.what.metric))) {
+        if (v.reason.empty()) v.reason = "too close to call";
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-        if (v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
+        if (!is_guard && v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
     return v;
@@ -101,9 +102,8 @@ inline std::vector<slo_verdict> judge_stepwise(const evidence& e, const terms& t
                               [](const slo& s) { return !s.is_advisory; });
     const auto blocking = left;
     for (;;) {
-        stricter.rule.fail_level = t.rule.fail_level / static_cast<double>(std::max(1l, left));
-        stricter.rule.fail_z = std::max(
-            t.rule.fail_z, pocock_constant(t.rule.looks, stricter.rule.fail_level));
+        stricter.rule = t.rule.failing_at(t.rule.fail_level /
+                                          static_cast<double>(std::max(1l, left)));
         std::vector<slo_verdict> out = judge_each(e, stricter, g, doubt);
         long failed = 0;  // the guard is none of them
         for (std::size_t i = 0; i < t.slos.size(); ++i)

@@ -21,12 +21,13 @@ inline namespace v0 {
 namespace detail {
 
 /// What the repeats alone say of one SLO: at the first look that decides, or at the last one.
-inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end) {
+inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
+                                 bool is_guard = false) {
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
     const bool mean = is_fresh && s.what.kind == statistic_kind::mean;
-    slo_verdict v = counts ? judge_counts(e, t, s, to_the_end)
+    slo_verdict v = counts ? judge_counts(e, t, s, to_the_end, is_guard)
                     : mean ? judge_fresh_mean(e, t, s, to_the_end)
                            : judge_values(e, t, s, to_the_end);
     if (counts || mean) v.measured = pooled_value(s.what, e.candidate, t.read);
@@ -46,7 +47,7 @@ inline std::string contradiction_text(const slo_verdict& early, const slo_verdic
     const slo& s = late.what;
     const bool is_over = late.measured > late.limit;
     const bool is_met = s.at_most ? !is_over : late.measured >= late.limit;
-    const bool counts = str(late.method) == method_counts;
+    const bool counts = is_counted(late);
     return "all repeats together: " + verdict_value_text(late, late.measured) + ", " +
            (is_met ? "within" : is_over ? "over" : "under") + " the limit; the " +
            (counts ? basis_name(early) : "typical " + str(late.unit)) + ": " +
@@ -57,8 +58,8 @@ inline std::string contradiction_text(const slo_verdict& early, const slo_verdic
 /// they do, as when one repeat has nearly all that is slow, or those after a decision are unlike
 /// those before it, all of them are looked at, and what is contradictory still is inconclusive.
 inline slo_verdict judge_evidence(const evidence& e, const terms& t, const slo& s,
-                                  bool to_the_end = false) {
-    const slo_verdict early = judge_repeats(e, t, s, to_the_end);
+                                  bool to_the_end = false, bool is_guard = false) {
+    const slo_verdict early = judge_repeats(e, t, s, to_the_end, is_guard);
     if (to_the_end || !is_contradicted(early)) return early;
     slo_verdict v = judge_repeats(e, t, s, true);
     if (is_contradicted(v)) v.outcome = verdict::inconclusive;

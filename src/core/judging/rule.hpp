@@ -37,8 +37,23 @@ struct judging_rule {
     int most = last_look;  // repeats, pairs or stages at the last look
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
+    double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
     bool holm = false;
+    /// The same at another level of false fails.
+    judging_rule failing_at(double level) const {
+        judging_rule r = *this;
+        r.fail_level = level;
+        r.fail_z = std::max(fail_z, pocock_constant(looks, level));
+        r.half_fail_z = std::max(half_fail_z, pocock_constant(looks, level / 2));
+        return r;
+    }
 };
+inline double half_fail_z_of(int looks, double fail_level) {
+    const judging_rule usual;
+    return looks == usual.looks && fail_level == usual.fail_level
+               ? usual.half_fail_z
+               : pocock_constant(looks, fail_level / 2);
+}
 /// `more_looks`: those after `most` repeats.
 inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int first, int most,
                             int more_looks = 0) {
@@ -49,6 +64,7 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     r.pass_level = o.false_pass.fraction;
     r.fail_level = o.false_fail.fraction;
     r.holm = o.holm;
+    r.half_fail_z = half_fail_z_of(r.looks, r.fail_level);
     const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
     if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
@@ -62,6 +78,12 @@ inline const char* repeat_word(const judging_rule& r, bool in_pairs) {
 }
 
 inline constexpr const char* method_counts = "Clopper-Pearson on counts";
+inline constexpr const char* method_misses = "counted misses";  // where failures reach a statistic
+
+/// Whether a verdict is on all requests of its repeats, and not on a statistic of each.
+inline bool is_counted(const slo_verdict& v) {
+    return str(v.method) == method_counts || str(v.method) == method_misses;
+}
 
 /// What judging an objective begins with: nothing is known and nothing decided.
 inline slo_verdict undecided(const slo& s) {

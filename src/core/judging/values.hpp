@@ -12,12 +12,13 @@
 #include "core/measured/metrics.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/reading.hpp"
+#include "core/judging/counts.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 
-#include <algorithm>  // max, min
+#include <algorithm>  // max, min, sort
 #include <cmath>  // pow, floor, log10, ceil, exp, isfinite
 #include <string>
 #include <utility>  // pair
@@ -124,12 +125,111 @@ struct looked_at {
     }
 };
 
-/// Repeats so bad that their statistic has no size are a miss where they are two, and half of all.
-inline void decide_by_misses(slo_verdict& v, const looked_at& seen) {
+/// What of a percentile's verdict speaks of failures: the share of requests beyond the limit, where
+/// failed ones are, held against the share that the percentile allows. The limit as a value, and
+/// what shows a miss where that limit is itself an estimate.
+struct limit_of_values {
+    double bound = 0, allowed = 0;
+    bool may_pass = true;  // what is compared with another sample is not shown by counts of this one
+};
+inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, const slo& s,
+                                          const comparison& c, std::size_t repeats) {
+    limit_of_values l{s.bound, allowed_misses(s), !c.relative};
+    if (!c.relative) return l;
+    if (!c.paired) {  // what two days differ by is no regression
+        const double days = 1 + 2 * c.stored.day_sd;
+        const double factor = s.at_most ? std::max(s.factor, days) : std::min(s.factor, 1 / days);
+        l.bound = factor * std::exp(c.base_log);
+        return l;
+    }
+    std::vector<double> pooled;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        const std::vector<double> more =
+            values_in_order(s.what.metric, e.baseline[i], opposite(t.read));
+        pooled.insert(pooled.end(), more.begin(), more.end());
+    }
+    if (pooled.empty()) return {not_a_number, l.allowed, false};
+    std::sort(pooled.begin(), pooled.end());
+    l.bound = s.factor * nearest_rank(pooled, s.what.q);
+    // As much of the baseline itself may lie beyond its own estimate.
+    const auto n = static_cast<double>(pooled.size());
+    l.allowed = clopper_pearson_upper(n * l.allowed, n, count_levels_of(s, t.rule).fail);
+    return l;
+}
+
+/// A percentile that failures reach in some repeats, judged on the pooled count of the requests
+/// beyond its limit: by the rule of shares.
+inline verdict decide_by_counts(slo_verdict& v, const evidence& e, const terms& t,
+                                const comparison& c) {
+    const auto repeats = static_cast<std::size_t>(v.repeats);
+    const limit_of_values l = limit_of_values_of(e, t, v.what, c, repeats);
+    const bool is_known = std::isfinite(l.bound) && l.bound > 0;
+    slo s = v.what;
+    s.bound = l.bound;
+    std::vector<std::vector<bool>> misses;
+    for (std::size_t i = 0; is_known && i < repeats; ++i)
+        misses.push_back(misses_of(s, e.candidate[i], t.read));
+    const miss_counts counts = counted_misses(e, t, s, misses, l.allowed);
+    if (counts.n == 0) return verdict::inconclusive;
+    const verdict outcome = tell_counts(v, e, counts, count_levels_of(s, t.rule));
+    const double scale = v.limit / l.bound;
+    v.estimate = {v.estimate.value * scale, v.estimate.low * scale, v.estimate.high * scale};
+    v.reason = printed("%.0f of %.0f requests failed or lie beyond the limit, %.3g %% may", counts.k,
+                       counts.n, counts.allowed * 100);
+    return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
+}
+/// The same for gaps between events, of which one request has many: by the repeats alone.
+inline verdict decide_by_gaps(slo_verdict& v, const evidence& e, const terms& t,
+                              const comparison& c) {
+    const auto repeats = static_cast<std::size_t>(v.repeats);
+    if (c.relative) return verdict::inconclusive;
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < repeats; ++i)
+        shares.push_back(share_beyond(
+            sorted_values_of(v.what.what.metric, e.candidate[i], t.read), v.what.bound));
+    const double product = product_of_shares(shares, allowed_misses(v.what));
+    return product >= count_levels_of(v.what, t.rule).product ? verdict::fail
+                                                              : verdict::inconclusive;
+}
+
+/// Repeats in which failures reach the statistic, so that it has no size.
+inline void decide_by_misses(slo_verdict& v, const looked_at& seen, const evidence& e,
+                             const terms& t, const comparison& c, std::size_t fails_from) {
     const std::size_t n = seen.values.size();
-    if (seen.unbounded >= 2 && 2 * seen.unbounded >= n) v.outcome = verdict::fail;
+    v.estimate = {not_a_number, not_a_number, not_a_number};
     v.reason = printed("%zu of %zu repeats have so many failures that the statistic is %s",
                        seen.unbounded, n, v.what.at_most ? "infinite" : "zero");
+    const bool is_percentile = v.what.what.kind == statistic_kind::percentile;
+    const bool half = seen.unbounded >= 2 && 2 * seen.unbounded >= n;
+    v.outcome = is_percentile && facts_of(v.what.what.metric).is_of_gaps
+                    ? decide_by_gaps(v, e, t, c)
+                : is_percentile ? decide_by_counts(v, e, t, c)
+                : half          ? verdict::fail
+                                : verdict::inconclusive;
+    if (v.outcome != verdict::fail || n >= fails_from) return;
+    v.outcome = verdict::inconclusive;
+    v.reason = "two repeats are too few to fail";
+}
+
+/// A percentile is as small as its repeats say only if failures are fewer than it leaves beyond it,
+/// which their count must show where there are any.
+inline void doubt_by_failures(slo_verdict& v, const evidence& e, const terms& t) {
+    const slo& s = v.what;
+    if (s.what.kind != statistic_kind::percentile || facts_of(s.what.metric).is_of_gaps) return;
+    std::vector<std::vector<bool>> misses;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(v.repeats); ++i) {
+        misses.emplace_back();
+        for (const record& r : e.candidate[i].records)
+            if (is_part_of(s.what.metric, r))
+                misses.back().push_back(r.status != request_status::ok);
+    }
+    const miss_counts failed = counted_misses(e, t, s, misses);
+    const double upper = failed.upper(count_levels_of(s, t.rule).pass);
+    if (failed.k == 0 || upper <= failed.allowed) return;
+    v.outcome = verdict::inconclusive;
+    v.reason = failed_text(failed.k, failed.n) +
+               printed(", up to %.2g %% may, and %s leaves %.3g %% beyond it", upper * 100,
+                       s.what.name.c_str(), failed.allowed * 100);
 }
 
 /// One look at the values: what it decides by itself, and what it is too early for.
@@ -155,15 +255,20 @@ inline look decide_by_values(slo_verdict& v, const looked_at& seen, const compar
 inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const looked_at& seen,
                         const comparison& c, const look& l) {
     const slo& s = v.what;
+    const std::string values =
+        std::string(c.relative ? "ratios " : "values ") + listed(seen.values);
+    const list<named_values> counted = v.inputs;  // where failures reach the statistic
     v.inputs = {{c.relative ? "ratios" : "values", list<double>(seen.values)},
                 {"limit", {v.limit}}};
-    v.arithmetic = std::string(c.relative ? "ratios " : "values ") + listed(seen.values);
     if (seen.unbounded > 0) {
+        v.arithmetic = values + (v.arithmetic.empty() ? "" : "; " + str(v.arithmetic));
+        for (const named_values& n : counted) v.inputs.push_back(n);
         const double worst = s.at_most ? infinity : 0;
-        v.estimate = {worst, worst, worst};
-        v.method = "counted misses";
+        if (std::isnan(v.estimate.value)) v.estimate = {worst, worst, worst};
+        v.method = method_misses;
         return;
     }
+    v.arithmetic = values;
     const bool rests_on_belief = l.spread != spread_of::measured;
     v.method = std::string(c.paired     ? "paired "
                            : c.relative ? "against a stored run, "
@@ -190,7 +295,8 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
                            spread * 100, s0 * 100);
     else if (l.spread == spread_of::noisy)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
-                           spread * 100, noisy_sd * 100);
+                           spread * 100, noisy_sd * 100) +
+                   (v.reason.empty() ? "" : "; " + str(v.reason));
 }
 
 /// Times, speeds and rates are judged on the logarithm of the statistic of each repeat, on the log
@@ -231,8 +337,9 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
         const bool at_the_end = i + 1 == count;
         if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
-        if (seen.unbounded > 0) decide_by_misses(v, seen);
+        if (seen.unbounded > 0) decide_by_misses(v, seen, e, t, c, fails_from);
         else last = decide_by_values(v, seen, c, s0, t.rule, first, fails_from);
+        if (v.outcome == verdict::pass) doubt_by_failures(v, e, t);
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
     v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));

@@ -27,7 +27,7 @@ inline double headroom(const slo_verdict& v) {
 inline std::string basis_name(const slo_verdict& v) {
     if (std::isnan(v.estimate.value)) return {};
     const std::string unit = v.unit.empty() ? "repeat" : str(v.unit);
-    if (str(v.method) != method_counts) return "typical " + unit;
+    if (!is_counted(v)) return "typical " + unit;
     if (v.estimate.value == v.measured) return {};
     return v.repeats == 1 ? "first " + unit : printed("first %d %ss", v.repeats, unit.c_str());
 }
@@ -62,7 +62,7 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
                         v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
                         stages ? v.requests : v.requests / v.repeats);
     if (!v.method.empty()) line += ", " + str(v.method);
-    if (v.detectable > 0 && str(v.method) == method_counts)
+    if (v.detectable > 0 && is_counted(v))
         line += printed(", shows misses from %.2g %%", v.detectable * 100);
     else if (v.detectable > 0)
         line += printed(", shows a miss from %.2g %%", v.detectable * 100);
@@ -77,6 +77,12 @@ inline std::string flat_line(const slo_verdict& v) {
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
     return line;
+}
+
+/// Whether a pass is only what was observed: of the guard on errors, which need not be shown.
+inline bool is_only_observed(const slo_verdict& v) {
+    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
+           v.estimate.high > v.limit;
 }
 
 /// A value in an objective's unit: as a ratio where it is held against a baseline.

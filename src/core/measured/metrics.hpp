@@ -349,6 +349,16 @@ inline sorted_values sorted_values_of(metric_id m, const repeat_data& d,
     v.all = std::move(s.values);
     return v;
 }
+/// The share of the values that are over a bound.
+inline double share_beyond(const sorted_values& v, double bound) {
+    std::size_t low = 0, high = v.size();
+    while (low < high) {
+        const std::size_t mid = low + (high - low) / 2;
+        if (v.at(mid) > bound) high = mid;
+        else low = mid + 1;
+    }
+    return v.size() == 0 ? 0 : static_cast<double>(v.size() - low) / static_cast<double>(v.size());
+}
 /// Where a percentile or an extreme stands among so many values in order of size.
 inline std::size_t rank_of(const statistic_data& what, std::size_t size) {
     if (what.kind == statistic_kind::max) return size - 1;

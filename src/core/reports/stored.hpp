@@ -116,9 +116,10 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
         g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
-    require(rule.looks > 0 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
+    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
                 rule.pass_level > 0 && rule.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
+    rule.half_fail_z = half_fail_z_of(rule.looks, rule.fail_level);
     g.context.rule = rule;
     g.context.most_repeats = rule.most;
     g.context.has_baseline = true_member(v, "paired") || !g.held.stored.file.empty();

@@ -8,11 +8,11 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 
-#include <algorithm>  // min
-#include <cmath>  // isfinite, ceil, log
+#include <cmath>  // isfinite
 #include <string>
 #include <vector>
 
@@ -104,20 +104,6 @@ inline long long requests_behind(metric_id id, const slo_context& c) {
     }
     return c.requests;
 }
-/// The part of all requests that lies beyond a percentile.
-inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
-
-/// Requests without which no verdict on fresh traffic could be a pass: at 95 %, and at the last
-/// look at its own level.
-inline long long least_fresh_requests(const statistic_data& w, const slo_context& c) {
-    if (w.kind != statistic_kind::percentile) return 40;
-    const double all_stages = c.most_repeats == last_stage ? 4 : c.most_repeats;
-    const double last_level = 1 - normal_cdf(c.rule.pass_z);
-    return static_cast<long long>(
-        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
-                      std::log(1 - tail_of(w)) -
-                  1e-9));
-}
 inline void check_fresh(const slo& s, const slo_context& c, const std::string& given) {
     const statistic_data& w = s.what;
     const std::string why = given + "traffic is fresh: ";
@@ -125,19 +111,19 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
     require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
                 (w.kind == statistic_kind::percentile || w.kind == statistic_kind::mean),
             why + str(w.name) + " is judged on replayed traffic only");
-    const long long n = requests_behind(w.metric, c), needed = least_fresh_requests(w, c);
+    const long long n = requests_behind(w.metric, c), needed = least_fresh(w, c.rule);
     require(n == 0 || n >= needed,
             why + printed("%s needs at least %lld measured requests, and the scenario has %lld",
                           w.name.c_str(), needed, n));
 }
-inline void check_percentile(const statistic_data& w, const slo_context& c,
-                             const std::string& given) {
-    const long long n = requests_behind(w.metric, c);
-    if (w.kind != statistic_kind::percentile || facts_of(w.metric).is_of_gaps || n <= 0) return;
-    const auto needed = static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
-    require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat so "
-                                         "that three lie beyond it, and the scenario has %lld",
-                                         w.name.c_str(), needed, n));
+inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
+    const long long n = requests_behind(w.metric, c), needed = least_replayed(w);
+    if (facts_of(w.metric).is_of_gaps || n <= 0) return;
+    const bool is_percentile = w.kind == statistic_kind::percentile;
+    require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat%s, and "
+                                         "the scenario has %lld",
+                                         w.name.c_str(), needed,
+                                         is_percentile ? " so that three lie beyond it" : "", n));
 }
 
 /// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
@@ -149,7 +135,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     check_metric_of_load(w, c, given);
     const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
-    else check_percentile(w, c, given);
+    else check_sample(w, c, given);
     if (w.kind != statistic_kind::mean) return;
     for (const slo& other : c.slos)
         require(other.what.metric != metric_id::error_rate || other.is_advisory ||

@@ -82,7 +82,7 @@ TEST_CASE("the advised limit is decided in most runs of a machine as noisy as ex
     const auto run_of = [&] {
         std::vector<repeat_data> repeats;
         for (int i = 0; i < 5; ++i)
-            repeats.push_back(steady_repeat(100 * std::exp(0.04 * random.normal()), 4));
+            repeats.push_back(steady_repeat(100 * std::exp(0.04 * random.normal()), 10));
         return repeats;
     };
     int advised_runs = 0, decided = 0;

@@ -48,7 +48,7 @@ TEST_CASE("a suggested limit passes in most runs as noisy as the calibration") {
     const auto run_of = [&](int repeats) {
         std::vector<repeat_data> data;
         for (int i = 0; i < repeats; ++i)
-            data.push_back(steady_repeat(100 * std::exp(0.05 * random.normal()), 4));
+            data.push_back(steady_repeat(100 * std::exp(0.05 * random.normal()), 10));
         return data;
     };
     int passed = 0;

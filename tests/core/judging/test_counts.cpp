@@ -1,6 +1,7 @@
 // Verdicts on counts: shares, and the guard on errors.
 #include "llmbench.hpp"
 #include "core/judging/judge.hpp"
+#include "core/judging/outcome.hpp"
 #include "support/verdicts.hpp"
 
 #include <vector>
@@ -50,7 +51,9 @@ TEST_CASE("counts are pooled over repeats") {
     CHECK(v.outcome == verdict::pass);
     CHECK(v.repeats == 5);
     CHECK(v.requests == 500);
-    CHECK(verdict_on_failures(1000, 0, error_rate <= 1_pct, 5).repeats == 3);
+    CHECK(verdict_on_failures(1000, 0, goodput(ttft <= 1_s) >= 99_pct, 5).repeats == 3);
+    // Errors are judged on all there is.
+    CHECK(verdict_on_failures(1000, 0, error_rate <= 1_pct, 5).repeats == 5);
 }
 
 TEST_CASE("one repeat decides no share") {
@@ -76,21 +79,100 @@ TEST_CASE("failures in one burst say less than the same number spread out") {
 
 // ---- the guard on errors -----------------------------------------------------------------------
 
-TEST_CASE("the guard fails where errors are shown and else says nothing") {
-    const auto guard_on = [](int n, int failures) {
-        return judge_all(measured({repeat_with_failures(n / 2, failures / 2),
-                                   repeat_with_failures(n / 2, failures - failures / 2)},
-                                  {mean(ttft) <= 100_ms}))
-            .back();
-    };
-    CHECK(guard_on(400, 12).outcome == verdict::fail);
-    for (const int failures : {0, 1, 4, 8, 11}) {
+namespace {
+
+/// 300 requests, of which so many in a row failed from the k-th on.
+repeat_data repeat_with_row(int length, int from = 100) {
+    std::vector<request> requests;
+    for (int i = 0; i < 300; ++i)
+        requests.push_back(i >= from && i < from + length ? failed(100.0 * i)
+                                                          : answered(100.0 * i, 50));
+    return repeat_of(requests);
+}
+/// The verdict of the guard on these repeats.
+slo_verdict guard_of(const std::vector<repeat_data>& data) {
+    return judge_all(measured(data, {mean(ttft) <= 100_ms})).back();
+}
+slo_verdict guard_on(int n, int failures) {
+    return guard_of({repeat_with_failures(n / 2, failures / 2),
+                     repeat_with_failures(n / 2, failures - failures / 2)});
+}
+
+}  // namespace
+
+TEST_CASE("the guard passes at or under its limit as observed and says so") {
+    for (const int failures : {0, 1, 4}) {
         CAPTURE(failures);
         const slo_verdict v = guard_on(400, failures);
         CHECK(v.outcome == verdict::pass);
-        CHECK(str(v.reason) == "not shown to be exceeded");
     }
+    CHECK(str(guard_on(400, 4).reason) ==
+          "4 of 400 failed, limit 1 %: within it as observed, not shown");
     CHECK(guard_on(1000, 0).reason.empty());  // shown to be met
+}
+
+TEST_CASE("a guard over its limit as observed is inconclusive until a miss is shown") {
+    for (const int failures : {5, 8, 11}) {
+        CAPTURE(failures);
+        CHECK(guard_on(400, failures).outcome == verdict::inconclusive);
+    }
+    const slo_verdict v = guard_on(600, 9);
+    CHECK(str(v.reason) ==
+          "9 of 600 failed, over the limit of 1 %, not shown to be more than chance");
+    CHECK(v.advice.empty());  // nobody wrote its limit
+    CHECK(guard_on(400, 12).outcome == verdict::fail);
+    CHECK(str(guard_on(400, 12).reason) == "12 of 400 failed, limit 1 %");
+}
+
+TEST_CASE("a burst in one repeat is no pass, however many good repeats follow") {
+    const repeat_data good = repeat_with_failures(300, 0), burst = repeat_with_row(15);
+    std::vector<repeat_data> data = {burst, good};
+    const slo_verdict two = guard_of(data);
+    CHECK(two.outcome == verdict::inconclusive);
+    CHECK(str(two.reason) ==
+          "15 of 600 failed, over the limit of 1 %, not shown to be more than one burst");
+    data.insert(data.end(), {good, good, good});
+    const slo_verdict five = guard_of(data);  // 1 % of all
+    CHECK(five.outcome == verdict::inconclusive);
+    CHECK(str(five.reason) == "15 of 1500 failed, within the limit of 1 %, but 15 of 300 failed in "
+                              "repeat 1: more than chance");
+    // The same number, spread evenly.
+    CHECK(guard_of(std::vector<repeat_data>(5, repeat_with_failures(300, 3))).outcome ==
+          verdict::pass);
+}
+
+TEST_CASE("a burst that comes again in each repeat is a miss") {
+    // Each is one event, and a design effect of 15 says so; that none was spared is what shows it.
+    std::vector<repeat_data> data;
+    for (const int from : {10, 210, 95}) data.push_back(repeat_with_row(15, from));
+    CHECK(guard_of(data).outcome == verdict::inconclusive);
+    data.push_back(repeat_with_row(15, 160));
+    const slo_verdict v = guard_of(data);
+    CHECK(v.outcome == verdict::fail);
+    CHECK(str(v.reason) == "60 of 1200 failed, limit 1 %");
+    CHECK(input(v, "product_of_shares") == about(625));
+    CHECK(input(v, "product_that_fails") == about(200));
+    // A stated limit is missed by the same evidence.
+    const slo s = error_rate <= 1_pct;
+    CHECK(judged(measured(data, {s}), s).outcome == verdict::fail);
+}
+
+TEST_CASE("failures of later repeats are not forgotten") {
+    const slo s = error_rate <= 1_pct;
+    std::vector<repeat_data> data(2, repeat_with_failures(300, 0));
+    CHECK(judged(measured(data, {s}), s).outcome == verdict::pass);
+    data.push_back(repeat_with_row(15));
+    CHECK(guard_of(data).outcome == verdict::inconclusive);
+    CHECK(judged(measured(data, {s}), s).outcome == verdict::inconclusive);
+    data.push_back(repeat_with_failures(300, 60));
+    CHECK(guard_of(data).outcome == verdict::fail);
+}
+
+TEST_CASE("every policy sees a guard that is over its limit") {
+    const std::vector<slo_verdict> v = {guard_on(600, 9)};
+    CHECK(outcome_of(v, inconclusive_means::warn) == gate_outcome::passed);
+    CHECK(outcome_of(v, inconclusive_means::fail) == gate_outcome::failed);
+    CHECK(outcome_of(v, inconclusive_means::skip) == gate_outcome::skipped);
 }
 
 TEST_CASE("a gate that states its error rate has no guard") {

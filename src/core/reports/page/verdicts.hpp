@@ -71,10 +71,18 @@ inline std::string gate_sentence(const gate_report& g) {
             return t + ".";
         }
     }
-    const std::size_t n = count_of(g, verdict::pass);
-    return n == 1   ? "The objective is met."
-           : n == 2 ? "Both objectives are met."
-                    : printed("All %zu objectives are met.", n);
+    std::size_t n = count_of(g, verdict::pass);
+    std::string errors;
+    for (const slo_verdict& v : g.verdicts)
+        if (is_only_observed(v) && !v.what.is_advisory) {
+            --n;
+            errors = " Errors: " + str(v.reason) + ".";
+        }
+    return (n == 0   ? "No objective was set."
+            : n == 1 ? "The objective is met."
+            : n == 2 ? "Both objectives are met."
+                     : printed("All %zu objectives are met.", n)) +
+           errors;
 }
 
 /// What was measured, as a diamond; what the verdict rests on, as a dot with its interval, and what
@@ -101,7 +109,9 @@ inline std::string interval_svg(const slo_verdict& v) {
     };
     const double limit = at(v.limit), from = v.what.at_most ? 4 : limit;
     std::string out =
-        std::string("<svg class=\"plot ") + to_string(v.outcome) +
+        // No green over what is not shown.
+        std::string("<svg class=\"plot ") +
+        to_string(is_only_observed(v) ? verdict::skipped : v.outcome) +
         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
         xml_escaped(measured_text(v) + ", interval " + verdict_value_text(v, e.low) + " to " +
                     verdict_value_text(v, e.high) + ", limit " + verdict_limit_text(v)) +

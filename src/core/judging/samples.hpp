@@ -1,0 +1,90 @@
+// how many requests a verdict rests on at least
+// A plan is held against it before its load, and what came in once more: a run that is bounded by
+// time measures as many requests as the server answers in it.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/rule.hpp"
+
+#include <algorithm>  // min, count_if
+#include <cmath>  // ceil, log
+#include <cstddef>  // size_t
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The part of all requests that lies beyond a percentile.
+inline double tail_of(const statistic_data& w) { return is_speed(w.metric) ? w.q : 1 - w.q; }
+
+/// Values of a repeat without which its mean, maximum or throughput is hardly more than one
+/// request's: those differ by 10 % and more from run to run, and the rule believes in 4 %.
+inline constexpr long long least_values = 10;
+
+/// Values in each repeat of replayed traffic without which a statistic of it says nothing: three
+/// beyond a percentile. 0: there is no such number.
+inline long long least_replayed(const statistic_data& w) {
+    if (is_share(w.metric) || is_of_start(w.metric)) return 0;
+    if (w.kind != statistic_kind::percentile) return least_values;
+    return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
+}
+/// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
+/// and at the last look at its own level.
+inline long long least_fresh(const statistic_data& w, const judging_rule& rule) {
+    if (w.kind != statistic_kind::percentile) return 40;
+    const double all_stages = rule.most == last_stage ? 4 : rule.most;
+    const double last_level = 1 - normal_cdf(rule.pass_z);
+    return static_cast<long long>(
+        std::ceil(std::min(std::log(0.05), std::log(last_level) / all_stages) /
+                      std::log(1 - tail_of(w)) -
+                  1e-9));
+}
+
+/// Values that a statistic of a repeat is of. Failed requests are among those of a percentile.
+inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) {
+    const bool of_completed = w.kind == statistic_kind::mean || is_throughput(w.metric);
+    if (is_throughput(w.metric))
+        return static_cast<std::size_t>(
+            std::count_if(d.records.begin(), d.records.end(), is_pooled));
+    const metric_sample s = sample_of(w.metric, d);
+    const std::size_t values =
+        facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();
+    return values + (of_completed ? 0 : s.failed);
+}
+
+/// Why a sample does not support an objective, "" where it does. Nobody but the plan is at fault.
+inline std::string sample_invalid_reason(const evidence& e, const judging_rule& rule,
+                                         const slo& s) {
+    const statistic_data& w = s.what;
+    const bool is_fresh = rule.traffic == fresh && !is_share(w.metric) && !is_of_start(w.metric);
+    const auto needed =
+        static_cast<std::size_t>(is_fresh ? least_fresh(w, rule) : least_replayed(w));
+    for (const auto* arm : {&e.candidate, &e.baseline})
+        for (std::size_t i = 0; i < arm->size(); ++i) {
+            if (arm == &e.baseline && s.factor == 0) break;
+            const std::size_t n = values_behind(w, (*arm)[i]);
+            if (n >= needed) continue;
+            const bool of_gaps = facts_of(w.metric).is_of_gaps;
+            return printed("the plan: repeat %zu%s measured %zu %s%s, %s needs %zu%s: let it run "
+                           "longer",
+                           i + 1, arm == &e.baseline ? " of the baseline" : "", n,
+                           of_gaps ? "gap" : "request", n == 1 ? "" : "s", w.name.c_str(), needed,
+                           w.kind == statistic_kind::percentile && !is_fresh
+                               ? " so that three lie beyond it"
+                               : "");
+        }
+    return {};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
