@@ -6385,7 +6385,8 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
     for (const repeat_data& d : e.baseline) misses.push_back(misses_of(limit, d));
     const miss_counts c = counted_misses(e, t, limit, misses);
     if (c.n == 0 || c.k <= c.allowed * c.n) return b;
-    const bool shown = c.lower(1 - normal_cdf(t.rule.fail_z)) > c.allowed;
+    const count_levels at = count_levels_of(limit, t.rule);
+    const bool shown = c.lower(at.fail) > c.allowed || c.product >= at.product;
     b.outcome = shown ? verdict::invalid : verdict::inconclusive;
     b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k, c.n,
                     failure_example(e.baseline).c_str(), c.allowed * 100,
@@ -7287,7 +7288,8 @@ inline long long least_replayed(const statistic_data& w) {
 /// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
 /// and at the last look at its own level.
 inline long long least_fresh(const statistic_data& w, const judging_rule& rule) {
-    if (w.kind != statistic_kind::percentile) return 40;
+    if (w.kind == statistic_kind::mean) return 40;
+    if (w.kind != statistic_kind::percentile) return least_values;
     const double all_stages = rule.most == last_stage ? 4 : rule.most;
     const double last_level = 1 - normal_cdf(rule.pass_z);
     return static_cast<long long>(
@@ -10109,9 +10111,9 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
-inline repeat_counts planned_repeats(const scenario& s) {
+inline repeat_counts planned_repeats(const scenario& s, bool is_gate) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
-    const bool judges = s.slos.size() > 0;
+    const bool judges = is_gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
                     is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
@@ -10126,12 +10128,15 @@ inline repeat_counts planned_repeats(const scenario& s) {
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares) n.most_if_noisy = last_noisy_pair_look;
+    if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-/// `files` holds what was read for it.
-inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
+/// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
+/// a run without them only measures.
+inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
+                    bool is_gate = false) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
@@ -10142,7 +10147,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_limits(s.limits);
     const request_spec common = common_request(s.options);
     const planned_workload workload = workload_of(s, arrivals, *read);
-    const repeat_counts repeats = planned_repeats(s);
+    const repeat_counts repeats = planned_repeats(s, is_gate);
     const long long seed = s.seed;
     const plan p{.arrivals = arrivals,
                  .warmup_requests = s.warmup.requests(),
@@ -10220,7 +10225,7 @@ inline std::string plan_text(const plan& p) {
 
 /// Whether the number of repeats is known before they are measured.
 inline bool has_fixed_repeats(const plan& p) {
-    return p.slos.empty() || p.first_repeats == p.most_repeats;
+    return p.first_repeats == p.most_repeats;
 }
 inline std::string repeats_text(const plan& p) {
     const bool exactly = has_fixed_repeats(p);
@@ -11886,7 +11891,7 @@ inline std::pair<double, double> expected_span(const plan& p, double each_s) {
         return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
     const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
-    return {p.slos.empty() ? most : lasting(p.first_repeats), most};
+    return {lasting(p.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {
     return least < most ? printed("about %.0f to %.0f s", least, most)
@@ -19122,8 +19127,7 @@ public:
             if (is_out_of_time(next_slot())) return tell_stop();
             if (!measure_once(next_slot())) return tell_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
-            const bool judges = mode_.judges() && !p_.slos.empty();
-            if (!judges || !is_look(count())) {
+            if (!mode_.judges() || !is_look(count())) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
                 if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
                 continue;
@@ -19144,7 +19148,6 @@ public:
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess(all_.seen, all_.held);
         if (mode_.write_baseline) all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
-        if (p_.slos.empty()) all_.found.verdicts.clear();
         return std::move(all_);
     }
 
@@ -19314,8 +19317,8 @@ inline std::uint64_t fresh_nonce() {
 }
 
 /// The scenario's plan, with the name and the place of its gate.
-inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed) {
-    plan p = planned(s, seed, read_workload_files(s, seed));
+inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed, bool is_gate) {
+    plan p = planned(s, seed, read_workload_files(s, seed), is_gate);
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
     p.name = who.what.name;
@@ -19396,11 +19399,12 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
     return g;
 }
 
-/// In the reports. A run() in a test case fails nothing, whatever its own SLOs say, and reports of
-/// a green build must not be red.
-inline gate_report only_noted(gate_report g) {
-    for (slo_verdict& v : g.verdicts) v.what.is_advisory = true;
-    if (g.outcome != gate_outcome::skipped) g.outcome = gate_outcome::passed;
+/// In the reports. A run() in a test case fails nothing by its own SLOs, and reports of a green build
+/// must not be red. The guard on errors, which is last, counts: what is asserted of a run stands on
+/// its requests.
+inline gate_report only_noted(gate_report g, inconclusive_means policy) {
+    for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
+    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     return g;
 }
 
@@ -19426,7 +19430,7 @@ public:
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
-        plan p = plan_of(scenario_, who_, asked_.seed);
+        plan p = plan_of(scenario_, who_, asked_.seed, asserts_);
         const run_mode mode = mode_of(p, asked_);
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
         if (!mode.judges()) {
@@ -19443,7 +19447,7 @@ public:
         if (mode.write_baseline) write_as_baseline(g, m, asked_);
         const result r = result_of(g, std::move(m));
         const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g)) : std::move(g));
+        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
         return r;
     }
     /// Without evidence.

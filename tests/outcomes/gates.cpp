@@ -104,6 +104,55 @@ TEST_CASE("server fails always") {
     gate(quick(simulated(e), within_reach()));
 }
 
+// ---- no objectives: the guard on errors alone
+
+static scenario without_objectives(share errors) {
+    engine e = fast_engine();
+    e.faults.error_rate = errors;
+    return quick(simulated(e), {});
+}
+
+TEST_CASE("gate without objectives") { gate(without_objectives(0_pct)); }
+
+TEST_CASE("gate without objectives: half fails") { gate(without_objectives(50_pct)); }
+
+TEST_CASE("gate without objectives: all fails") { gate(without_objectives(100_pct)); }
+
+TEST_CASE("run without objectives") {
+    const result r = run(without_objectives(0_pct));
+    CHECK(r.verdicts().size() == 1);
+    CHECK(r.verdicts()[0].repeats == 3);
+}
+
+TEST_CASE("run without objectives: half fails") {
+    const result r = run(without_objectives(50_pct));
+    CHECK(r.verdicts()[0].outcome == verdict::fail);
+}
+
+TEST_CASE("run without objectives: all fails") {
+    const result r = run(without_objectives(100_pct));
+    CHECK(r.verdicts()[0].outcome == verdict::invalid);
+}
+
+// A few of eighty: more than one in a hundred, and no shown miss.
+TEST_CASE("a few errors") {
+    engine e = fast_engine();
+    e.faults.error_rate = 1_pct;
+    e.seed = 3;
+    scenario s = quick(simulated(e), within_reach());
+    s.repeats = 2;
+    gate(s);
+}
+
+// ---- time that is too short for the question
+
+TEST_CASE("too few for a percentile") {
+    scenario s = quick(simulated(fast_engine()), {p999(ttft) <= 1_min});
+    s.requests = 0;
+    s.duration = 0.3_s;
+    gate(s);
+}
+
 TEST_CASE("process ends at once") {
     gate(quick(process{.command = "echo the model file is broken; exit 4"}, within_reach()));
 }

@@ -30,6 +30,12 @@ TEST_CASE("server gone") {
     gate(quick(simulated(e), within_reach()));
 }
 
+TEST_CASE("nothing but errors") {
+    engine e = fast_engine();
+    e.faults.error_rate = 50_pct;
+    gate(quick(simulated(e), {}));
+}
+
 TEST_CASE("refused") {
     scenario s = quick(simulated(fast_engine()), {output_throughput >= 400_tps});
     s.arrivals = poisson(20_rps);

@@ -97,6 +97,36 @@ one_gate() {
     cases 77 "inconclusive" LLMBENCH_INCONCLUSIVE=skip
 }
 
+# ---- every gate and every run has its guard on errors
+guard_alone() {
+    cases 0 "gate without objectives"
+    says_like 'PASS +error_rate <= 1 % .*; 0 of 80 failed, limit 1 %: within it as observed, not shown'
+    for half in "gate without objectives: half fails" "run without objectives: half fails"; do
+        cases 1 "$half"
+        says_like 'FAIL +error_rate <= 1 % .*of [0-9]+ failed, limit 1 %'
+        reported
+    done
+    cases 1 "gate without objectives: half fails"
+    says "gates.cpp:$(line_of 'TEST_CASE("gate without objectives: half fails")'): ERROR: CHECK( error_rate <= 1 % )"
+    cases 3 "gate without objectives: all fails"
+    says "ERROR: CHECK( error_rate <= 1 % )" "none of 40 requests succeeded"
+    cases 0 "run without objectives"
+    says "SUCCESS!"
+    cases 3 "run without objectives: all fails"
+    says "SUCCESS!" "none of 40 requests succeeded"
+    ends 1 "$own_main" --test-case="nothing but errors"
+    says "own_main.cpp:" "ERROR: CHECK( error_rate <= 1 % )"
+
+    cases 0 "a few errors"
+    says_like 'INCONCLUSIVE +error_rate <= 1 % .*over the limit of 1 %, not shown to be more than'
+    summary_says "green does not mean shown"
+    cases 1 "a few errors" LLMBENCH_INCONCLUSIVE=fail
+    cases 77 "a few errors" LLMBENCH_INCONCLUSIVE=skip
+
+    cases 3 "too few for a percentile"
+    says_like 'INVALID +p999\(ttft\) <= .*the plan: repeat 1 measured [0-9]+ requests, p999\(ttft\) needs 3000'
+}
+
 # ---- refused: the question is at fault
 refusals() {
     cases 2 "refused"
@@ -598,7 +628,7 @@ other_mains() {
 
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
-    parts=(one_gate refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration
+    parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration
         progress several_gates own_assertions questions signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done

@@ -3,7 +3,6 @@
 
 #include "api/result.hpp"
 #include "api/slo.hpp"
-#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/counts.hpp"
@@ -40,7 +39,8 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
     for (const repeat_data& d : e.baseline) misses.push_back(misses_of(limit, d));
     const miss_counts c = counted_misses(e, t, limit, misses);
     if (c.n == 0 || c.k <= c.allowed * c.n) return b;
-    const bool shown = c.lower(1 - normal_cdf(t.rule.fail_z)) > c.allowed;
+    const count_levels at = count_levels_of(limit, t.rule);
+    const bool shown = c.lower(at.fail) > c.allowed || c.product >= at.product;
     b.outcome = shown ? verdict::invalid : verdict::inconclusive;
     b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k, c.n,
                     failure_example(e.baseline).c_str(), c.allowed * 100,

@@ -40,7 +40,8 @@ inline long long least_replayed(const statistic_data& w) {
 /// Requests in the first stage of fresh traffic without which no verdict could be a pass: at 95 %,
 /// and at the last look at its own level.
 inline long long least_fresh(const statistic_data& w, const judging_rule& rule) {
-    if (w.kind != statistic_kind::percentile) return 40;
+    if (w.kind == statistic_kind::mean) return 40;
+    if (w.kind != statistic_kind::percentile) return least_values;
     const double all_stages = rule.most == last_stage ? 4 : rule.most;
     const double last_level = 1 - normal_cdf(rule.pass_z);
     return static_cast<long long>(

@@ -172,7 +172,7 @@ inline std::pair<double, double> expected_span(const plan& p, double each_s) {
         return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
     const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
-    return {p.slos.empty() ? most : lasting(p.first_repeats), most};
+    return {lasting(p.first_repeats), most};
 }
 inline std::string span_text(double least, double most) {
     return least < most ? printed("about %.0f to %.0f s", least, most)

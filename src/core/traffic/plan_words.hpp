@@ -53,7 +53,7 @@ inline std::string plan_text(const plan& p) {
 
 /// Whether the number of repeats is known before they are measured.
 inline bool has_fixed_repeats(const plan& p) {
-    return p.slos.empty() || p.first_repeats == p.most_repeats;
+    return p.first_repeats == p.most_repeats;
 }
 inline std::string repeats_text(const plan& p) {
     const bool exactly = has_fixed_repeats(p);

@@ -124,9 +124,9 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
-inline repeat_counts planned_repeats(const scenario& s) {
+inline repeat_counts planned_repeats(const scenario& s, bool is_gate) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
-    const bool judges = s.slos.size() > 0;
+    const bool judges = is_gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
                     is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
@@ -141,12 +141,15 @@ inline repeat_counts planned_repeats(const scenario& s) {
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares) n.most_if_noisy = last_noisy_pair_look;
+    if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-/// `files` holds what was read for it.
-inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {}) {
+/// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
+/// a run without them only measures.
+inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
+                    bool is_gate = false) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
@@ -157,7 +160,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_limits(s.limits);
     const request_spec common = common_request(s.options);
     const planned_workload workload = workload_of(s, arrivals, *read);
-    const repeat_counts repeats = planned_repeats(s);
+    const repeat_counts repeats = planned_repeats(s, is_gate);
     const long long seed = s.seed;
     const plan p{.arrivals = arrivals,
                  .warmup_requests = s.warmup.requests(),

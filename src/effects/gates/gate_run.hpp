@@ -182,8 +182,7 @@ public:
             if (is_out_of_time(next_slot())) return tell_stop();
             if (!measure_once(next_slot())) return tell_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
-            const bool judges = mode_.judges() && !p_.slos.empty();
-            if (!judges || !is_look(count())) {
+            if (!mode_.judges() || !is_look(count())) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
                 if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
                 continue;
@@ -204,7 +203,6 @@ public:
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess(all_.seen, all_.held);
         if (mode_.write_baseline) all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
-        if (p_.slos.empty()) all_.found.verdicts.clear();
         return std::move(all_);
     }
 

@@ -55,8 +55,8 @@ inline std::uint64_t fresh_nonce() {
 }
 
 /// The scenario's plan, with the name and the place of its gate.
-inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed) {
-    plan p = planned(s, seed, read_workload_files(s, seed));
+inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed, bool is_gate) {
+    plan p = planned(s, seed, read_workload_files(s, seed), is_gate);
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
     p.name = who.what.name;
@@ -137,11 +137,12 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
     return g;
 }
 
-/// In the reports. A run() in a test case fails nothing, whatever its own SLOs say, and reports of
-/// a green build must not be red.
-inline gate_report only_noted(gate_report g) {
-    for (slo_verdict& v : g.verdicts) v.what.is_advisory = true;
-    if (g.outcome != gate_outcome::skipped) g.outcome = gate_outcome::passed;
+/// In the reports. A run() in a test case fails nothing by its own SLOs, and reports of a green build
+/// must not be red. The guard on errors, which is last, counts: what is asserted of a run stands on
+/// its requests.
+inline gate_report only_noted(gate_report g, inconclusive_means policy) {
+    for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
+    if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
     return g;
 }
 
@@ -167,7 +168,7 @@ public:
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
-        plan p = plan_of(scenario_, who_, asked_.seed);
+        plan p = plan_of(scenario_, who_, asked_.seed, asserts_);
         const run_mode mode = mode_of(p, asked_);
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
         if (!mode.judges()) {
@@ -184,7 +185,7 @@ public:
         if (mode.write_baseline) write_as_baseline(g, m, asked_);
         const result r = result_of(g, std::move(m));
         const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g)) : std::move(g));
+        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
         return r;
     }
     /// Without evidence.

@@ -207,8 +207,7 @@ TEST_CASE("the stage of a gate names its repeat, pair or stage") {
     p.has_baseline = true;
     CHECK(stage_text(p, 1, run_arm::baseline) == "pair 2 of 2-5, baseline");
     p.has_baseline = false;
-    p.slos.clear();
-    p.most_repeats = 3;
+    p.first_repeats = p.most_repeats = 3;
     CHECK(stage_text(p, 2, run_arm::candidate) == "repeat 3 of 3");
 }
 
