@@ -125,46 +125,47 @@
 //   [E3] functions of arrivals
 //   [E4] functions of results
 //   [E5] standard output
-//   [E6] files
-//   [E7] signals, and what else a program has once
-//   [E8] the clock
-//   [E9] what the environment asks for
-//   [E10] the machine and the commit
-//   [E11] how long a thread has waited for a core
-//   [E12] all that a scenario names in files
-//   [E13] sockets and addresses
-//   [E14] TLS
-//   [E15] one request and its answer over one socket
-//   [E16] waiting for sockets
-//   [E17] requests that are not measured
-//   [E18] server processes
-//   [E19] when a thread of the client did not run, as it knows itself
-//   [E20] what a load is told and delivers
-//   [E21] one connection of the load
-//   [E22] what one client thread has to send, and when
-//   [E23] the connections of one client thread
-//   [E24] what came back to one client thread
-//   [E25] one client thread
-//   [E26] the load of one repeat
-//   [E27] asio, for the simulated server
-//   [E28] a connection of the simulated server
-//   [E29] simulated server
-//   [E30] what a server is asked before the load
-//   [E31] who asks a server
-//   [E32] servers that a gate starts
-//   [E33] targets brought up
-//   [E34] whether two targets are one server
-//   [E35] records.jsonl and events.bin, written while the load runs
-//   [E36] all gates of a program and their reports
-//   [E37] gates inside doctest
-//   [E38] the progress of a repeat
-//   [E39] one repeat
-//   [E40] the repeats of a gate
-//   [E41] gates take turns
-//   [E42] one gate from its scenario to its result
-//   [E43] public functions
-//   [E44] records judged again
-//   [E45] main
+//   [E6] errors of the system, in words
+//   [E7] files
+//   [E8] signals, and what else a program has once
+//   [E9] the clock
+//   [E10] what the environment asks for
+//   [E11] the machine and the commit
+//   [E12] how long a thread has waited for a core
+//   [E13] all that a scenario names in files
+//   [E14] sockets and addresses
+//   [E15] TLS
+//   [E16] one request and its answer over one socket
+//   [E17] waiting for sockets
+//   [E18] requests that are not measured
+//   [E19] server processes
+//   [E20] when a thread of the client did not run, as it knows itself
+//   [E21] what a load is told and delivers
+//   [E22] one connection of the load
+//   [E23] what one client thread has to send, and when
+//   [E24] the connections of one client thread
+//   [E25] what came back to one client thread
+//   [E26] one client thread
+//   [E27] the load of one repeat
+//   [E28] asio, for the simulated server
+//   [E29] a connection of the simulated server
+//   [E30] simulated server
+//   [E31] what a server is asked before the load
+//   [E32] who asks a server
+//   [E33] servers that a gate starts
+//   [E34] targets brought up
+//   [E35] whether two targets are one server
+//   [E36] records.jsonl and events.bin, written while the load runs
+//   [E37] all gates of a program and their reports
+//   [E38] gates inside doctest
+//   [E39] the progress of a repeat
+//   [E40] one repeat
+//   [E41] the repeats of a gate
+//   [E42] gates take turns
+//   [E43] one gate from its scenario to its result
+//   [E44] public functions
+//   [E45] records judged again
+//   [E46] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1739,7 +1740,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <variant>
 #include <vector>
 
-#include <locale.h>  // newlocale
+#include <locale.h>  // newlocale, uselocale
 #include <picojson.h>  // JSON of servers
 
 // ===== [C1] text helpers =========================================================================
@@ -1754,7 +1755,25 @@ inline constexpr const char* definitions_version = "metrics/1";
 
 inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
 
+/// The C locale, whatever setlocale() was called with.
+inline locale_t c_locale() {
+    static const locale_t c = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    return c;
+}
+/// As long as it lives, this thread writes numbers and the system's errors as in the C locale.
+class in_c_locale {
+public:
+    in_c_locale() : before_(::uselocale(c_locale())) {}
+    ~in_c_locale() { ::uselocale(before_); }
+    in_c_locale(const in_c_locale&) = delete;
+    in_c_locale& operator=(const in_c_locale&) = delete;
+
+private:
+    locale_t before_;
+};
+
 [[gnu::format(printf, 1, 2)]] inline std::string printed(const char* format, ...) {
+    const in_c_locale with_points;
     std::va_list args;
     va_start(args, format);
     std::va_list again;
@@ -1881,9 +1900,8 @@ inline std::from_chars_result double_from_chars(const char* first, const char* l
         v = digits ? -0.0 : 0.0;
         return {first + digits + 1, std::errc{}};
     }
-    static const locale_t c_locale = ::newlocale(LC_ALL_MASK, "C", nullptr);
     char* end = nullptr;
-    const double parsed = ::strtod_l(number.c_str(), &end, c_locale);
+    const double parsed = ::strtod_l(number.c_str(), &end, c_locale());
     const auto length = end - number.c_str();
     if (length == 0) return {first, std::errc::invalid_argument};
     const bool is_too_large = std::isinf(parsed) && (number[digits] | ' ') != 'i';
@@ -14297,7 +14315,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 
 #include <arpa/inet.h>  // ntohs
 #include <fcntl.h>  // open
-#include <netdb.h>  // getaddrinfo
+#include <netdb.h>  // gai_strerror, getaddrinfo
 #include <netinet/in.h>  // sockaddr_in, sockaddr_in6
 #include <netinet/tcp.h>  // TCP_NODELAY
 #include <poll.h>  // requests one at a time
@@ -14589,7 +14607,27 @@ inline void say(const std::string& s) { std::cout << s << std::flush; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E6] files ================================================================================
+// ===== [E6] errors of the system, in words =======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// In English: reports are the same in every locale.
+inline std::string error_text(int code) {
+    const in_c_locale in_english;
+    return std::strerror(code);
+}
+inline std::string resolver_error_text(int code) {
+    const in_c_locale in_english;
+    return ::gai_strerror(code);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E7] files ================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14647,7 +14685,7 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
     if (problem == 0 && ::rename(draft.c_str(), path.c_str()) != 0) problem = errno;
     if (problem == 0) return;
     ::unlink(draft.c_str());
-    throw std::runtime_error("cannot write " + path.string() + ": " + std::strerror(problem));
+    throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
 }
 
 /// One number a line; empty lines are passed over.
@@ -14689,7 +14727,7 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E7] signals, and what else a program has once ============================================
+// ===== [E8] signals, and what else a program has once ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14748,7 +14786,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E8] the clock ============================================================================
+// ===== [E9] the clock ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14773,7 +14811,7 @@ inline const long long program_began_ns = now_ns();
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E9] what the environment asks for ========================================================
+// ===== [E10] what the environment asks for =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14904,7 +14942,7 @@ inline const std::string& report_directory() { return surroundings_of_program().
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E10] the machine and the commit ==========================================================
+// ===== [E11] the machine and the commit ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14968,7 +15006,7 @@ inline environment_facts environment_now() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E11] how long a thread has waited for a core =============================================
+// ===== [E12] how long a thread has waited for a core =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15001,7 +15039,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E12] all that a scenario names in files ==================================================
+// ===== [E13] all that a scenario names in files ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15071,7 +15109,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E13] sockets and addresses ===============================================================
+// ===== [E14] sockets and addresses ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15122,7 +15160,7 @@ inline std::vector<address> resolved(const http_url& u) {
         error = ::getaddrinfo(nullptr, u.port.c_str(), &hints, &found);  // its own addresses
     if (error != 0)
         throw std::runtime_error("the host \"" + printable(u.host) +
-                                 "\" cannot be resolved: " + ::gai_strerror(error));
+                                 "\" cannot be resolved: " + resolver_error_text(error));
     std::vector<address> out;
     for (const addrinfo* a = found; a; a = a->ai_next) {
         address x;
@@ -15184,7 +15222,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] TLS =================================================================================
+// ===== [E15] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -15381,7 +15419,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] one request and its answer over one socket ==========================================
+// ===== [E16] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -15441,7 +15479,7 @@ public:
         if (tls_->ended())
             return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
         if (spoke_first) return {state::failed, "the server answered before it was asked"};
-        if (lost) return {state::failed, std::strerror(errno)};
+        if (lost) return {state::failed, error_text(errno)};
         return {tls_->open() ? state::done : state::going_on, ""};
     }
     bool has_tls() const { return tls_ != nullptr; }
@@ -15530,7 +15568,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E16] waiting for sockets =================================================================
+// ===== [E17] waiting for sockets =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15545,7 +15583,7 @@ public:
                timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
         if (epoll_.get() < 0 || timer_.get() < 0)
             throw std::runtime_error(std::string("the client cannot start: ") +
-                                     std::strerror(errno));
+                                     error_text(errno));
         watch(EPOLL_CTL_ADD, timer_.get(), EPOLLIN | EPOLLET, nullptr);  // rings, and is not read
     }
     /// False, with errno, where it cannot.
@@ -15590,7 +15628,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] requests that are not measured ======================================================
+// ===== [E18] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15643,7 +15681,7 @@ private:
                 answer_.error.clear();
                 return true;
             }
-            failed(std::string("cannot connect: ") + std::strerror(error));
+            failed(std::string("cannot connect: ") + error_text(error));
             wire_.close();
         }
         return false;
@@ -15727,7 +15765,7 @@ inline http_answer blocking_get(const http_url& u, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E18] server processes ====================================================================
+// ===== [E19] server processes ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15785,7 +15823,7 @@ public:
         : path_(std::move(path)), secrets_(std::move(secrets)) {
         if (const int problem = file_.open(path_))
             throw std::runtime_error("the log " + path_ + " cannot be written: " +
-                                     std::strerror(problem));
+                                     error_text(problem));
         if (!secrets_.empty()) ::unlink(path_.c_str());
     }
     int fd() const { return file_.fd(); }
@@ -15839,7 +15877,7 @@ public:
         pid_ = ::fork();
         if (pid_ < 0)
             throw std::runtime_error(std::string("cannot start a process: ") +
-                                     std::strerror(errno));
+                                     error_text(errno));
         if (pid_ == 0) child(command, env, directory, parent);
         ::setpgid(pid_, pid_);
         guard_.watch(pid_);
@@ -15907,7 +15945,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] when a thread of the client did not run, as it knows itself =========================
+// ===== [E20] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -16013,7 +16051,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] what a load is told and delivers ====================================================
+// ===== [E21] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16131,7 +16169,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] one connection of the load ==========================================================
+// ===== [E22] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16315,9 +16353,8 @@ private:
         if (more_addresses()) return connect(tried_ + 1);
         if (!asked_) return sink_.on_retired(*this);
         const std::string lack = own_lack(error);
-        abandon(request_status::connect, lack.empty()
-                                             ? std::string("cannot connect: ") + std::strerror(error)
-                                             : std::string(client_lacks) + lack);
+        abandon(request_status::connect, lack.empty() ? "cannot connect: " + error_text(error)
+                                                      : std::string(client_lacks) + lack);
     }
     void on_connected() {
         if (const int error = wire_.connect_error()) return on_connect_error(error);
@@ -16396,8 +16433,8 @@ private:
     void on_end(const arrival& a) {
         const bool orderly = a.error == 0;
         if (connecting_)
-            return on_no_handshake(orderly ? closed_in_handshake : std::strerror(a.error));
-        on_end_of_input(a.at_ns, !orderly           ? std::strerror(a.error)
+            return on_no_handshake(orderly ? closed_in_handshake : error_text(a.error));
+        on_end_of_input(a.at_ns, !orderly           ? error_text(a.error)
                                  : wire_.has_tls() ? tls_was_cut
                                                    : "");
     }
@@ -16462,7 +16499,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] what one client thread has to send, and when ========================================
+// ===== [E23] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -16684,7 +16721,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] the connections of one client thread ================================================
+// ===== [E24] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16767,7 +16804,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] what came back to one client thread =================================================
+// ===== [E25] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16835,7 +16872,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] one client thread ===================================================================
+// ===== [E26] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17053,7 +17090,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] the load of one repeat ==============================================================
+// ===== [E27] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17174,7 +17211,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] asio, for the simulated server ======================================================
+// ===== [E28] asio, for the simulated server ======================================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -17205,7 +17242,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] a connection of the simulated server ================================================
+// ===== [E29] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17320,7 +17357,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] simulated server ====================================================================
+// ===== [E30] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17567,7 +17604,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] what a server is asked before the load ==============================================
+// ===== [E31] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17732,7 +17769,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] who asks a server ===================================================================
+// ===== [E32] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17814,7 +17851,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] servers that a gate starts ==========================================================
+// ===== [E33] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17908,7 +17945,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] targets brought up ==================================================================
+// ===== [E34] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18054,7 +18091,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] whether two targets are one server ==================================================
+// ===== [E35] whether two targets are one server ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18120,7 +18157,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E36] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18164,7 +18201,7 @@ public:
              {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
             if (!problem) problem.assign(file->open(dir / name), std::generic_category());
         require(!problem, "LLMBENCH_REPORT_DIR is " + directory_ + ": it cannot be written (" +
-                              problem.message() + ")");
+                              error_text(problem.value()) + ")");
         opened_ = true;
     }
     bool are_open() const {
@@ -18218,7 +18255,7 @@ private:
         if (problem == 0) return;
         file.close();
         whole_ = false;
-        tell_not_whole(directory_, printed("%s: %s", name, std::strerror(problem)));
+        tell_not_whole(directory_, std::string(name) + ": " + error_text(problem));
     }
     std::string directory_;
     mutable std::mutex mutex_{};
@@ -18274,7 +18311,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] all gates of a program and their reports ============================================
+// ===== [E37] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18569,7 +18606,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] gates inside doctest ================================================================
+// ===== [E38] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18680,7 +18717,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] the progress of a repeat ============================================================
+// ===== [E39] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18811,7 +18848,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] one repeat ==========================================================================
+// ===== [E40] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18985,7 +19022,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] the repeats of a gate ===============================================================
+// ===== [E41] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19273,7 +19310,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] gates take turns ====================================================================
+// ===== [E42] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19303,7 +19340,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] one gate from its scenario to its result ============================================
+// ===== [E43] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19517,7 +19554,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] public functions ====================================================================
+// ===== [E44] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19563,7 +19600,7 @@ int serve_simulated(const engine& e, int port) {
         while (!detail::interrupted.load())
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << port << ": " << error.what() << "\n";
+        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": " << error.what() << "\n";
         return 1;
     }
     return 0;
@@ -19591,7 +19628,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E44] records judged again ================================================================
+// ===== [E45] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19714,7 +19751,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E45] main ================================================================================
+// ===== [E46] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

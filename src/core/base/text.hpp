@@ -17,7 +17,7 @@
 #include <system_error>  // errc
 #include <type_traits>  // is_same_v
 
-#include <locale.h>  // newlocale
+#include <locale.h>  // newlocale, uselocale
 
 namespace llmbench {
 inline namespace v0 {
@@ -29,7 +29,25 @@ inline constexpr const char* definitions_version = "metrics/1";
 
 inline std::string str(const text& t) { return {t.c_str(), t.size()}; }
 
+/// The C locale, whatever setlocale() was called with.
+inline locale_t c_locale() {
+    static const locale_t c = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    return c;
+}
+/// As long as it lives, this thread writes numbers and the system's errors as in the C locale.
+class in_c_locale {
+public:
+    in_c_locale() : before_(::uselocale(c_locale())) {}
+    ~in_c_locale() { ::uselocale(before_); }
+    in_c_locale(const in_c_locale&) = delete;
+    in_c_locale& operator=(const in_c_locale&) = delete;
+
+private:
+    locale_t before_;
+};
+
 [[gnu::format(printf, 1, 2)]] inline std::string printed(const char* format, ...) {
+    const in_c_locale with_points;
     std::va_list args;
     va_start(args, format);
     std::va_list again;
@@ -156,9 +174,8 @@ inline std::from_chars_result double_from_chars(const char* first, const char* l
         v = digits ? -0.0 : 0.0;
         return {first + digits + 1, std::errc{}};
     }
-    static const locale_t c_locale = ::newlocale(LC_ALL_MASK, "C", nullptr);
     char* end = nullptr;
-    const double parsed = ::strtod_l(number.c_str(), &end, c_locale);
+    const double parsed = ::strtod_l(number.c_str(), &end, c_locale());
     const auto length = end - number.c_str();
     if (length == 0) return {first, std::errc::invalid_argument};
     const bool is_too_large = std::isinf(parsed) && (number[digits] | ' ') != 'i';

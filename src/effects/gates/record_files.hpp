@@ -6,6 +6,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/result_json.hpp"
+#include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
 #include "effects/load/order.hpp"
 
@@ -13,7 +14,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>  // uint32_t
-#include <cstring>  // strerror
 #include <filesystem>  // error_code
 #include <iostream>  // cerr
 #include <mutex>  // unique_lock, lock_guard
@@ -67,7 +67,7 @@ public:
              {std::pair{&records_, "records.jsonl"}, std::pair{&events_, "events.bin"}})
             if (!problem) problem.assign(file->open(dir / name), std::generic_category());
         require(!problem, "LLMBENCH_REPORT_DIR is " + directory_ + ": it cannot be written (" +
-                              problem.message() + ")");
+                              error_text(problem.value()) + ")");
         opened_ = true;
     }
     bool are_open() const {
@@ -121,7 +121,7 @@ private:
         if (problem == 0) return;
         file.close();
         whole_ = false;
-        tell_not_whole(directory_, printed("%s: %s", name, std::strerror(problem)));
+        tell_not_whole(directory_, std::string(name) + ": " + error_text(problem));
     }
     std::string directory_;
     mutable std::mutex mutex_{};

@@ -12,6 +12,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/traffic/plan.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/errors.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/poller.hpp"
 #include "effects/net/sockets.hpp"
@@ -21,7 +22,6 @@
 
 #include <algorithm>  // max
 #include <cerrno>  // errno, EAGAIN
-#include <cstring>  // strerror
 #include <memory>  // unique_ptr
 #include <string>
 #include <string_view>
@@ -212,9 +212,8 @@ private:
         if (more_addresses()) return connect(tried_ + 1);
         if (!asked_) return sink_.on_retired(*this);
         const std::string lack = own_lack(error);
-        abandon(request_status::connect, lack.empty()
-                                             ? std::string("cannot connect: ") + std::strerror(error)
-                                             : std::string(client_lacks) + lack);
+        abandon(request_status::connect, lack.empty() ? "cannot connect: " + error_text(error)
+                                                      : std::string(client_lacks) + lack);
     }
     void on_connected() {
         if (const int error = wire_.connect_error()) return on_connect_error(error);
@@ -293,8 +292,8 @@ private:
     void on_end(const arrival& a) {
         const bool orderly = a.error == 0;
         if (connecting_)
-            return on_no_handshake(orderly ? closed_in_handshake : std::strerror(a.error));
-        on_end_of_input(a.at_ns, !orderly           ? std::strerror(a.error)
+            return on_no_handshake(orderly ? closed_in_handshake : error_text(a.error));
+        on_end_of_input(a.at_ns, !orderly           ? error_text(a.error)
                                  : wire_.has_tls() ? tls_was_cut
                                                    : "");
     }

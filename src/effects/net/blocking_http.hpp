@@ -5,13 +5,13 @@
 #include "core/wire/http.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/errors.hpp"
 #include "effects/net/exchange.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
 #include <cerrno>  // errno, EAGAIN, ETIMEDOUT
 #include <chrono>
-#include <cstring>  // strerror
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
@@ -72,7 +72,7 @@ private:
                 answer_.error.clear();
                 return true;
             }
-            failed(std::string("cannot connect: ") + std::strerror(error));
+            failed(std::string("cannot connect: ") + error_text(error));
             wire_.close();
         }
         return false;

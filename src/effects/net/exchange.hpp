@@ -3,11 +3,11 @@
 #pragma once
 
 #include "effects/system/clock.hpp"
+#include "effects/system/errors.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
 #include <cerrno>  // errno, EAGAIN, EWOULDBLOCK, EINTR
-#include <cstring>  // strerror
 #include <memory>  // unique_ptr, make_unique
 #include <string>
 #include <string_view>
@@ -73,7 +73,7 @@ public:
         if (tls_->ended())
             return {state::failed, tls_->error().empty() ? closed_in_handshake : tls_->error()};
         if (spoke_first) return {state::failed, "the server answered before it was asked"};
-        if (lost) return {state::failed, std::strerror(errno)};
+        if (lost) return {state::failed, error_text(errno)};
         return {tls_->open() ? state::done : state::going_on, ""};
     }
     bool has_tls() const { return tls_ != nullptr; }

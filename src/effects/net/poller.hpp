@@ -2,11 +2,11 @@
 #pragma once
 
 #include "effects/system/clock.hpp"
+#include "effects/system/errors.hpp"
 #include "effects/net/sockets.hpp"
 
 #include <algorithm>  // max
 #include <cerrno>  // errno
-#include <cstring>  // strerror
 #include <stdexcept>  // runtime_error
 #include <string>
 
@@ -26,7 +26,7 @@ public:
                timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
         if (epoll_.get() < 0 || timer_.get() < 0)
             throw std::runtime_error(std::string("the client cannot start: ") +
-                                     std::strerror(errno));
+                                     error_text(errno));
         watch(EPOLL_CTL_ADD, timer_.get(), EPOLLIN | EPOLLET, nullptr);  // rings, and is not read
     }
     /// False, with errno, where it cannot.

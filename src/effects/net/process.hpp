@@ -4,6 +4,7 @@
 #include "api/target.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
+#include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/sockets.hpp"
@@ -85,7 +86,7 @@ public:
         : path_(std::move(path)), secrets_(std::move(secrets)) {
         if (const int problem = file_.open(path_))
             throw std::runtime_error("the log " + path_ + " cannot be written: " +
-                                     std::strerror(problem));
+                                     error_text(problem));
         if (!secrets_.empty()) ::unlink(path_.c_str());
     }
     int fd() const { return file_.fd(); }
@@ -139,7 +140,7 @@ public:
         pid_ = ::fork();
         if (pid_ < 0)
             throw std::runtime_error(std::string("cannot start a process: ") +
-                                     std::strerror(errno));
+                                     error_text(errno));
         if (pid_ == 0) child(command, env, directory, parent);
         ::setpgid(pid_, pid_);
         guard_.watch(pid_);

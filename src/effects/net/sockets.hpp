@@ -3,6 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
+#include "effects/system/errors.hpp"
 
 #include <cerrno>  // errno, EINPROGRESS, EMFILE
 #include <cstring>  // memcpy
@@ -68,7 +69,7 @@ inline std::vector<address> resolved(const http_url& u) {
         error = ::getaddrinfo(nullptr, u.port.c_str(), &hints, &found);  // its own addresses
     if (error != 0)
         throw std::runtime_error("the host \"" + printable(u.host) +
-                                 "\" cannot be resolved: " + ::gai_strerror(error));
+                                 "\" cannot be resolved: " + resolver_error_text(error));
     std::vector<address> out;
     for (const addrinfo* a = found; a; a = a->ai_next) {
         address x;

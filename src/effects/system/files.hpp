@@ -3,10 +3,10 @@
 
 #include "core/base/text.hpp"
 #include "core/files/byte_stream.hpp"
+#include "effects/system/errors.hpp"
 
 #include <cerrno>  // errno, EINTR
 #include <cstdio>  // rename
-#include <cstring>  // strerror
 #include <filesystem>  // error_code
 #include <fstream>  // ifstream, ios, istreambuf_iterator
 #include <memory>  // make_shared
@@ -76,7 +76,7 @@ inline void write_file(const std::filesystem::path& path, std::string_view conte
     if (problem == 0 && ::rename(draft.c_str(), path.c_str()) != 0) problem = errno;
     if (problem == 0) return;
     ::unlink(draft.c_str());
-    throw std::runtime_error("cannot write " + path.string() + ": " + std::strerror(problem));
+    throw std::runtime_error("cannot write " + path.string() + ": " + error_text(problem));
 }
 
 /// One number a line; empty lines are passed over.
