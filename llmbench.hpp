@@ -49,76 +49,77 @@
 //   [C24] how a repeat is read where the client may have been late
 //   [C25] metrics of requests and of repeats
 //   [C26] statistics of several repeats together
-//   [C27] whether an answer can have come as its numbers say
-//   [C28] what verdicts are given on
-//   [C29] the rule: looks, bounds, prior noise
-//   [C30] what evidence is held against
-//   [C31] counts: shares, and quantiles of fresh traffic
-//   [C32] errors of a baseline
-//   [C33] what the client can say against its own numbers
-//   [C34] pairs: repeats in turns with those of a baseline
-//   [C35] values: times, speeds and rates
-//   [C36] verdicts in words
-//   [C37] what the numbers alone say of an objective
-//   [C38] verdicts that the client may have decided
-//   [C39] how many requests a verdict rests on at least
-//   [C40] servers that cannot keep up
-//   [C41] what a server's answers can say against its numbers
-//   [C42] what makes a measurement invalid
-//   [C43] the verdicts of a gate
-//   [C44] from verdicts to an exit code
-//   [C45] what a calibration tells
-//   [C46] calibration
-//   [C47] files of others' making, value by value
-//   [C48] datasets
-//   [C49] traces
-//   [C50] when requests are sent
-//   [C51] arrivals
-//   [C52] lengths
-//   [C53] prompts of a given number of tokens
-//   [C54] places of a trace
-//   [C55] conversations, recorded and made up
-//   [C56] prompts that stand alone
-//   [C57] where prompts come from
-//   [C58] the plan of a gate
-//   [C59] which SLOs a scenario can have
-//   [C60] the options of requests
-//   [C61] from a workload to its part of the plan
-//   [C62] from a scenario to its plan
-//   [C63] a plan in words
-//   [C64] where a gate's server stood
-//   [C65] the hash of all that a plan sends
-//   [C66] the requests of a plan
-//   [C67] what a plan says of the evidence that it will bring
-//   [C68] what of its prompts a workload lets a prefix cache have
-//   [C69] engine model
-//   [C70] what a request asks the simulated server
-//   [C71] answers of the simulated server
-//   [C72] what the simulated server says besides answers
-//   [C73] what a result holds of its gate
-//   [C74] the rows of a table: each metric over the repeats of an arm
-//   [C75] points and round steps of drawings
-//   [C76] distributions: quantiles as lines, of each repeat and of all
-//   [C77] how requests ended, and what their answers say of tokens
-//   [C78] how long made-up prompts were to be, and were
-//   [C79] timelines: repeats in windows of equal length
-//   [C80] all that reports tell of a gate's numbers, computed once
-//   [C81] the progress line
-//   [C82] what reports are made of
-//   [C83] words of reports
-//   [C84] result.json and records.jsonl
-//   [C85] stored results
-//   [C86] junit.xml, summary.md, annotations, metrics.txt
-//   [C87] what a console can show
-//   [C88] the console
-//   [C89] the report page: style, icons and script
-//   [C90] the report page: drawings
-//   [C91] the report page: verdicts
-//   [C92] the report page: distributions
-//   [C93] the report page: gates beside each other
-//   [C94] the report page: what else a gate has to say
-//   [C95] the report page: timelines
-//   [C96] the report page: the whole
+//   [C27] what a server's prefix cache had of the prompts
+//   [C28] whether an answer can have come as its numbers say
+//   [C29] what verdicts are given on
+//   [C30] the rule: looks, bounds, prior noise
+//   [C31] what evidence is held against
+//   [C32] counts: shares, and quantiles of fresh traffic
+//   [C33] errors of a baseline
+//   [C34] what the client can say against its own numbers
+//   [C35] pairs: repeats in turns with those of a baseline
+//   [C36] values: times, speeds and rates
+//   [C37] verdicts in words
+//   [C38] what the numbers alone say of an objective
+//   [C39] verdicts that the client may have decided
+//   [C40] how many requests a verdict rests on at least
+//   [C41] servers that cannot keep up
+//   [C42] what a server's answers can say against its numbers
+//   [C43] what makes a measurement invalid
+//   [C44] the verdicts of a gate
+//   [C45] from verdicts to an exit code
+//   [C46] what a calibration tells
+//   [C47] calibration
+//   [C48] files of others' making, value by value
+//   [C49] datasets
+//   [C50] traces
+//   [C51] when requests are sent
+//   [C52] arrivals
+//   [C53] lengths
+//   [C54] prompts of a given number of tokens
+//   [C55] places of a trace
+//   [C56] conversations, recorded and made up
+//   [C57] prompts that stand alone
+//   [C58] where prompts come from
+//   [C59] the plan of a gate
+//   [C60] which SLOs a scenario can have
+//   [C61] the options of requests
+//   [C62] from a workload to its part of the plan
+//   [C63] from a scenario to its plan
+//   [C64] a plan in words
+//   [C65] where a gate's server stood
+//   [C66] the hash of all that a plan sends
+//   [C67] the requests of a plan
+//   [C68] what a plan says of the evidence that it will bring
+//   [C69] what of its prompts a workload lets a prefix cache have
+//   [C70] engine model
+//   [C71] what a request asks the simulated server
+//   [C72] answers of the simulated server
+//   [C73] what the simulated server says besides answers
+//   [C74] what a result holds of its gate
+//   [C75] the rows of a table: each metric over the repeats of an arm
+//   [C76] points and round steps of drawings
+//   [C77] distributions: quantiles as lines, of each repeat and of all
+//   [C78] how requests ended, and what their answers say of tokens
+//   [C79] how long made-up prompts were to be, and were
+//   [C80] timelines: repeats in windows of equal length
+//   [C81] all that reports tell of a gate's numbers, computed once
+//   [C82] the progress line
+//   [C83] what reports are made of
+//   [C84] words of reports
+//   [C85] result.json and records.jsonl
+//   [C86] stored results
+//   [C87] junit.xml, summary.md, annotations, metrics.txt
+//   [C88] what a console can show
+//   [C89] the console
+//   [C90] the report page: style, icons and script
+//   [C91] the report page: drawings
+//   [C92] the report page: verdicts
+//   [C93] the report page: distributions
+//   [C94] the report page: gates beside each other
+//   [C95] the report page: what else a gate has to say
+//   [C96] the report page: timelines
+//   [C97] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1505,10 +1506,10 @@ struct record {
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 
-/// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of what
-/// the repeats show, and the interval that goes with it. A share has that of all requests counted.
-/// SI units (seconds, per second, fraction); NaN where nothing was measured, infinite where failures
-/// reach it.
+/// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of
+/// what the repeats show, and the interval that goes with it. A share has that of all requests
+/// counted. SI units (seconds, per second, fraction); NaN where nothing was measured, infinite
+/// where failures reach it.
 struct estimate_t {
     double value = 0, low = 0, high = 0;
 };
@@ -2572,13 +2573,15 @@ struct metric_facts {
     bool is_of_decoding = false;       // of when tokens came, from the first to the last
     bool counts_output = false;        // or divides by them: output tokens, as usage tells
     bool needs_stream = false;         // a first token apart from the last
+    bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
     bool is_unmeasured = false;        // by this version
 };
 
 inline constexpr metric_facts metric_table[] = {
-    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true},
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
@@ -2587,16 +2590,18 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
      .counts_output = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
-    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
+     .is_of_prefill = true},
     {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
     {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
-     .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
-     .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
-     .is_hurt_by_lateness = true},
+     .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
@@ -2609,7 +2614,8 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::decode_throughput, .name = "decode_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true,
@@ -5641,8 +5647,8 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // namespace detail
 
 // ===== [C26] statistics of several repeats together ==============================================
-// The data as a whole, as tables and files show them: the largest value of all repeats, a percentile
-// of all their requests, a mean over all of them. No value of it is ever outside of what the single
+// The data as a whole, as tables and files show them: the largest value of all repeats, a
+// percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
 
 namespace llmbench {
@@ -5722,7 +5728,34 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] whether an answer can have come as its numbers say ==================================
+// ===== [C27] what a server's prefix cache had of the prompts =====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
+struct prefix_hits {
+    double cached = 0, prompt = 0;
+    /// 0 where the server does not say.
+    double share() const { return prompt > 0 ? cached / prompt : 0; }
+};
+inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
+    prefix_hits sum;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
+            sum.cached += r.cached_tokens;
+            sum.prompt += r.prompt_tokens;
+        }
+    return sum;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C28] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5802,7 +5835,7 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what verdicts are given on ==========================================================
+// ===== [C29] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5854,7 +5887,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] the rule: looks, bounds, prior noise ================================================
+// ===== [C30] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -6012,7 +6045,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] what evidence is held against =======================================================
+// ===== [C31] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6069,7 +6102,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C32] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6374,7 +6407,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] errors of a baseline ================================================================
+// ===== [C33] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6416,7 +6449,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] what the client can say against its own numbers =====================================
+// ===== [C34] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6540,7 +6573,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C35] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6569,7 +6602,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] values: times, speeds and rates =====================================================
+// ===== [C36] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6962,7 +6995,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] verdicts in words ===================================================================
+// ===== [C37] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6974,8 +7007,8 @@ inline double headroom(const slo_verdict& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-/// What a verdict rests on beside what was measured: "typical repeat"; where all requests are
-/// counted only those of the first repeats, if more came after the decision; "" where it is the same.
+/// What a verdict rests on beside what was measured: "typical repeat"; where requests are counted
+/// those of the first repeats, if more came after the decision; "" where it is the same.
 inline std::string basis_name(const slo_verdict& v) {
     if (std::isnan(v.estimate.value)) return {};
     const std::string unit = v.unit.empty() ? "repeat" : str(v.unit);
@@ -7064,7 +7097,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] what the numbers alone say of an objective ==========================================
+// ===== [C38] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7130,7 +7163,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] verdicts that the client may have decided ===========================================
+// ===== [C39] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7281,7 +7314,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] how many requests a verdict rests on at least =======================================
+// ===== [C40] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -7356,7 +7389,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] servers that cannot keep up =========================================================
+// ===== [C41] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7463,7 +7496,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] what a server's answers can say against its numbers =================================
+// ===== [C42] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7630,7 +7663,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] what makes a measurement invalid ====================================================
+// ===== [C43] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7670,10 +7703,12 @@ struct grounds {
     std::string invalid{};    // why nothing at all can be said
     std::string saturated{};  // why the load was more than the server can take
     answer_counts candidate{}, baseline{};
+    prefix_hits cache{}, baseline_cache{};
 };
 inline grounds grounds_of(const evidence& e) {
     return {self_check_of(e), gate_invalid_reason(e), over_saturation_reason(e),
-            answer_counts_of(e.candidate), answer_counts_of(e.baseline)};
+            answer_counts_of(e.candidate), answer_counts_of(e.baseline),
+            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline)};
 }
 
 /// Why this SLO cannot be judged, "" where it can.
@@ -7705,11 +7740,22 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] the verdicts of a gate ==============================================================
+// ===== [C44] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// What a prefix cache did for what passes, "" where it did nothing to speak of.
+inline std::string cache_text(const grounds& g, const slo& s) {
+    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0;
+    const double other = compares ? g.baseline_cache.share() : 0;
+    if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(g.cache.share(), other) < 0.01)
+        return {};
+    return printed("%.3g %% of the prompt tokens came from the server's prefix cache",
+                   100 * g.cache.share()) +
+           (compares ? printed(", with the baseline %.3g %%", 100 * other) : "");
+}
 
 inline slo error_guard() {
     slo s;
@@ -7761,6 +7807,8 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
         if (!is_guard && v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
+    if (const std::string cached = cache_text(g, s); v.outcome == verdict::pass && !cached.empty())
+        v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + cached;
     return v;
 }
 
@@ -7828,7 +7876,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] from verdicts to an exit code =======================================================
+// ===== [C45] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7905,7 +7953,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] what a calibration tells ============================================================
+// ===== [C46] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7923,7 +7971,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] calibration =========================================================================
+// ===== [C47] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7968,7 +8016,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] files of others' making, value by value =============================================
+// ===== [C48] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -8162,7 +8210,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] datasets ============================================================================
+// ===== [C49] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8474,7 +8522,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] traces ==============================================================================
+// ===== [C50] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8627,7 +8675,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] when requests are sent ==============================================================
+// ===== [C51] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8790,7 +8838,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] arrivals ============================================================================
+// ===== [C52] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8896,7 +8944,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] lengths =============================================================================
+// ===== [C53] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8957,7 +9005,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] prompts of a given number of tokens =================================================
+// ===== [C54] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9119,7 +9167,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] places of a trace ===================================================================
+// ===== [C55] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -9194,7 +9242,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] conversations, recorded and made up =================================================
+// ===== [C56] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -9303,7 +9351,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] prompts that stand alone ============================================================
+// ===== [C57] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -9426,7 +9474,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] where prompts come from =============================================================
+// ===== [C58] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9452,7 +9500,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the plan of a gate ==================================================================
+// ===== [C59] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9480,6 +9528,7 @@ struct plan {
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
+    std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
     double think_s = 0;      // before a later turn
@@ -9614,7 +9663,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] which SLOs a scenario can have ======================================================
+// ===== [C60] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9748,7 +9797,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the options of requests =============================================================
+// ===== [C61] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9823,7 +9872,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] from a workload to its part of the plan =============================================
+// ===== [C62] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9866,6 +9915,7 @@ struct planned_workload {
     std::string text{};
     bool forces_length = true;
     double think_s = 0;
+    std::string sent_as_given{};
 };
 
 inline std::string think_text(double think_s) {
@@ -9878,7 +9928,8 @@ inline planned_workload workload_of(const prompt_list& list, const request_optio
     for (const text& t : list.items) given.prompts.push_back(str(t));
     return {.source = given,
             .text = printed("%zu prompts", list.items.size()),
-            .forces_length = o.ignore_eos};
+            .forces_length = o.ignore_eos,
+            .sent_as_given = "prompts"};
 }
 
 inline planned_workload workload_of(const dataset& d, const request_options& o,
@@ -9903,7 +9954,8 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
                     (d.force_output ? "" : ", answers as long as they get") +
                     (d.salted ? "" : ", not salted"),
             .forces_length = d.force_output || o.ignore_eos,
-            .think_s = d.think.seconds()};
+            .think_s = d.think.seconds(),
+            .sent_as_given = !d.salted ? "prompts" : d.format == coco_captions ? "images" : ""};
 }
 
 inline void check_conversations(const conversations& c) {
@@ -10026,7 +10078,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] from a scenario to its plan =========================================================
+// ===== [C63] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10182,6 +10234,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                                  repeats.most_if_noisy > 0),
                  .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
                  .workload_text = workload.text,
+                 .sent_as_given = workload.sent_as_given,
                  .source = workload.source,
                  .stride = most_turns_of(workload.source),
                  .think_s = workload.think_s,
@@ -10200,7 +10253,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] a plan in words =====================================================================
+// ===== [C64] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10266,7 +10319,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] where a gate's server stood =========================================================
+// ===== [C65] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10311,7 +10364,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the hash of all that a plan sends ===================================================
+// ===== [C66] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10348,7 +10401,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the requests of a plan ==============================================================
+// ===== [C67] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10415,7 +10468,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what a plan says of the evidence that it will bring =================================
+// ===== [C68] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10434,7 +10487,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C69] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10490,7 +10543,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] engine model ========================================================================
+// ===== [C70] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -10680,7 +10733,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] what a request asks the simulated server ============================================
+// ===== [C71] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10797,7 +10850,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] answers of the simulated server =====================================================
+// ===== [C72] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -11034,7 +11087,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what the simulated server says besides answers ======================================
+// ===== [C73] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11111,7 +11164,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] what a result holds of its gate =====================================================
+// ===== [C74] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11150,7 +11203,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C75] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11178,7 +11231,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] points and round steps of drawings ==================================================
+// ===== [C76] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11208,14 +11261,14 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C77] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together, and
-/// the line of each repeat.
+/// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
+/// and the line of each repeat.
 struct arm_distribution {
     metric_row row{};
     std::vector<curve_point> pooled{};             // value, quantile
@@ -11272,7 +11325,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] how requests ended, and what their answers say of tokens ============================
+// ===== [C78] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11343,26 +11396,11 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
     return kinds;
 }
 
-/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
-struct prefix_hits {
-    double cached = 0, prompt = 0;
-};
-inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
-    prefix_hits sum;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
-            sum.cached += r.cached_tokens;
-            sum.prompt += r.prompt_tokens;
-        }
-    return sum;
-}
-
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] how long made-up prompts were to be, and were =======================================
+// ===== [C79] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11408,7 +11446,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] timelines: repeats in windows of equal length =======================================
+// ===== [C80] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11510,7 +11548,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C81] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11653,7 +11691,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the progress line ===================================================================
+// ===== [C82] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11715,7 +11753,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] what reports are made of ============================================================
+// ===== [C83] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11759,7 +11797,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] words of reports ====================================================================
+// ===== [C84] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11879,6 +11917,12 @@ inline std::string prefix_cache_text(const gate_figures& f) {
     return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
            (f.baseline.empty() ? "" : ", with the baseline " + share(other));
 }
+/// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
+inline std::string as_given_text(const plan& p) {
+    if (p.sent_as_given.empty()) return {};
+    return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
+                             "from earlier repeats and earlier runs";
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
@@ -11888,7 +11932,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     for (const set_aside_repeat& r : g.under.set_aside)
         notes.push_back(printed("repeat %d of the %s was set aside and measured again: ",
                                 r.index + 1, to_string(r.arm)) + r.why);
-    for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
+    for (std::string t : {as_given_text(g.what), prefix_cache_text(g.figures),
+                          counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
                                      std::pair{&g.figures.baseline, "baseline: "}})
@@ -11920,7 +11965,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] result.json and records.jsonl =======================================================
+// ===== [C85] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12149,6 +12194,7 @@ inline void write_scenario(json_writer& j, const plan& p) {
             p.arrivals.kind == arrival_kind::closed_loop ? p.arrivals.users : 0)
         .field("max_in_flight", p.arrivals.max_in_flight);
     j.field("workload", p.workload_text)
+        .field("sent_as_given", p.sent_as_given)
         .field("warmup_requests", p.warmup_requests)
         .field("warmup_s", p.warmup_s);
     j.field("extent", extent_text(p)).field("options", options_text(p))
@@ -12268,7 +12314,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] stored results ======================================================================
+// ===== [C86] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -12634,7 +12680,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C87] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12911,7 +12957,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] what a console can show =============================================================
+// ===== [C88] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12940,7 +12986,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the console =========================================================================
+// ===== [C89] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13049,7 +13095,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the report page: style, icons and script ============================================
+// ===== [C90] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -13257,7 +13303,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the report page: drawings ===========================================================
+// ===== [C91] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13467,7 +13513,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the report page: verdicts ===========================================================
+// ===== [C92] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13638,7 +13684,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the report page: distributions ======================================================
+// ===== [C93] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13754,7 +13800,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the report page: gates beside each other ============================================
+// ===== [C94] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13862,7 +13908,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] the report page: what else a gate has to say ========================================
+// ===== [C95] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14030,7 +14076,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] the report page: timelines ==========================================================
+// ===== [C96] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14139,7 +14185,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the report page: the whole ==========================================================
+// ===== [C97] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {

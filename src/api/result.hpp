@@ -47,10 +47,10 @@ struct record {
     int resends = 0;  ///< times it was sent again: its kept connection was closed without an answer
 };
 
-/// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of what
-/// the repeats show, and the interval that goes with it. A share has that of all requests counted.
-/// SI units (seconds, per second, fraction); NaN where nothing was measured, infinite where failures
-/// reach it.
+/// What a verdict rests on: the statistic of the typical repeat, which is the geometric mean of
+/// what the repeats show, and the interval that goes with it. A share has that of all requests
+/// counted. SI units (seconds, per second, fraction); NaN where nothing was measured, infinite
+/// where failures reach it.
 struct estimate_t {
     double value = 0, low = 0, high = 0;
 };

@@ -19,8 +19,8 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together, and
-/// the line of each repeat.
+/// A metric of one arm: its row of numbers and its quantiles as a line, of all repeats together,
+/// and the line of each repeat.
 struct arm_distribution {
     metric_row row{};
     std::vector<curve_point> pooled{};             // value, quantile

@@ -80,21 +80,6 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
     return kinds;
 }
 
-/// Prompt tokens of the requests for which the server says what its prefix cache had of them.
-struct prefix_hits {
-    double cached = 0, prompt = 0;
-};
-inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
-    prefix_hits sum;
-    for (const repeat_data& d : arm)
-        for (const record& r : d.records) {
-            if (!is_measured(r) || r.cached_tokens < 0 || r.prompt_tokens <= 0) continue;
-            sum.cached += r.cached_tokens;
-            sum.prompt += r.prompt_tokens;
-        }
-    return sum;
-}
-
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench

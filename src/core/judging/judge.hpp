@@ -29,6 +29,17 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What a prefix cache did for what passes, "" where it did nothing to speak of.
+inline std::string cache_text(const grounds& g, const slo& s) {
+    const bool compares = s.factor > 0 && g.baseline_cache.prompt > 0;
+    const double other = compares ? g.baseline_cache.share() : 0;
+    if (!concerns(s.what, &metric_facts::is_of_prefill) || std::max(g.cache.share(), other) < 0.01)
+        return {};
+    return printed("%.3g %% of the prompt tokens came from the server's prefix cache",
+                   100 * g.cache.share()) +
+           (compares ? printed(", with the baseline %.3g %%", 100 * other) : "");
+}
+
 inline slo error_guard() {
     slo s;
     s.what = make_statistic(statistic_kind::value, metric_id::error_rate, 0);
@@ -79,6 +90,8 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
         if (!is_guard && v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
+    if (const std::string cached = cache_text(g, s); v.outcome == verdict::pass && !cached.empty())
+        v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + cached;
     return v;
 }
 

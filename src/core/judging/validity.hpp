@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/prefix_hits.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
@@ -55,10 +56,12 @@ struct grounds {
     std::string invalid{};    // why nothing at all can be said
     std::string saturated{};  // why the load was more than the server can take
     answer_counts candidate{}, baseline{};
+    prefix_hits cache{}, baseline_cache{};
 };
 inline grounds grounds_of(const evidence& e) {
     return {self_check_of(e), gate_invalid_reason(e), over_saturation_reason(e),
-            answer_counts_of(e.candidate), answer_counts_of(e.baseline)};
+            answer_counts_of(e.candidate), answer_counts_of(e.baseline),
+            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline)};
 }
 
 /// Why this SLO cannot be judged, "" where it can.

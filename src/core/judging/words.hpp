@@ -22,8 +22,8 @@ inline double headroom(const slo_verdict& v) {
     return (v.what.at_most ? 1 : -1) * (1 - v.estimate.value / v.limit);
 }
 
-/// What a verdict rests on beside what was measured: "typical repeat"; where all requests are
-/// counted only those of the first repeats, if more came after the decision; "" where it is the same.
+/// What a verdict rests on beside what was measured: "typical repeat"; where requests are counted
+/// those of the first repeats, if more came after the decision; "" where it is the same.
 inline std::string basis_name(const slo_verdict& v) {
     if (std::isnan(v.estimate.value)) return {};
     const std::string unit = v.unit.empty() ? "repeat" : str(v.unit);

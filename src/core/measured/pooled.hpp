@@ -1,6 +1,6 @@
 // statistics of several repeats together
-// The data as a whole, as tables and files show them: the largest value of all repeats, a percentile
-// of all their requests, a mean over all of them. No value of it is ever outside of what the single
+// The data as a whole, as tables and files show them: the largest value of all repeats, a
+// percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
 #pragma once
 

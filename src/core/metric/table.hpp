@@ -35,13 +35,15 @@ struct metric_facts {
     bool is_of_decoding = false;       // of when tokens came, from the first to the last
     bool counts_output = false;        // or divides by them: output tokens, as usage tells
     bool needs_stream = false;         // a first token apart from the last
+    bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
     bool is_unmeasured = false;        // by this version
 };
 
 inline constexpr metric_facts metric_table[] = {
-    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft, .name = "ttft", .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::tpot, .name = "tpot", .needs = value_needs::second_token,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true},
     {.id = metric_id::itl, .name = "itl", .is_of_gaps = true, .needs = value_needs::second_event,
@@ -50,16 +52,18 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::normalized_latency, .name = "normalized_latency",
      .counts_output = true, .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_per_prompt_token, .name = "ttft_per_prompt_token",
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
-    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true},
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
+     .is_of_prefill = true},
     {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
     {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
-     .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
-     .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
-     .is_hurt_by_lateness = true},
+     .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
@@ -72,7 +76,8 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::prefill_throughput, .name = "prefill_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
-     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_hurt_by_lateness = true},
+     .needs = value_needs::prompt_tokens, .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
     {.id = metric_id::decode_throughput, .name = "decode_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true,

@@ -259,6 +259,7 @@ inline void write_scenario(json_writer& j, const plan& p) {
             p.arrivals.kind == arrival_kind::closed_loop ? p.arrivals.users : 0)
         .field("max_in_flight", p.arrivals.max_in_flight);
     j.field("workload", p.workload_text)
+        .field("sent_as_given", p.sent_as_given)
         .field("warmup_requests", p.warmup_requests)
         .field("warmup_s", p.warmup_s);
     j.field("extent", extent_text(p)).field("options", options_text(p))

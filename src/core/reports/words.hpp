@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/words.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/prefix_hits.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
@@ -142,6 +143,12 @@ inline std::string prefix_cache_text(const gate_figures& f) {
     return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
            (f.baseline.empty() ? "" : ", with the baseline " + share(other));
 }
+/// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
+inline std::string as_given_text(const plan& p) {
+    if (p.sent_as_given.empty()) return {};
+    return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
+                             "from earlier repeats and earlier runs";
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
@@ -151,7 +158,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     for (const set_aside_repeat& r : g.under.set_aside)
         notes.push_back(printed("repeat %d of the %s was set aside and measured again: ",
                                 r.index + 1, to_string(r.arm)) + r.why);
-    for (std::string t : {prefix_cache_text(g.figures), counted_gaps_text(g.figures.counted_gaps)})
+    for (std::string t : {as_given_text(g.what), prefix_cache_text(g.figures),
+                          counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
                                      std::pair{&g.figures.baseline, "baseline: "}})

@@ -177,6 +177,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                                  repeats.most_if_noisy > 0),
                  .seed = seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
                  .workload_text = workload.text,
+                 .sent_as_given = workload.sent_as_given,
                  .source = workload.source,
                  .stride = most_turns_of(workload.source),
                  .think_s = workload.think_s,

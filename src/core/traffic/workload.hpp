@@ -60,6 +60,7 @@ struct planned_workload {
     std::string text{};
     bool forces_length = true;
     double think_s = 0;
+    std::string sent_as_given{};
 };
 
 inline std::string think_text(double think_s) {
@@ -72,7 +73,8 @@ inline planned_workload workload_of(const prompt_list& list, const request_optio
     for (const text& t : list.items) given.prompts.push_back(str(t));
     return {.source = given,
             .text = printed("%zu prompts", list.items.size()),
-            .forces_length = o.ignore_eos};
+            .forces_length = o.ignore_eos,
+            .sent_as_given = "prompts"};
 }
 
 inline planned_workload workload_of(const dataset& d, const request_options& o,
@@ -97,7 +99,8 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
                     (d.force_output ? "" : ", answers as long as they get") +
                     (d.salted ? "" : ", not salted"),
             .forces_length = d.force_output || o.ignore_eos,
-            .think_s = d.think.seconds()};
+            .think_s = d.think.seconds(),
+            .sent_as_given = !d.salted ? "prompts" : d.format == coco_captions ? "images" : ""};
 }
 
 inline void check_conversations(const conversations& c) {

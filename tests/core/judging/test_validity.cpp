@@ -134,6 +134,31 @@ TEST_CASE("answers of one token spoil verdicts on the time per output token") {
     CHECK(judged(with_short(2), mean(ttft) <= 100_ms).outcome == verdict::pass);
 }
 
+TEST_CASE("a pass on ttft names what the prefix cache did for it") {
+    measurement m = measured({steady_repeat(80), steady_repeat(80)});
+    CHECK(judged(m, p90(ttft) <= 100_ms).reason.empty());
+    for (repeat_data& d : m.candidate)
+        for (record& r : d.records) r.cached_tokens = 4;  // of 10
+    for (const slo& s : {slo(p90(ttft) <= 100_ms), slo(mean(ttft_from_send) <= 100_ms),
+                         slo(p10(prefill_speed) >= 50_tps),
+                         slo(goodput(ttft <= 100_ms && tpot <= 20_ms) >= 50_pct)}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(m, s).outcome == verdict::pass);
+        CHECK(str(judged(m, s).reason) ==
+              "40 % of the prompt tokens came from the server's prefix cache");
+    }
+    CHECK(judged(m, mean(tpot) <= 20_ms).reason.empty());  // no prompt is part of it
+    m.candidate.push_back(steady_repeat(80));
+    CHECK_FALSE(mentions(judged(m, p90(ttft) <= 60_ms).reason, "cache"));  // a miss in spite of it
+    measurement pairs = pairs_with_ratio({1, 1, 1, 1});
+    for (repeat_data& d : pairs.baseline)
+        for (record& r : d.records) r.cached_tokens = 0;
+    for (repeat_data& d : pairs.candidate)
+        for (record& r : d.records) r.cached_tokens = 9;
+    CHECK(str(judged(pairs, mean(ttft) <= 1.10 * baseline).reason) ==
+          "90 % of the prompt tokens came from the server's prefix cache, with the baseline 0 %");
+}
+
 TEST_CASE("what over 5 percent of the completed requests have no value of is not judged") {
     // Two of 40 are 5 %, which is allowed; three are not, and those that failed have no say.
     const auto without_prompt_tokens = [](int n) {

@@ -444,6 +444,13 @@ TEST_CASE("each metric has a drawing with a line of all, one a repeat, its limit
     CHECK(count(h, "<svg class=\"plot") == count(h, "role=\"img\""));
 }
 
+TEST_CASE("the page says which traffic a server may have seen before") {
+    test_gate g = passing_gate();
+    CHECK_FALSE(holds(page({g}), "sent as given"));
+    g.what.sent_as_given = "prompts";
+    CHECK(holds(page({g}), "<p class=\"note\">prompts are sent as given: a prefix cache"));
+}
+
 TEST_CASE("errors stand with their kinds and their words") {
     const std::string h = page({shedding_gate()});
     CHECK(holds(h, "<h3>Errors</h3>"));
