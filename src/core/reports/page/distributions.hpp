@@ -78,7 +78,7 @@ inline std::string distribution_figure(const gate_report& g, metric_id id,
                                                                  : not_a_number;
         const std::string words = str(what.name).substr(0, str(what.name).find('(')) +
                                   (v.what.at_most ? " <= " : " >= ") + limit_text(id, v.limit);
-        p.limit(v.limit, q,
+        p.limit(v.limit, q, v.what.at_most,
                 seen               ? words
                 : v.limit > x.high ? words + ", far right"
                                    : words + ", far left");

@@ -158,18 +158,22 @@ public:
         put_text(drawn_, at_x(p.x) + (near_end ? -6 : 6), at_y(p.y) - 5, near_end ? "end" : "start",
                  "mark", words);
     }
-    /// A limit on what lies along x, with a ring where a quantile must stay left of it.
-    void limit(double x, double q, const std::string& words) {
+    /// A limit on what lies along x. Of a quantile it ends in a ring at its height, so that a curve
+    /// which crosses it misses it; of a mean it is a mark on the axis.
+    void limit(double x, double q, bool at_most, const std::string& words) {
         const double place = at_x(x);
-        drawn_ += "<path class=\"limit\" d=\"M" + pixels(place) + " 8V142\"/>";
+        const double from = std::isnan(q) ? bottom - 14 : at_most ? at_y(q) : top;
+        const double to = std::isnan(q) || at_most ? bottom : at_y(q);
+        drawn_ += "<path class=\"limit\" d=\"M" + pixels(place) + " " + pixels(from) + "V" +
+                  pixels(to) + "\"/>";
         if (!std::isnan(q))
             drawn_ += "<circle class=\"ring\" r=\"3.5\" cx=\"" + pixels(place) + "\" cy=\"" +
                       pixels(at_y(q)) + "\"/>";
         // Above and left of a rising curve is room, and below and right of it.
         const bool low = place > (left + right) / 2, before = place > left + 80;
-        const double at = low             ? 136 - 13 * limits_
-                          : std::isnan(q) ? 18 + 13 * limits_
-                                          : at_y(q) - 6;
+        const double at = std::isnan(q) ? bottom - 18 - 13 * limits_
+                          : low         ? 136 - 13 * limits_
+                                        : at_y(q) - 6;
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }

@@ -236,6 +236,18 @@ TEST_CASE("a line leaves out what has no value") {
     CHECK(holds(h, "aria-label=\"what is seen\""));
 }
 
+TEST_CASE("a limit is drawn as far as a curve must not cross it") {
+    plot p({}, plot_unit::none, {}, plot_unit::none);
+    p.limit(0.5, 0.5, true, "p50 <= half");
+    p.limit(0.5, 0.5, false, "p50 >= half");
+    p.limit(0.5, not_a_number, true, "mean <= half");
+    const std::string h = p.figure("caption", "what is seen", false);
+    CHECK(holds(h, "d=\"M169 75V142\""));   // from its ring down: higher percentiles may be slower
+    CHECK(holds(h, "d=\"M169 8V75\""));     // of a speed up
+    CHECK(holds(h, "d=\"M169 128V142\""));  // a mean has no height
+    CHECK(count(h, "class=\"ring\"") == 2);
+}
+
 TEST_CASE("a metric's line goes through its percentiles and keeps its extremes") {
     std::vector<timelines::request> requests;
     for (int i = 1; i <= 1000; ++i) requests.push_back(answered(10.0 * i, i));
