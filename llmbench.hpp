@@ -1250,8 +1250,8 @@ inline stored_result stored(const types::text& file, share day_to_day = share(0.
 
 /// The target itself, measured as its own baseline.
 struct same_server_t {};
-/// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms that
-/// are one server are refused unless this says that they are meant to be.
+/// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms
+/// that are one server are refused unless this says that they are meant to be.
 inline same_server_t same_server() { return {}; }
 
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
@@ -4885,8 +4885,8 @@ struct repeat_facts {
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more
     long long resends = 0;        // of requests whose kept connection was closed without an answer
-    // Prompt tokens of the completed requests that tell how many were cached, as far as the workload
-    // lets others have sent them before; -1 where no request tells.
+    // Prompt tokens of the completed requests that tell how many were cached, as far as the
+    // workload lets others have sent them before; -1 where no request tells.
     long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
@@ -5772,8 +5772,8 @@ inline double spread_s(const record& r) {
     return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
 }
 
-/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8) and
-/// schedulers of several steps bring. More is a server that gathers them.
+/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
+/// and schedulers of several steps bring. More is a server that gathers them.
 inline constexpr int most_event_tokens = 16;
 
 /// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
@@ -5783,7 +5783,8 @@ inline constexpr int most_event_tokens = 16;
 inline bool is_in_one_piece(const record& r) {
     if (paced_tokens(r) <= 0) return false;
     if (r.last_token_ns == r.first_token_ns) return true;
-    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads && spread_s(r) * 10 <= wait_s(r);
+    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads &&
+           spread_s(r) * 10 <= wait_s(r);
 }
 
 /// Whether the first of several reads, or the first event, brought over 5 % of what came: those
@@ -6125,9 +6126,9 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
     return misses;
 }
 
-/// Where misses are to be rare, those with one success between them at most are taken for one burst:
-/// its size, as the one that a miss finds itself in. A burst that hits many a batch, or half of two,
-/// looks smaller to a design effect from batches.
+/// Where misses are to be rare, those with one success between them at most are taken for one
+/// burst: its size, as the one that a miss finds itself in. A burst that hits many a batch, or half
+/// of two, looks smaller to a design effect from batches.
 inline double burst_size(const std::vector<std::vector<bool>>& repeats, double allowed) {
     if (allowed > 0.05) return 1;  // neighbours by chance would be many
     double misses = 0, squares = 0, trials = 0;
@@ -6439,8 +6440,8 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
     const count_levels at = count_levels_of(limit, t.rule);
     const bool shown = c.lower(at.fail) > c.allowed || c.product >= at.product;
     b.outcome = shown ? verdict::invalid : verdict::inconclusive;
-    b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k, c.n,
-                    failure_example(e.baseline).c_str(), c.allowed * 100,
+    b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k,
+                    c.n, failure_example(e.baseline).c_str(), c.allowed * 100,
                     shown ? "may" : "may, which so few do not show");
     return b;
 }
@@ -6536,7 +6537,8 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
     return c;
 }
 
-/// Why the client could not ask, "" where it could: what it lacked itself is no failure of a server.
+/// Why the client could not ask, "" where it could: what it lacked itself is no failure of a
+/// server.
 inline std::string client_lack(const evidence& e) {
     std::size_t lacking = 0, measured = 0;
     std::string example;
@@ -6710,7 +6712,7 @@ struct looked_at {
 /// what shows a miss where that limit is itself an estimate.
 struct limit_of_values {
     double bound = 0, allowed = 0;
-    bool may_pass = true;  // what is compared with another sample is not shown by counts of this one
+    bool may_pass = true;  // counts of this sample do not show what is compared with another
 };
 inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, const slo& s,
                                           const comparison& c, std::size_t repeats) {
@@ -6754,8 +6756,8 @@ inline verdict decide_by_counts(slo_verdict& v, const evidence& e, const terms& 
     const verdict outcome = tell_counts(v, e, counts, count_levels_of(s, t.rule));
     const double scale = v.limit / l.bound;
     v.estimate = {v.estimate.value * scale, v.estimate.low * scale, v.estimate.high * scale};
-    v.reason = printed("%.0f of %.0f requests failed or lie beyond the limit, %.3g %% may", counts.k,
-                       counts.n, counts.allowed * 100);
+    v.reason = printed("%.0f of %.0f requests failed or lie beyond the limit, %.3g %% may",
+                       counts.k, counts.n, counts.allowed * 100);
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
 }
 /// The same for gaps between events, of which one request has many: by the repeats alone.
@@ -7610,8 +7612,8 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
     const bool some_left = n.missing < n.completed;
     if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
         return {};
-    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing, n.completed,
-                   needs_text(f.needs), f.name);
+    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing,
+                   n.completed, needs_text(f.needs), f.name);
 }
 
 /// Why the answers were to another load than the one asked for, "" where they were not.
@@ -7623,8 +7625,8 @@ inline std::string other_load(const answer_counts& c) {
         return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
                                    "or stops by itself");
     if (is_too_much(c.too_long, c.completed))
-        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, or "
-                                  "its usage is wrong");
+        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, "
+                                  "or its usage is wrong");
     if (is_too_much(c.of_choices, c.completed))
         return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
                                     "take is not told apart");
@@ -7650,8 +7652,8 @@ inline std::string answers_invalid_reason(const answer_counts& c, const statisti
     for (std::string why : {other_load(c), known_prompts(c.cache)})
         if (!why.empty()) return why;
     if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
-        return printed("%zu of %zu completed requests have more tokens in usage than their text can "
-                       "be: it counts what it did not send, or wrongly",
+        return printed("%zu of %zu completed requests have more tokens in usage than their text "
+                       "can be: it counts what it did not send, or wrongly",
                        c.over_content, c.completed);
     std::string why;
     concerns_a_metric(what, [&](metric_id m) {
@@ -7666,16 +7668,17 @@ inline std::string answers_invalid_reason(const answer_counts& c, const statisti
 inline std::string stream_invalid_reason(const answer_counts& c, const statistic_data& what) {
     if (!concerns(what, &metric_facts::is_of_decoding)) return {};
     if (is_too_much(c.in_one_piece, c.paced))
-        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% may: "
-                       "the server or a proxy holds them back",
+        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% "
+                       "may: the server or a proxy holds them back",
                        c.in_one_piece, c.paced);
     if (is_too_much(c.in_a_lump, c.paced))
         return printed("the stream does not stream: %zu of %zu answers began with over 5 %% of "
                        "their tokens at once, 5 %% may: the server or a proxy holds them back",
                        c.in_a_lump, c.paced);
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
-        return printed("the stream comes in lumps: %.1f %% of the content events were read together "
-                       "with an earlier one, 5 %% may: the server or a proxy holds them back",
+        return printed("the stream comes in lumps: %.1f %% of the content events were read "
+                       "together with an earlier one, 5 %% may: the server or a proxy holds "
+                       "them back",
                        100.0 * static_cast<double>(c.read_together) /
                            static_cast<double>(c.events));
     return {};
@@ -12423,8 +12426,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
         g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
-    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
-                rule.pass_level > 0 && rule.fail_level > 0,
+    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 &&
+                rule.fail_z > 0 && rule.pass_level > 0 && rule.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
     rule.half_fail_z = half_fail_z_of(rule.looks, rule.fail_level);
     g.context.rule = rule;
@@ -12438,7 +12441,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
 inline std::string fault_of_stored(const picojson::value& gate) {
     const bool is_invalid = string_member(gate, "outcome") == "invalid";
     for (const picojson::value& s : array_member(gate, "slos")) {
-        const std::string outcome = string_member(s, "verdict"), reason = string_member(s, "reason");
+        const std::string outcome = string_member(s, "verdict");
+        const std::string reason = string_member(s, "reason");
         const bool is_advisory = true_member(s, "advisory");
         if (is_invalid && !is_advisory && outcome == "invalid") return "was invalid: " + reason;
         const double observed = number_member(s, "estimate"), limit = number_member(s, "limit");
@@ -12839,8 +12843,9 @@ inline std::string summary_of(const gate_report& g) {
                                                                     : "\u26A0\uFE0F";
         out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
-               " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-               " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
+               " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) +
+               " to " + verdict_value_text(v, e.high) + " | " +
+               (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_code(str(v.reason)) + " |\n";
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())
@@ -14238,9 +14243,9 @@ inline std::string numbers_html(const gate_report& g) {
     if (!curves.empty())
         h += "<h3>Distributions</h3>\n<p class=\"note\">The thick line is all repeats together, "
              "each thin one a repeat. At the height of p90 it is at the time that 90 % of the "
-             "requests took at most; a failed one never ends. A dashed line is a limit: it ends in a "
-             "ring at its percentile, and a thick line that crosses it misses it; of a mean it is "
-             "a mark on the axis. A dot in its interval is the typical repeat." +
+             "requests took at most; a failed one never ends. A dashed line is a limit: it ends in "
+             "a ring at its percentile, and a thick line that crosses it misses it; of a mean it "
+             "is a mark on the axis. A dot in its interval is the typical repeat." +
              arms_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
              "</div>\n";
     return h + timeline_figures(g).html();
@@ -18220,8 +18225,8 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
                         candidate.model == baseline.model && candidate.fields == baseline.fields;
     if (!is_one) return {};
     return "target is " + printable(its_url) + " and baseline is " + printable(other_url) +
-           ", which is one server and would be compared with itself: give the baseline a URL of its "
-           "own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
+           ", which is one server and would be compared with itself: give the baseline a URL of "
+           "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
            "header, or say .baseline = same_server()";
 }
 
@@ -18973,8 +18978,8 @@ inline void note_answers(const plan& p, const load_target& target, const request
     }
 }
 
-/// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and what
-/// waited for the client to run again is none either.
+/// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and
+/// what waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)
@@ -19299,11 +19304,11 @@ private:
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// Which of them comes next: the one that was set aside, where there is one.
     int next_slot() const { return again_ >= 0 ? again_ : count(); }
-    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does not
-    /// depend on how good it was: only what the client had a part in goes, and only while a verdict
-    /// hangs on that part; a pass that needs no forgiveness and a miss that remains with all of it
-    /// never do. There are as many others as the gate has repeats at most, so one whose client is
-    /// always held up ends.
+    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does
+    /// not depend on how good it was: only what the client had a part in goes, and only while a
+    /// verdict hangs on that part; a pass that needs no forgiveness and a miss that remains with
+    /// all of it never do. There are as many others as the gate has repeats at most, so one whose
+    /// client is always held up ends.
     bool measure_again(const std::optional<client_doubt>& doubt) {
         if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
         const int slot = static_cast<int>(doubt->repeat);
@@ -19508,9 +19513,9 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
     return g;
 }
 
-/// In the reports. A run() in a test case fails nothing by its own SLOs, and reports of a green build
-/// must not be red. The guard on errors, which is last, counts: what is asserted of a run stands on
-/// its requests.
+/// In the reports. A run() in a test case fails nothing by its own SLOs, and reports of a green
+/// build must not be red. The guard on errors, which is last, counts: what is asserted of a run
+/// stands on its requests.
 inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
@@ -19672,7 +19677,8 @@ int serve_simulated(const engine& e, int port) {
         while (!detail::interrupted.load())
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": " << error.what() << "\n";
+        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
+                  << error.what() << "\n";
         return 1;
     }
     return 0;

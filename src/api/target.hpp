@@ -122,8 +122,8 @@ inline stored_result stored(const types::text& file, share day_to_day = share(0.
 
 /// The target itself, measured as its own baseline.
 struct same_server_t {};
-/// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms that
-/// are one server are refused unless this says that they are meant to be.
+/// An A/A run: what the machine, the load and the verdicts make of a server and itself. Two arms
+/// that are one server are refused unless this says that they are meant to be.
 inline same_server_t same_server() { return {}; }
 
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.

@@ -71,7 +71,8 @@ int serve_simulated(const engine& e, int port) {
         while (!detail::interrupted.load())
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } catch (const std::exception& error) {
-        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": " << error.what() << "\n";
+        std::cerr << "llmbench: cannot serve on port " << std::to_string(port) << ": "
+                  << error.what() << "\n";
         return 1;
     }
     return 0;

@@ -42,8 +42,8 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
     const count_levels at = count_levels_of(limit, t.rule);
     const bool shown = c.lower(at.fail) > c.allowed || c.product >= at.product;
     b.outcome = shown ? verdict::invalid : verdict::inconclusive;
-    b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k, c.n,
-                    failure_example(e.baseline).c_str(), c.allowed * 100,
+    b.why = printed("baseline server: %.0f of %.0f requests failed (%s), where %.3g %% %s", c.k,
+                    c.n, failure_example(e.baseline).c_str(), c.allowed * 100,
                     shown ? "may" : "may, which so few do not show");
     return b;
 }

@@ -99,7 +99,8 @@ inline self_check_t client_conduct(const evidence& e, const std::vector<double>&
     return c;
 }
 
-/// Why the client could not ask, "" where it could: what it lacked itself is no failure of a server.
+/// Why the client could not ask, "" where it could: what it lacked itself is no failure of a
+/// server.
 inline std::string client_lack(const evidence& e) {
     std::size_t lacking = 0, measured = 0;
     std::string example;

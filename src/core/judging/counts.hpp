@@ -42,9 +42,9 @@ inline std::vector<bool> misses_of(const slo& s, const repeat_data& d,
     return misses;
 }
 
-/// Where misses are to be rare, those with one success between them at most are taken for one burst:
-/// its size, as the one that a miss finds itself in. A burst that hits many a batch, or half of two,
-/// looks smaller to a design effect from batches.
+/// Where misses are to be rare, those with one success between them at most are taken for one
+/// burst: its size, as the one that a miss finds itself in. A burst that hits many a batch, or half
+/// of two, looks smaller to a design effect from batches.
 inline double burst_size(const std::vector<std::vector<bool>>& repeats, double allowed) {
     if (allowed > 0.05) return 1;  // neighbours by chance would be many
     double misses = 0, squares = 0, trials = 0;

@@ -132,8 +132,8 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
     const bool some_left = n.missing < n.completed;
     if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
         return {};
-    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing, n.completed,
-                   needs_text(f.needs), f.name);
+    return printed("%zu of %zu completed requests have no %s, which %s needs", n.missing,
+                   n.completed, needs_text(f.needs), f.name);
 }
 
 /// Why the answers were to another load than the one asked for, "" where they were not.
@@ -145,8 +145,8 @@ inline std::string other_load(const answer_counts& c) {
         return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
                                    "or stops by itself");
     if (is_too_much(c.too_long, c.completed))
-        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, or "
-                                  "its usage is wrong");
+        return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, "
+                                  "or its usage is wrong");
     if (is_too_much(c.of_choices, c.completed))
         return of_all(c.of_choices, "brought several choices, one was asked for: what their tokens "
                                     "take is not told apart");
@@ -172,8 +172,8 @@ inline std::string answers_invalid_reason(const answer_counts& c, const statisti
     for (std::string why : {other_load(c), known_prompts(c.cache)})
         if (!why.empty()) return why;
     if (concerns(what, &metric_facts::counts_output) && is_too_much(c.over_content, c.completed))
-        return printed("%zu of %zu completed requests have more tokens in usage than their text can "
-                       "be: it counts what it did not send, or wrongly",
+        return printed("%zu of %zu completed requests have more tokens in usage than their text "
+                       "can be: it counts what it did not send, or wrongly",
                        c.over_content, c.completed);
     std::string why;
     concerns_a_metric(what, [&](metric_id m) {
@@ -188,16 +188,17 @@ inline std::string answers_invalid_reason(const answer_counts& c, const statisti
 inline std::string stream_invalid_reason(const answer_counts& c, const statistic_data& what) {
     if (!concerns(what, &metric_facts::is_of_decoding)) return {};
     if (is_too_much(c.in_one_piece, c.paced))
-        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% may: "
-                       "the server or a proxy holds them back",
+        return printed("the stream does not stream: %zu of %zu answers came in one piece, 5 %% "
+                       "may: the server or a proxy holds them back",
                        c.in_one_piece, c.paced);
     if (is_too_much(c.in_a_lump, c.paced))
         return printed("the stream does not stream: %zu of %zu answers began with over 5 %% of "
                        "their tokens at once, 5 %% may: the server or a proxy holds them back",
                        c.in_a_lump, c.paced);
     if (concerns(what, &metric_facts::is_of_gaps) && c.read_together * 20 > c.events)
-        return printed("the stream comes in lumps: %.1f %% of the content events were read together "
-                       "with an earlier one, 5 %% may: the server or a proxy holds them back",
+        return printed("the stream comes in lumps: %.1f %% of the content events were read "
+                       "together with an earlier one, 5 %% may: the server or a proxy holds "
+                       "them back",
                        100.0 * static_cast<double>(c.read_together) /
                            static_cast<double>(c.events));
     return {};

@@ -130,7 +130,7 @@ struct looked_at {
 /// what shows a miss where that limit is itself an estimate.
 struct limit_of_values {
     double bound = 0, allowed = 0;
-    bool may_pass = true;  // what is compared with another sample is not shown by counts of this one
+    bool may_pass = true;  // counts of this sample do not show what is compared with another
 };
 inline limit_of_values limit_of_values_of(const evidence& e, const terms& t, const slo& s,
                                           const comparison& c, std::size_t repeats) {
@@ -174,8 +174,8 @@ inline verdict decide_by_counts(slo_verdict& v, const evidence& e, const terms& 
     const verdict outcome = tell_counts(v, e, counts, count_levels_of(s, t.rule));
     const double scale = v.limit / l.bound;
     v.estimate = {v.estimate.value * scale, v.estimate.low * scale, v.estimate.high * scale};
-    v.reason = printed("%.0f of %.0f requests failed or lie beyond the limit, %.3g %% may", counts.k,
-                       counts.n, counts.allowed * 100);
+    v.reason = printed("%.0f of %.0f requests failed or lie beyond the limit, %.3g %% may",
+                       counts.k, counts.n, counts.allowed * 100);
     return outcome == verdict::pass && !l.may_pass ? verdict::inconclusive : outcome;
 }
 /// The same for gaps between events, of which one request has many: by the repeats alone.

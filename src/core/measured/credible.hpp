@@ -21,8 +21,8 @@ inline double spread_s(const record& r) {
     return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
 }
 
-/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8) and
-/// schedulers of several steps bring. More is a server that gathers them.
+/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
+/// and schedulers of several steps bring. More is a server that gathers them.
 inline constexpr int most_event_tokens = 16;
 
 /// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
@@ -32,7 +32,8 @@ inline constexpr int most_event_tokens = 16;
 inline bool is_in_one_piece(const record& r) {
     if (paced_tokens(r) <= 0) return false;
     if (r.last_token_ns == r.first_token_ns) return true;
-    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads && spread_s(r) * 10 <= wait_s(r);
+    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads &&
+           spread_s(r) * 10 <= wait_s(r);
 }
 
 /// Whether the first of several reads, or the first event, brought over 5 % of what came: those

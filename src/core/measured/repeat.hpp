@@ -38,8 +38,8 @@ struct repeat_facts {
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more
     long long resends = 0;        // of requests whose kept connection was closed without an answer
-    // Prompt tokens of the completed requests that tell how many were cached, as far as the workload
-    // lets others have sent them before; -1 where no request tells.
+    // Prompt tokens of the completed requests that tell how many were cached, as far as the
+    // workload lets others have sent them before; -1 where no request tells.
     long long shared_tokens = -1;
     double asked_rate = 0, achieved_rate = 0;
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;

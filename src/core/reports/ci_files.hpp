@@ -154,8 +154,9 @@ inline std::string summary_of(const gate_report& g) {
                                                                     : "\u26A0\uFE0F";
         out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
-               " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) + " to " + verdict_value_text(v, e.high) +
-               " | " + (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
+               " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) +
+               " to " + verdict_value_text(v, e.high) + " | " +
+               (has_room ? printed("%+.1f %%", room * 100) : std::string()) + " | " +
                markdown_code(str(v.reason)) + " |\n";
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())

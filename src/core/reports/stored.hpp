@@ -116,8 +116,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
         g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
-    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 && rule.fail_z > 0 &&
-                rule.pass_level > 0 && rule.fail_level > 0,
+    require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 &&
+                rule.fail_z > 0 && rule.pass_level > 0 && rule.fail_level > 0,
             "the result does not say how \"" + g.name + "\" was judged");
     rule.half_fail_z = half_fail_z_of(rule.looks, rule.fail_level);
     g.context.rule = rule;
@@ -131,7 +131,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
 inline std::string fault_of_stored(const picojson::value& gate) {
     const bool is_invalid = string_member(gate, "outcome") == "invalid";
     for (const picojson::value& s : array_member(gate, "slos")) {
-        const std::string outcome = string_member(s, "verdict"), reason = string_member(s, "reason");
+        const std::string outcome = string_member(s, "verdict");
+        const std::string reason = string_member(s, "reason");
         const bool is_advisory = true_member(s, "advisory");
         if (is_invalid && !is_advisory && outcome == "invalid") return "was invalid: " + reason;
         const double observed = number_member(s, "estimate"), limit = number_member(s, "limit");

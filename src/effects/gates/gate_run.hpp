@@ -245,11 +245,11 @@ private:
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
     /// Which of them comes next: the one that was set aside, where there is one.
     int next_slot() const { return again_ >= 0 ? again_ : count(); }
-    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does not
-    /// depend on how good it was: only what the client had a part in goes, and only while a verdict
-    /// hangs on that part; a pass that needs no forgiveness and a miss that remains with all of it
-    /// never do. There are as many others as the gate has repeats at most, so one whose client is
-    /// always held up ends.
+    /// Sets a repeat or pair aside for another, where there may be another. Whether it goes does
+    /// not depend on how good it was: only what the client had a part in goes, and only while a
+    /// verdict hangs on that part; a pass that needs no forgiveness and a miss that remains with
+    /// all of it never do. There are as many others as the gate has repeats at most, so one whose
+    /// client is always held up ends.
     bool measure_again(const std::optional<client_doubt>& doubt) {
         if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
         const int slot = static_cast<int>(doubt->repeat);

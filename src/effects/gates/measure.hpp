@@ -137,9 +137,9 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
     return g;
 }
 
-/// In the reports. A run() in a test case fails nothing by its own SLOs, and reports of a green build
-/// must not be red. The guard on errors, which is last, counts: what is asserted of a run stands on
-/// its requests.
+/// In the reports. A run() in a test case fails nothing by its own SLOs, and reports of a green
+/// build must not be red. The guard on errors, which is last, counts: what is asserted of a run
+/// stands on its requests.
 inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);

@@ -78,8 +78,8 @@ inline void note_answers(const plan& p, const load_target& target, const request
     }
 }
 
-/// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and what
-/// waited for the client to run again is none either.
+/// The achieved rate is the slope of the sends over their plan: one late send is not a rate, and
+/// what waited for the client to run again is none either.
 inline void note_rates(const plan& p, repeat_data& d) {
     std::vector<double> planned_at, sent_at;
     for (const record& r : d.records)

@@ -70,8 +70,8 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
                         candidate.model == baseline.model && candidate.fields == baseline.fields;
     if (!is_one) return {};
     return "target is " + printable(its_url) + " and baseline is " + printable(other_url) +
-           ", which is one server and would be compared with itself: give the baseline a URL of its "
-           "own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
+           ", which is one server and would be compared with itself: give the baseline a URL of "
+           "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
            "header, or say .baseline = same_server()";
 }
 

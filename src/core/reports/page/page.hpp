@@ -48,9 +48,9 @@ inline std::string numbers_html(const gate_report& g) {
     if (!curves.empty())
         h += "<h3>Distributions</h3>\n<p class=\"note\">The thick line is all repeats together, "
              "each thin one a repeat. At the height of p90 it is at the time that 90 % of the "
-             "requests took at most; a failed one never ends. A dashed line is a limit: it ends in a "
-             "ring at its percentile, and a thick line that crosses it misses it; of a mean it is "
-             "a mark on the axis. A dot in its interval is the typical repeat." +
+             "requests took at most; a failed one never ends. A dashed line is a limit: it ends in "
+             "a ring at its percentile, and a thick line that crosses it misses it; of a mean it "
+             "is a mark on the axis. A dot in its interval is the typical repeat." +
              arms_key(!f.baseline.empty()) + "</p>\n<div class=\"plots\">\n" + curves +
              "</div>\n";
     return h + timeline_figures(g).html();
