@@ -10,10 +10,9 @@
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/metrics.hpp"
-#include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // nth_element
+#include <algorithm>  // max, nth_element
 #include <array>
 #include <cstddef>  // size_t, ptrdiff_t
 #include <iterator>  // size
@@ -45,17 +44,26 @@ struct answer_counts {
     // Of those whose pieces the client read as they came, with tokens after the first event:
     std::size_t paced = 0;
     std::size_t in_one_piece = 0, in_a_lump = 0;
-    long long events = 0, read_together = 0;
+    double events = 0, read_together = 0;
     cache_counts cache{};
     std::array<value_count, std::size(metric_table)> values{};
     const value_count& of(metric_id m) const { return values[static_cast<std::size_t>(m)]; }
 };
-/// Whether it may be the client that read together what had come piece by piece.
-inline bool client_may_have_gathered(const repeat_data& d, const record& r) {
-    const long long late = possible_delay(d.blind, r.first_token_ns);
-    const long long lost = lost_between(d.blind, r.first_token_ns, r.last_token_ns);
-    return late > late_send_ns || (late > 0 && late * 10 >= r.first_token_ns - r.sent_ns) ||
-           (lost > 0 && lost * 20 >= r.last_token_ns - r.first_token_ns);
+/// What of an answer's pieces the client may itself have read together, as it did not run. A delay
+/// explains no more than it could have hidden.
+struct gathered_by_client {
+    bool piece = false, lump = false;
+    double events = 0;
+};
+inline gathered_by_client gathered_by(const blind_stretches& blind, const record& r) {
+    gathered_by_client g;
+    const double late = static_cast<double>(possible_delay(blind, r.first_token_ns)) * 1e-9;
+    g.piece = late > 0 && late * 10 >= wait_s(r);
+    g.lump = late > 0 && late * 2 >= hidden_s(r);
+    const double lost =
+        static_cast<double>(lost_between(blind, r.first_token_ns, r.last_token_ns)) * 1e-9;
+    if (lost > 0) g.events = lost / spread_s(r) * (r.events - 1);
+    return g;
 }
 /// Seconds from event to event of a server that is as fast as a client's turns: at most 1 ms in the
 /// typical answer that was read in more than one piece, and those are three quarters of all. 0 of
@@ -75,21 +83,24 @@ inline double fast_gap_of(const std::vector<repeat_data>& arm) {
     std::nth_element(gaps.begin(), middle, gaps.end());
     return *middle <= 0.001 ? *middle : 0;
 }
-inline void add_stream(answer_counts& c, const record& r, double fast_gap) {
+inline void add_stream(answer_counts& c, const repeat_data& d, const record& r, double fast_gap) {
     const bool hides = fast_gap == 0 || fast_gap * paced_tokens(r) > 0.010;
     const bool in_one_piece = is_in_one_piece(r) && hides;
+    const gathered_by_client client = gathered_by(d.blind, r);
+    if ((in_one_piece && client.piece) || (begins_in_a_lump(r) && client.lump)) return;
     c.paced += paced_tokens(r) > 0;
     c.in_one_piece += in_one_piece;
     c.in_a_lump += in_one_piece || begins_in_a_lump(r);
     c.events += r.events;
-    if (fast_gap == 0 || in_one_piece) c.read_together += events_read_together(r);
+    if (fast_gap == 0 || in_one_piece)
+        c.read_together += std::max(events_read_together(r) - client.events, 0.0);
 }
 inline void add_completed(answer_counts& c, const repeat_data& d, const record& r,
                           double fast_gap) {
     ++c.completed;
     c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
-    if (!client_may_have_gathered(d, r)) add_stream(c, r, fast_gap);
+    add_stream(c, d, r, fast_gap);
     if (r.cached_tokens < 0 || r.prompt_tokens <= 0) return;
     ++c.cache.requests;
     c.cache.prompt += r.prompt_tokens;
@@ -199,8 +210,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
         return printed("the stream comes in lumps: %.1f %% of the content events were read "
                        "together with an earlier one, 5 %% may: the server or a proxy holds "
                        "them back",
-                       100.0 * static_cast<double>(c.read_together) /
-                           static_cast<double>(c.events));
+                       100 * c.read_together / c.events);
     return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max
@@ -36,17 +37,18 @@ inline bool is_in_one_piece(const record& r) {
            spread_s(r) * 10 <= wait_s(r);
 }
 
-/// Whether the first of several reads, or the first event, brought over 5 % of what came: those
-/// tokens took time before the first stamp, and a tpot knows nothing of it. What the events after
-/// it tell of that time must be over 10 ms, or it was the client that came a little late to a fast
-/// server.
-inline bool begins_in_a_lump(const record& r) {
-    if (paced_tokens(r) <= 0 || r.events < 2) return false;
-    if (paced_tokens(r) > most_event_tokens * (r.events - 1)) return true;
+/// Seconds that the first read's tokens took before its stamp, as the pace of those after it tells,
+/// where they are over 5 % of what came: a tpot knows nothing of that time. Infinite where events
+/// bring so many tokens that nothing tells.
+inline double hidden_s(const record& r) {
+    if (paced_tokens(r) <= 0 || r.events < 2) return 0;
+    if (paced_tokens(r) > most_event_tokens * (r.events - 1)) return infinity;
     const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
-    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return false;
-    return spread_s(r) / later * early > 0.010;
+    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return 0;
+    return spread_s(r) / later * early;
 }
+/// Up to 10 ms it was the client that came a little late to a fast server.
+inline bool begins_in_a_lump(const record& r) { return hidden_s(r) > 0.010; }
 
 /// Content events that say nothing of when they were generated, as they came in one read with an
 /// earlier one. Where reads follow each other within 2 ms, events do come that fast.

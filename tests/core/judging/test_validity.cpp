@@ -511,6 +511,28 @@ TEST_CASE("events that are read together have no gaps of their own") {
     CHECK(judged(some_odd(40, in_twos), mean(tpot) <= 20_ms).outcome == verdict::pass);
 }
 
+TEST_CASE("a client that did not run explains no more than it may have read together itself") {
+    // A stretch for each answer, which ends as its first read is stamped.
+    const auto blind_for = [](double ms, double wait_ms, std::vector<int> reads) {
+        std::vector<request> all;
+        for (int i = 0; i < 20; ++i) all.push_back(read_in(2000.0 * i, wait_ms, 20, reads));
+        measurement m = measured({repeat_of(all), repeat_of(all)});
+        const auto lost = static_cast<long long>(ms * 1e6);
+        for (repeat_data& d : m.candidate)
+            for (const record& r : d.records)
+                d.blind.push_back({r.first_token_ns - lost, r.first_token_ns + 1, lost, lost});
+        return slo_invalid_reason(m, mean(tpot) <= 10_s);
+    };
+    // In one piece, 900 ms after the send: its tokens did not come in the last 80 ms.
+    CHECK(blind_for(80, 900, {11}).find("the stream does not stream: 40 of 40") == 0);
+    CHECK(blind_for(100, 900, {11}) == "");
+    // Ten of 40 tokens at first, 20 ms each: 200 ms are hidden, less than half of it from the client.
+    std::vector<int> lump{11};
+    for (int i = 0; i < 29; ++i) lump.push_back(1);
+    CHECK(blind_for(80, 300, lump).find("the stream does not stream: 40 of 40") == 0);
+    CHECK(blind_for(110, 300, lump) == "");
+}
+
 TEST_CASE("a stream that is held back is the arm's whose it is") {
     const auto held_back = [](double at) { return read_in(at, 900, 0, {11}); };
     measurement m;
