@@ -59,7 +59,7 @@ TEST_CASE("an interrupted run has no verdict") {
 TEST_CASE("sends that missed their time in number are another load, which nothing is missed by") {
     measurement m = measured(repeats_with_ttft({80, 80, 80}));
     for (repeat_data& d : m.candidate) d.asked_rate = d.achieved_rate = 20;  // so 10 ms are missed
-    const slo missed[] = {mean(ttft) <= 10_ms, p90(e2e) <= 100_ms,
+    const slo missed[] = {mean(ttft) <= 10_ms, p50(e2e) <= 100_ms,
                           goodput(ttft <= 10_ms) >= 90_pct};
     // One of five sends: still allowed.
     send_late(m.candidate[1], {0.011, 0, 0, 0, 0});
@@ -136,11 +136,11 @@ TEST_CASE("answers of one token spoil verdicts on the time per output token") {
 
 TEST_CASE("a pass on ttft names what the prefix cache did for it") {
     measurement m = measured({steady_repeat(80), steady_repeat(80)});
-    CHECK(judged(m, p90(ttft) <= 100_ms).reason.empty());
+    CHECK(judged(m, p50(ttft) <= 100_ms).reason.empty());
     for (repeat_data& d : m.candidate)
         for (record& r : d.records) r.cached_tokens = 4;  // of 10
-    for (const slo& s : {slo(p90(ttft) <= 100_ms), slo(mean(ttft_from_send) <= 100_ms),
-                         slo(p10(prefill_speed) >= 50_tps),
+    for (const slo& s : {slo(p50(ttft) <= 100_ms), slo(mean(ttft_from_send) <= 100_ms),
+                         slo(p50(prefill_speed) >= 50_tps),
                          slo(goodput(ttft <= 100_ms && tpot <= 20_ms) >= 50_pct)}) {
         CAPTURE(str(s.text()));
         CHECK(judged(m, s).outcome == verdict::pass);
@@ -149,7 +149,7 @@ TEST_CASE("a pass on ttft names what the prefix cache did for it") {
     }
     CHECK(judged(m, mean(tpot) <= 20_ms).reason.empty());  // no prompt is part of it
     m.candidate.push_back(steady_repeat(80));
-    CHECK_FALSE(mentions(judged(m, p90(ttft) <= 60_ms).reason, "cache"));  // a miss in spite of it
+    CHECK_FALSE(mentions(judged(m, p50(ttft) <= 60_ms).reason, "cache"));  // a miss in spite of it
     measurement pairs = pairs_with_ratio({1, 1, 1, 1});
     for (repeat_data& d : pairs.baseline)
         for (record& r : d.records) r.cached_tokens = 0;
@@ -402,8 +402,8 @@ request read_in(double at, double wait_ms, double gap_ms, std::vector<int> reads
     return q.finish(now).usage(now, 10, tokens).done(now);
 }
 const slo of_decoding[] = {mean(tpot) <= 20_ms,
-                           p99(itl) <= 20_s,
-                           p10(decode_speed) >= 1_tps,
+                           p50(itl) <= 20_s,
+                           p50(decode_speed) >= 1_tps,
                            decode_throughput >= 1_tps,
                            goodput(ttft <= 10_s && tpot <= 20_ms) >= 50_pct};
 }  // namespace
@@ -428,7 +428,7 @@ TEST_CASE("whole answers handed over at once have no time per token") {
                                    "5 % may: the server or a proxy holds them back");
         }
     }
-    for (const slo& s : {mean(e2e) <= 2_s, p90(ttft) <= 2_s, request_throughput >= 1_rps})
+    for (const slo& s : {mean(e2e) <= 2_s, p50(ttft) <= 2_s, request_throughput >= 1_rps})
         CHECK(judged(some_odd(40, held_back), s).outcome == verdict::pass);
 }
 
@@ -501,7 +501,7 @@ TEST_CASE("a server whose tokens are as fast as the client's reads is not held b
 
 TEST_CASE("events that are read together have no gaps of their own") {
     const auto in_twos = [](double at) { return read_in(at, 80, 20, {1, 2, 2, 2, 2, 2}); };
-    const slo s = p99(itl) <= 1_s;
+    const slo s = p50(itl) <= 1_s;
     CHECK(judged(some_odd(4, in_twos), s).outcome == verdict::pass);  // 20 of 440
     const slo_verdict v = judged(some_odd(5, in_twos), s);
     CHECK(v.outcome == verdict::invalid);
@@ -559,7 +559,7 @@ TEST_CASE("usage that tells of more tokens than the text can be decides nothing"
         return m;
     };
     const slo by_output[] = {mean(tpot) <= 20_ms, mean(normalized_latency) <= 1_s,
-                             p10(decode_speed) >= 1_tps, output_throughput >= 1_tps,
+                             p50(decode_speed) >= 1_tps, output_throughput >= 1_tps,
                              total_throughput >= 1_tps, decode_throughput >= 1_tps,
                              goodput(tpot <= 20_ms) >= 50_pct};
     for (const slo& s : by_output) {
@@ -603,8 +603,8 @@ TEST_CASE("more cached tokens than the workload shares are prompts that were see
         }
         return m;
     };
-    for (const slo& s : {mean(ttft) <= 100_ms, p90(e2e) <= 1_s, mean(tpot) <= 20_ms,
-                         goodput(ttft <= 1_s) >= 50_pct, p10(prefill_speed) >= 1_tps}) {
+    for (const slo& s : {mean(ttft) <= 100_ms, p50(e2e) <= 1_s, mean(tpot) <= 20_ms,
+                         goodput(ttft <= 1_s) >= 50_pct, p50(prefill_speed) >= 1_tps}) {
         CAPTURE(str(s.text()));
         CHECK(judged(cached(0), s).outcome == verdict::pass);
         CHECK(judged(cached(166), s).outcome == verdict::pass);
