@@ -63,11 +63,11 @@ TEST_CASE("a miss that remains without the client's delays is a miss") {
 
 TEST_CASE("what only the client's delays miss is nobody's miss") {
     const std::vector<repeat_data> three(3, starved_repeat(92));
-    const slo s = p99(itl) <= 40_ms;
+    const slo s = p95(itl) <= 40_ms;
     const slo_verdict v = judged(measured(three, {s}), s);
     CHECK(judge_evidence(measured(three, {s}), s).outcome == verdict::fail);
     CHECK(v.outcome == verdict::invalid);
-    CHECK(str(v.reason) == "client: it was held up 20 times, for up to 98 ms, and p99(itl) could be "
+    CHECK(str(v.reason) == "client: it was held up 20 times, for up to 98 ms, and p95(itl) could be "
                            "anything from 10 ms to 102 ms; the limit is 40 ms");
     CHECK(v.estimate.value == about(0.102));  // as measured
     CHECK(outcome_on(three, mean(tpot) <= 12_ms) == verdict::invalid);
@@ -87,8 +87,8 @@ TEST_CASE("what only the client's blindness meets is not met") {
     }
     d = repeat_of(requests);
     for (int i = 0; i < 20; ++i) d.blind.push_back(blind_ms(1000.0 * i + 20, 1000.0 * i + 501));
-    CHECK(judge_evidence(measured({d, d}), p99(itl) <= 20_ms).outcome == verdict::pass);
-    CHECK(outcome_on({d, d}, p99(itl) <= 20_ms) == verdict::invalid);
+    CHECK(judge_evidence(measured({d, d}), p95(itl) <= 20_ms).outcome == verdict::pass);
+    CHECK(outcome_on({d, d}, p95(itl) <= 20_ms) == verdict::invalid);
     CHECK(outcome_on({d, d}, p50(itl) <= 20_ms) == verdict::invalid);
     CHECK(outcome_on({d, d}, mean(tpot) <= 20_ms) == verdict::invalid);
     CHECK(outcome_on({d, d}, mean(tpot) <= 60_ms) == verdict::pass);
@@ -114,7 +114,7 @@ TEST_CASE("the repeat with the client's greatest part is measured again, however
 }
 
 TEST_CASE("an advisory objective asks for no other repeat") {
-    const slo s = advisory(p99(itl) <= 40_ms);
+    const slo s = advisory(p95(itl) <= 40_ms);
     const measurement m = measured({starved_repeat(92), starved_repeat(92), starved_repeat(92)}, {s});
     const findings f = assess(m, m);
     CHECK(f.verdicts[0].outcome == verdict::invalid);
@@ -143,7 +143,7 @@ TEST_CASE("what is undecided because the client moved a repeat is the client's")
 }
 
 TEST_CASE("of a pair the baseline is read the other way") {
-    const slo s = p99(itl) <= 1.5 * baseline;
+    const slo s = p95(itl) <= 1.5 * baseline;
     measurement m = pairs_with_ratio({1, 1, 1, 1});
     m.slos = {s};
     CHECK(judged(m, s).outcome == verdict::pass);
@@ -162,15 +162,15 @@ TEST_CASE("errors are no matter of the client's delays") {
 }
 
 TEST_CASE("what a disturbed client measured is no baseline for later") {
-    measurement m = measured({steady_repeat(80), starved_repeat(92)}, {p99(itl) <= 1.1 * baseline});
+    measurement m = measured({steady_repeat(80), starved_repeat(92)}, {p95(itl) <= 1.1 * baseline});
     const auto doubt = doubt_of_baseline(m, m);
     REQUIRE(doubt);
     CHECK(doubt->repeat == 1);
-    CHECK(doubt->why == "client: it was held up 20 times, for up to 98 ms, and p99(itl) could be "
+    CHECK(doubt->why == "client: it was held up 20 times, for up to 98 ms, and p95(itl) could be "
                         "anything from 10 ms to 102 ms");
     m.candidate[1] = steady_repeat(80);
     CHECK_FALSE(doubt_of_baseline(m, m));
-    m.slos = {p99(itl) <= 40_ms};  // of its own
+    m.slos = {p95(itl) <= 40_ms};  // of its own
     m.candidate[1] = starved_repeat(92);
     CHECK_FALSE(doubt_of_baseline(m, m));
 }
