@@ -42,8 +42,10 @@ inline bool client_had_part(const repeat_data& d) {
 }
 
 /// Finds where what the client had missed to send went out at once. Until the server has no more of
-/// it than before, and all of that is answered for the first time, what it does may be the bunch's
-/// doing. To be called when records and stretches are complete.
+/// it than before, and all of that is answered for the first time, it may be late by as much as the
+/// latest of those was: a server that got everything that much later would answer everything that
+/// much later, and one that gets some of it on time is no slower. To be called when records and
+/// stretches are complete.
 inline void note_bunches(repeat_data& d) {
     d.bunched.clear();
     std::vector<long long> sends, ends;
@@ -70,6 +72,7 @@ inline void note_bunches(repeat_data& d) {
             d.bunched.push_back({s.from_ns, s.to_ns, 0, 0});
         }
         blind_stretch& b = d.bunched.back();
+        b.most_delay_ns = std::max(b.most_delay_ns, s.most_delay_ns);
         for (auto l = std::upper_bound(late.begin(), late.end(),
                                        std::pair{s.from_ns, 9223372036854775807ll});
              l != late.end() && l->first <= s.to_ns; ++l)
@@ -94,17 +97,17 @@ inline request_times times_of(const repeat_data& d, const record& r,
         // Times since it was to be sent have the client's delay in them already.
         t.first_to_last += possible_delay(d.blind, r.first_token_ns);
     } else if (how == reading::at_best) {
-        if (is_blind_between(d.bunched, r.dispatched_ns, r.end_ns)) return {};
         const long long first = possible_delay(d.blind, r.first_token_ns);
+        const long long bunch = most_delay_between(d.bunched, r.dispatched_ns, r.end_ns);
         const long long sending =
-            r.late_ns + lost_between(d.blind, r.dispatched_ns, r.sent_ns);
+            std::max(r.late_ns + lost_between(d.blind, r.dispatched_ns, r.sent_ns), bunch);
         const auto without = [](long long& time, long long delay) {
             time = std::max(std::min(time, 0ll), time - delay);
         };
         without(t.to_first, sending + first);
         without(t.to_end, sending + possible_delay(d.blind, r.end_ns));
-        without(t.sent_to_first, first);
-        without(t.first_to_last, possible_delay(d.blind, r.last_token_ns));
+        without(t.sent_to_first, bunch + first);
+        without(t.first_to_last, bunch + possible_delay(d.blind, r.last_token_ns));
     }
     return t;
 }
