@@ -43,7 +43,7 @@ TEST_CASE("LLMBENCH_URL may name a Unix-domain socket") {
 TEST_CASE("a baseline without a URL is not the target once more") {
     const scripted::server server;
     const variable url("LLMBENCH_URL", server.url());
-    scenario s = asking(endpoint{});
+    scenario s = asking(endpoint{}, 10);
     s.baseline = endpoint{};
     s.repeats = 4;
     s.slos = {mean(tpot) <= 1.1 * baseline};

@@ -174,16 +174,16 @@ TEST_CASE("users play conversations whose prompts grow by the answers") {
                                           .user_tokens = fixed(20),
                                           .output_tokens = fixed(8),
                                           .system_tokens = fixed(32)},
-                            12);
+                            30);
     s.arrivals = closed_loop(2);
     s.warmup = 3;
     s.slos = {mean(first_turn_ttft) <= 5_s, mean(later_turn_ttft) <= 5_s};
     const result r = passes(s);
     const std::vector<record> all = of_repeat(r, 1);
-    REQUIRE(all.size() == 15);
+    REQUIRE(all.size() == 33);
     std::map<long long, std::vector<record>> by_conversation;
     for (const record& x : all) by_conversation[x.conversation].push_back(x);
-    CHECK(by_conversation.size() == 5);
+    CHECK(by_conversation.size() == 11);
     for (const auto& [number, turns] : by_conversation) {
         REQUIRE(turns.size() == 3);
         for (std::size_t t = 0; t < 3; ++t) {
