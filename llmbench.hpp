@@ -5523,9 +5523,9 @@ struct sorted_values {
     std::size_t completed = 0;  // values that the mean is of, but for those of gaps
     /// Those of another repeat.
     void add(const sorted_values& o) {
-        const auto middle = static_cast<std::ptrdiff_t>(all.size());
-        all.insert(all.end(), o.all.begin(), o.all.end());
-        std::inplace_merge(all.begin(), all.begin() + middle, all.end());
+        std::vector<double> both(all.size() + o.all.size());
+        std::merge(all.begin(), all.end(), o.all.begin(), o.all.end(), both.begin());
+        all = std::move(both);
         gaps.add(o.gaps);
         const auto of_both = {std::pair(mean_of_completed, static_cast<double>(completed)),
                               std::pair(o.mean_of_completed, static_cast<double>(o.completed))};
