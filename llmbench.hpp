@@ -46,11 +46,11 @@
 //   [C21] when the client did not run
 //   [C22] what one repeat measured
 //   [C23] the requests of a repeat, as they end
-//   [C24] how a repeat is read where the client may have been late
-//   [C25] metrics of requests and of repeats
-//   [C26] statistics of several repeats together
-//   [C27] what a server's prefix cache had of the prompts
-//   [C28] whether an answer can have come as its numbers say
+//   [C24] whether an answer can have come as its numbers say
+//   [C25] how a repeat is read where the client may have been late
+//   [C26] metrics of requests and of repeats
+//   [C27] statistics of several repeats together
+//   [C28] what a server's prefix cache had of the prompts
 //   [C29] what verdicts are given on
 //   [C30] the rule: looks, bounds, prior noise
 //   [C31] what evidence is held against
@@ -63,63 +63,64 @@
 //   [C38] what the numbers alone say of an objective
 //   [C39] verdicts that the client may have decided
 //   [C40] how many requests a verdict rests on at least
-//   [C41] servers that cannot keep up
-//   [C42] what a server's answers can say against its numbers
-//   [C43] what makes a measurement invalid
-//   [C44] the verdicts of a gate
-//   [C45] from verdicts to an exit code
-//   [C46] what a calibration tells
-//   [C47] calibration
-//   [C48] files of others' making, value by value
-//   [C49] datasets
-//   [C50] traces
-//   [C51] when requests are sent
-//   [C52] arrivals
-//   [C53] lengths
-//   [C54] prompts of a given number of tokens
-//   [C55] places of a trace
-//   [C56] conversations, recorded and made up
-//   [C57] prompts that stand alone
-//   [C58] where prompts come from
-//   [C59] the plan of a gate
-//   [C60] which SLOs a scenario can have
-//   [C61] the options of requests
-//   [C62] from a workload to its part of the plan
-//   [C63] from a scenario to its plan
-//   [C64] a plan in words
-//   [C65] where a gate's server stood
-//   [C66] the hash of all that a plan sends
-//   [C67] the requests of a plan
-//   [C68] what a plan says of the evidence that it will bring
-//   [C69] what of its prompts a workload lets a prefix cache have
-//   [C70] engine model
-//   [C71] what a request asks the simulated server
-//   [C72] answers of the simulated server
-//   [C73] what the simulated server says besides answers
-//   [C74] what a result holds of its gate
-//   [C75] the rows of a table: each metric over the repeats of an arm
-//   [C76] points and round steps of drawings
-//   [C77] distributions: quantiles as lines, of each repeat and of all
-//   [C78] how requests ended, and what their answers say of tokens
-//   [C79] how long made-up prompts were to be, and were
-//   [C80] timelines: repeats in windows of equal length
-//   [C81] all that reports tell of a gate's numbers, computed once
-//   [C82] the progress line
-//   [C83] what reports are made of
-//   [C84] words of reports
-//   [C85] result.json and records.jsonl
-//   [C86] stored results
-//   [C87] junit.xml, summary.md, annotations, metrics.txt
-//   [C88] what a console can show
-//   [C89] the console
-//   [C90] the report page: style, icons and script
-//   [C91] the report page: drawings
-//   [C92] the report page: verdicts
-//   [C93] the report page: distributions
-//   [C94] the report page: gates beside each other
-//   [C95] the report page: what else a gate has to say
-//   [C96] the report page: timelines
-//   [C97] the report page: the whole
+//   [C41] what a server's answers can say against its numbers
+//   [C42] verdicts that stand although tokens were held back
+//   [C43] servers that cannot keep up
+//   [C44] what makes a measurement invalid
+//   [C45] the verdicts of a gate
+//   [C46] from verdicts to an exit code
+//   [C47] what a calibration tells
+//   [C48] calibration
+//   [C49] files of others' making, value by value
+//   [C50] datasets
+//   [C51] traces
+//   [C52] when requests are sent
+//   [C53] arrivals
+//   [C54] lengths
+//   [C55] prompts of a given number of tokens
+//   [C56] places of a trace
+//   [C57] conversations, recorded and made up
+//   [C58] prompts that stand alone
+//   [C59] where prompts come from
+//   [C60] the plan of a gate
+//   [C61] which SLOs a scenario can have
+//   [C62] the options of requests
+//   [C63] from a workload to its part of the plan
+//   [C64] from a scenario to its plan
+//   [C65] a plan in words
+//   [C66] where a gate's server stood
+//   [C67] the hash of all that a plan sends
+//   [C68] the requests of a plan
+//   [C69] what a plan says of the evidence that it will bring
+//   [C70] what of its prompts a workload lets a prefix cache have
+//   [C71] engine model
+//   [C72] what a request asks the simulated server
+//   [C73] answers of the simulated server
+//   [C74] what the simulated server says besides answers
+//   [C75] what a result holds of its gate
+//   [C76] the rows of a table: each metric over the repeats of an arm
+//   [C77] points and round steps of drawings
+//   [C78] distributions: quantiles as lines, of each repeat and of all
+//   [C79] how requests ended, and what their answers say of tokens
+//   [C80] how long made-up prompts were to be, and were
+//   [C81] timelines: repeats in windows of equal length
+//   [C82] all that reports tell of a gate's numbers, computed once
+//   [C83] the progress line
+//   [C84] what reports are made of
+//   [C85] words of reports
+//   [C86] result.json and records.jsonl
+//   [C87] stored results
+//   [C88] junit.xml, summary.md, annotations, metrics.txt
+//   [C89] what a console can show
+//   [C90] the console
+//   [C91] the report page: style, icons and script
+//   [C92] the report page: drawings
+//   [C93] the report page: verdicts
+//   [C94] the report page: distributions
+//   [C95] the report page: gates beside each other
+//   [C96] the report page: what else a gate has to say
+//   [C97] the report page: timelines
+//   [C98] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -5045,7 +5046,97 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] how a repeat is read where the client may have been late ============================
+// ===== [C24] whether an answer can have come as its numbers say ==================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Tokens whose time lies between the first event's stamp and the last one's.
+inline int paced_tokens(const record& r) { return r.output_tokens - r.first_event_tokens; }
+
+/// Seconds from the send to the first content, and from there to the last.
+inline double wait_s(const record& r) {
+    return static_cast<double>(r.first_token_ns - r.sent_ns) * 1e-9;
+}
+inline double spread_s(const record& r) {
+    return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
+}
+
+/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
+/// and schedulers of several steps bring. More is a server that gathers them.
+inline constexpr int most_event_tokens = 16;
+
+/// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
+/// events each, within a tenth of that wait, as a proxy's whole answer comes. A server that decodes
+/// within the client's own turns has few events a read, or lets nobody wait ten times as long; in
+/// under 10 ms no more can be told.
+inline bool is_in_one_piece(const record& r) {
+    if (paced_tokens(r) <= 0) return false;
+    if (r.last_token_ns == r.first_token_ns) return true;
+    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads &&
+           spread_s(r) * 10 <= wait_s(r);
+}
+
+/// Seconds that the first read's tokens took before its stamp, as the pace of those after it tells,
+/// where they are over 5 % of what came: a tpot knows nothing of that time. Infinite where events
+/// bring so many tokens that nothing tells.
+inline double hidden_s(const record& r) {
+    if (paced_tokens(r) <= 0 || r.events < 2) return 0;
+    if (paced_tokens(r) > most_event_tokens * (r.events - 1)) return infinity;
+    const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
+    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return 0;
+    return spread_s(r) / later * early;
+}
+/// Up to 10 ms it was the client that came a little late to a fast server.
+inline bool begins_in_a_lump(const record& r) { return hidden_s(r) > 0.010; }
+
+/// How long before its first stamp an answer's tokens may have been generated: never before it was
+/// asked for.
+inline long long held_back_ns(const record& r) {
+    const double waited = wait_s(r);
+    const double hidden = is_in_one_piece(r) ? waited : std::min(hidden_s(r), waited);
+    return static_cast<long long>(hidden * 1e9);
+}
+
+/// Content events that say nothing of when they were generated, as they came in one read with an
+/// earlier one. Where reads follow each other within 2 ms, events do come that fast.
+inline int events_read_together(const record& r) {
+    if (r.reads == 0 || r.events < 2) return 0;
+    const bool fast = r.reads > 1 && spread_s(r) < 0.002 * (r.reads - 1);
+    return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
+}
+
+/// Whether usage tells of more tokens than the text can be: each has a byte at least, but for a few
+/// special ones. Where nothing is known of the text, the number of events says how many it can be.
+inline bool usage_is_over_content(const record& r) {
+    if (r.token_source != token_origin::usage) return false;
+    if (r.text_bytes > 0) return r.output_tokens > r.text_bytes + most_event_tokens;
+    return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
+}
+
+/// Requests that were sent again, where those are over 1 % of the measured ones, failed each: what
+/// a server does to one in a hundred of its users is no accident of the moment. Requests of the
+/// warm-up are left as they are.
+inline void fail_frequent_resends(repeat_data& d) {
+    std::size_t measured = 0, resent = 0;
+    for (const record& r : d.records) {
+        measured += is_measured(r);
+        resent += is_measured(r) && r.resends > 0;
+    }
+    if (resent * 100 <= measured) return;
+    for (record& r : d.records) {
+        if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
+        r.status = request_status::connect;
+        r.error = "the server closed the kept connection without an answer";
+    }
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C25] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5054,14 +5145,21 @@ namespace detail {
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
 /// then went out too late. `as_measured` takes the stamps as they are. `at_worst` says the worst of
 /// the server that they allow: what a pass must withstand. `at_best` takes out all that may have
-/// been the client's: what a fail must withstand.
-enum class reading : unsigned char { as_measured, at_worst, at_best };
+/// been the client's: what a fail must withstand. `as_held_back` gives tokens that came at once all
+/// the time before them that they may have been generated in, `baseline_held_back` those of the
+/// baseline alone.
+enum class reading : unsigned char {
+    as_measured, at_worst, at_best, as_held_back, baseline_held_back
+};
 
 /// Of the other arm, where two are compared.
 inline reading opposite(reading r) {
-    return r == reading::at_worst  ? reading::at_best
-           : r == reading::at_best ? reading::at_worst
-                                   : r;
+    switch (r) {
+    case reading::at_worst: return reading::at_best;
+    case reading::at_best: return reading::at_worst;
+    case reading::baseline_held_back: return reading::as_held_back;
+    default: return reading::as_measured;
+    }
 }
 
 /// A send that is this much late has missed its time.
@@ -5130,6 +5228,8 @@ inline request_times times_of(const repeat_data& d, const record& r,
     if (how == reading::at_worst) {
         // Times since it was to be sent have the client's delay in them already.
         t.first_to_last += possible_delay(d.blind, r.first_token_ns);
+    } else if (how == reading::as_held_back) {
+        t.first_to_last += held_back_ns(r);
     } else if (how == reading::at_best) {
         const long long first = possible_delay(d.blind, r.first_token_ns);
         const long long bunch = most_delay_between(d.bunched, r.dispatched_ns, r.end_ns);
@@ -5173,6 +5273,22 @@ private:
     double together_us_ = 0;
 };
 
+/// `f(us)` for the longest gaps that a request's tokens can have had that came at once, with others
+/// or first of all.
+template <class F>
+void each_held_back_gap(const repeat_data& d, std::size_t i, F&& f) {
+    const record& r = d.records[i];
+    const long long any = 3600 * 1000000000ll;  // no gap of its own, but those before it limit it
+    uncertain_gaps open;
+    open.begin_earlier(held_back_ns(r));
+    for (std::size_t k = 0; k < gap_count(r); ++k) {
+        const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
+        if (us > 0) open.each_at_worst(f);
+        open.add(us, any);
+    }
+    open.each_at_worst(f);
+}
+
 /// `f(us)` for each gap of one request that has them listed.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
@@ -5182,7 +5298,8 @@ void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
     const std::uint64_t from = d.gap_offsets[i];
     const bool bunched = how == reading::at_best &&
                          is_blind_between(d.bunched, r.first_token_ns, r.last_token_ns + 1);
-    if (how == reading::as_measured ||
+    if (how == reading::as_held_back) return each_held_back_gap(d, i, f);
+    if (how == reading::as_measured || how == reading::baseline_held_back ||
         (!bunched && !is_blind_between(d.blind, r.first_token_ns - 1, r.last_token_ns + 1))) {
         for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
         return;
@@ -5235,7 +5352,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] metrics of requests and of repeats ==================================================
+// ===== [C26] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5249,9 +5366,13 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
         const double delay = static_cast<double>(most_delay_between(
                                  d.blind, r.first_token_ns - 1, r.last_token_ns)) / 1e9;
         const double measured = d.longest_gaps[i] / 1e6;
-        return how == reading::at_worst  ? measured + (gap_count(r) > 0 ? delay : 0)
-               : how == reading::at_best ? std::max(0.0, measured - delay)
-                                         : measured;
+        switch (how) {
+        case reading::at_worst: return measured + (gap_count(r) > 0 ? delay : 0);
+        case reading::at_best: return std::max(0.0, measured - delay);
+        case reading::as_held_back:
+            return std::max(measured, static_cast<double>(held_back_ns(r)) / 1e9);
+        default: return measured;
+        }
     }
     std::uint32_t longest = 0;
     for_each_gap(d, i, how, [&](std::uint32_t us) { longest = std::max(longest, us); });
@@ -5649,7 +5770,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] statistics of several repeats together ==============================================
+// ===== [C27] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -5731,7 +5852,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] what a server's prefix cache had of the prompts =====================================
+// ===== [C28] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5752,88 +5873,6 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
             sum.prompt += r.prompt_tokens;
         }
     return sum;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C28] whether an answer can have come as its numbers say ==================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Tokens whose time lies between the first event's stamp and the last one's.
-inline int paced_tokens(const record& r) { return r.output_tokens - r.first_event_tokens; }
-
-/// Seconds from the send to the first content, and from there to the last.
-inline double wait_s(const record& r) {
-    return static_cast<double>(r.first_token_ns - r.sent_ns) * 1e-9;
-}
-inline double spread_s(const record& r) {
-    return static_cast<double>(r.last_token_ns - r.first_token_ns) * 1e-9;
-}
-
-/// Several tokens an event are what speculative decoding (up to 16 drafts a step, mostly 3 to 8)
-/// and schedulers of several steps bring. More is a server that gathers them.
-inline constexpr int most_event_tokens = 16;
-
-/// Whether all tokens came at once: one read brought them, or after a wait a few reads of several
-/// events each, within a tenth of that wait, as a proxy's whole answer comes. A server that decodes
-/// within the client's own turns has few events a read, or lets nobody wait ten times as long; in
-/// under 10 ms no more can be told.
-inline bool is_in_one_piece(const record& r) {
-    if (paced_tokens(r) <= 0) return false;
-    if (r.last_token_ns == r.first_token_ns) return true;
-    return wait_s(r) >= 0.010 && r.reads > 0 && r.events >= 4 * r.reads &&
-           spread_s(r) * 10 <= wait_s(r);
-}
-
-/// Seconds that the first read's tokens took before its stamp, as the pace of those after it tells,
-/// where they are over 5 % of what came: a tpot knows nothing of that time. Infinite where events
-/// bring so many tokens that nothing tells.
-inline double hidden_s(const record& r) {
-    if (paced_tokens(r) <= 0 || r.events < 2) return 0;
-    if (paced_tokens(r) > most_event_tokens * (r.events - 1)) return infinity;
-    const int early = r.first_read_events - 1, later = r.events - r.first_read_events;
-    if (early <= 0 || later <= 0 || early * 20 <= r.events - 1) return 0;
-    return spread_s(r) / later * early;
-}
-/// Up to 10 ms it was the client that came a little late to a fast server.
-inline bool begins_in_a_lump(const record& r) { return hidden_s(r) > 0.010; }
-
-/// Content events that say nothing of when they were generated, as they came in one read with an
-/// earlier one. Where reads follow each other within 2 ms, events do come that fast.
-inline int events_read_together(const record& r) {
-    if (r.reads == 0 || r.events < 2) return 0;
-    const bool fast = r.reads > 1 && spread_s(r) < 0.002 * (r.reads - 1);
-    return fast && !is_in_one_piece(r) ? 0 : r.events - r.reads;
-}
-
-/// Whether usage tells of more tokens than the text can be: each has a byte at least, but for a few
-/// special ones. Where nothing is known of the text, the number of events says how many it can be.
-inline bool usage_is_over_content(const record& r) {
-    if (r.token_source != token_origin::usage) return false;
-    if (r.text_bytes > 0) return r.output_tokens > r.text_bytes + most_event_tokens;
-    return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
-}
-
-/// Requests that were sent again, where those are over 1 % of the measured ones, failed each: what
-/// a server does to one in a hundred of its users is no accident of the moment. Requests of the
-/// warm-up are left as they are.
-inline void fail_frequent_resends(repeat_data& d) {
-    std::size_t measured = 0, resent = 0;
-    for (const record& r : d.records) {
-        measured += is_measured(r);
-        resent += is_measured(r) && r.resends > 0;
-    }
-    if (resent * 100 <= measured) return;
-    for (record& r : d.records) {
-        if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
-        r.status = request_status::connect;
-        r.error = "the server closed the kept connection without an answer";
-    }
 }
 
 }  // namespace llmbench
@@ -7237,7 +7276,7 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_ve
 /// Whether a verdict would be another one, had the client not been late. A pass that holds with its
 /// delays counted against the server stands, and a miss that remains without them. What is
 /// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
-/// quiet machine differ anyway.
+/// quiet machine differ anyway, unless it is so as the run was cut short.
 inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verdict& v) {
     const auto as_read = [&](reading how) {
         terms other = t;
@@ -7248,7 +7287,8 @@ inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verd
     case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
     case verdict::fail: return as_read(reading::at_best) != verdict::fail;
     case verdict::inconclusive:
-        return (!is_share(v.what.what.metric) && greatest_part(e, t, v.what).width > prior_sd) ||
+        return (!is_share(v.what.what.metric) && e.stopped.empty() &&
+                greatest_part(e, t, v.what).width > prior_sd) ||
                as_read(reading::at_best) == verdict::pass ||
                as_read(reading::at_worst) == verdict::fail;
     default: return false;
@@ -7395,114 +7435,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] servers that cannot keep up =========================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
-struct trend {
-    double per_batch = 0, t = 0;
-};
-inline trend trend_of(const std::vector<double>& values) {
-    constexpr std::size_t batches = 10;
-    std::vector<double> means;
-    for (std::size_t b = 0; b < batches; ++b)
-        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
-                                 values.begin() +
-                                     static_cast<long>((b + 1) * values.size() / batches)}));
-    const double center = mean_of(means), middle = (batches - 1) / 2.0;
-    double xy = 0, xx = 0, residual = 0;
-    for (std::size_t b = 0; b < batches; ++b) {
-        xy += (static_cast<double>(b) - middle) * (means[b] - center);
-        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
-    }
-    trend r;
-    r.per_batch = xy / xx;
-    for (std::size_t b = 0; b < batches; ++b) {
-        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
-        residual += (means[b] - fitted) * (means[b] - fitted);
-    }
-    const double error = std::sqrt(residual / (batches - 2) / xx);
-    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
-    return r;
-}
-
-/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
-/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
-/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
-/// time that the first answers took is left out: until then every load fills up.
-inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
-    std::vector<long long> ends;
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        ends.push_back(d.records[i].end_ns);
-        order.push_back(i);
-    }
-    std::sort(ends.begin(), ends.end());
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
-        return at != other ? at < other : a < b;
-    });
-    std::vector<double> early;
-    for (std::size_t k = 0; k < order.size() / 4; ++k)
-        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
-            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
-    if (early.empty()) return {};
-    std::sort(early.begin(), early.end());
-    const long long filled = d.records[order[0]].scheduled_ns +
-                             static_cast<long long>(nearest_rank(early, 0.5));
-    std::vector<double> in_flight, ttft_s, tokens;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-        const record& r = d.records[order[k]];
-        if (!is_measured(r) || r.scheduled_ns < filled) continue;
-        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
-        in_flight.push_back(static_cast<double>(k + 1) -
-                            static_cast<double>(ended - ends.begin()));
-        if (r.status != request_status::ok) continue;
-        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
-        tokens.push_back(r.output_tokens);
-    }
-    const double n = static_cast<double>(in_flight.size());
-    if (n < 40 || ttft_s.size() < 20) return {};
-    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
-    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
-    // planned ones do, 1/5 n.
-    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
-    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
-    const double growth = 10 * grown.per_batch;
-    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
-    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
-        return {};
-    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
-                   "is over the server's capacity",
-                   growth, n, time_text(10 * slower.per_batch).c_str());
-}
-
-/// Why the load was more than the server can take, "" where that is not shown in most repeats.
-inline std::string over_saturation_reason(const evidence& e) {
-    if (std::isnan(e.arrival_cv2)) return {};
-    for (const auto* arm : {&e.candidate, &e.baseline}) {
-        std::size_t shown = 0;
-        std::string example;
-        for (const repeat_data& d : *arm)
-            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
-                ++shown;
-                example = why;
-            }
-        if (2 * shown > arm->size())
-            return std::string(arm == &e.baseline ? "baseline " : "") +
-                   "over-saturated: " + example;
-    }
-    return {};
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C42] what a server's answers can say against its numbers =================================
+// ===== [C41] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7703,7 +7636,143 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] what makes a measurement invalid ====================================================
+// ===== [C42] verdicts that stand although tokens were held back ==================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of a stream that mostly streams, a verdict needs to withstand no more than the rest can hide: on
+/// a machine that all share, a few answers come in lumps. A pass does where it is one even if tokens
+/// that came at once took all the time before them, and so does what is undecided. A miss of a time
+/// per token does as it is, since that time only adds to it; gaps that became one may be longer than
+/// any was.
+inline bool stands_though_held_back(const evidence& e, const terms& t, const answer_counts& arm,
+                                    const slo_verdict& v) {
+    const statistic_data& what = v.what.what;
+    if (arm.in_a_lump * 2 > arm.paced || arm.read_together * 2 > arm.events) return false;
+    const bool of_gaps = concerns(what, &metric_facts::is_of_gaps);
+    bool listed = true;
+    for_each_repeat(e, [&](const repeat_data& d) { listed = listed && !d.gaps_counted; });
+    if (is_throughput(what.metric) || (of_gaps && !listed)) return false;
+    if (v.outcome == verdict::fail && of_gaps) return false;
+    terms other = t;
+    other.read = v.outcome == verdict::fail ? reading::baseline_held_back : reading::as_held_back;
+    return judge_evidence(e, other, v.what).outcome == v.outcome;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C43] servers that cannot keep up =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Slope of the means of ten batches in order, and its t value (8 degrees of freedom).
+struct trend {
+    double per_batch = 0, t = 0;
+};
+inline trend trend_of(const std::vector<double>& values) {
+    constexpr std::size_t batches = 10;
+    std::vector<double> means;
+    for (std::size_t b = 0; b < batches; ++b)
+        means.push_back(mean_of({values.begin() + static_cast<long>(b * values.size() / batches),
+                                 values.begin() +
+                                     static_cast<long>((b + 1) * values.size() / batches)}));
+    const double center = mean_of(means), middle = (batches - 1) / 2.0;
+    double xy = 0, xx = 0, residual = 0;
+    for (std::size_t b = 0; b < batches; ++b) {
+        xy += (static_cast<double>(b) - middle) * (means[b] - center);
+        xx += (static_cast<double>(b) - middle) * (static_cast<double>(b) - middle);
+    }
+    trend r;
+    r.per_batch = xy / xx;
+    for (std::size_t b = 0; b < batches; ++b) {
+        const double fitted = center + r.per_batch * (static_cast<double>(b) - middle);
+        residual += (means[b] - fitted) * (means[b] - fitted);
+    }
+    const double error = std::sqrt(residual / (batches - 2) / xx);
+    r.t = error > 0 ? r.per_batch / error : r.per_batch > 0 ? infinity : 0;
+    return r;
+}
+
+/// How the load outgrew the server in one repeat, "" where that is not shown. Requests in flight
+/// must have grown by a tenth of the arrivals, and by more than the random walk does that a server
+/// at exactly its capacity makes of this traffic (level 0.1 %); ttft must have grown with them. The
+/// time that the first answers took is left out: until then every load fills up.
+inline std::string oversaturation_of(const repeat_data& d, double arrival_cv2) {
+    std::vector<long long> ends;
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        ends.push_back(d.records[i].end_ns);
+        order.push_back(i);
+    }
+    std::sort(ends.begin(), ends.end());
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = d.records[a].scheduled_ns, other = d.records[b].scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    std::vector<double> early;
+    for (std::size_t k = 0; k < order.size() / 4; ++k)
+        if (const record& r = d.records[order[k]]; r.status == request_status::ok)
+            early.push_back(static_cast<double>(r.end_ns - r.scheduled_ns));
+    if (early.empty()) return {};
+    std::sort(early.begin(), early.end());
+    const long long filled = d.records[order[0]].scheduled_ns +
+                             static_cast<long long>(nearest_rank(early, 0.5));
+    std::vector<double> in_flight, ttft_s, tokens;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+        const record& r = d.records[order[k]];
+        if (!is_measured(r) || r.scheduled_ns < filled) continue;
+        const auto ended = std::upper_bound(ends.begin(), ends.end(), r.scheduled_ns);
+        in_flight.push_back(static_cast<double>(k + 1) -
+                            static_cast<double>(ended - ends.begin()));
+        if (r.status != request_status::ok) continue;
+        ttft_s.push_back(static_cast<double>(r.first_token_ns - r.scheduled_ns) * 1e-9);
+        tokens.push_back(r.output_tokens);
+    }
+    const double n = static_cast<double>(in_flight.size());
+    if (n < 40 || ttft_s.size() < 20) return {};
+    const double work_cv2 = sample_variance(tokens) / std::pow(std::max(1.0, mean_of(tokens)), 2);
+    // The slope over a random walk has a variance of 6/5 n; arrivals that start and end on time, as
+    // planned ones do, 1/5 n.
+    const double wandering = std::sqrt(n * (0.2 * arrival_cv2 + 1.2 * work_cv2));
+    const trend grown = trend_of(in_flight), slower = trend_of(ttft_s);
+    const double growth = 10 * grown.per_batch;
+    const double t_limit = 4.501;  // Student t, 8 degrees of freedom, 0.1 %
+    if (growth <= std::max(0.1 * n, 3.09 * wandering) || grown.t < t_limit || slower.t < t_limit)
+        return {};
+    return printed("requests in flight grew by %.0f while %.0f were sent, and ttft by %s: the load "
+                   "is over the server's capacity",
+                   growth, n, time_text(10 * slower.per_batch).c_str());
+}
+
+/// Why the load was more than the server can take, "" where that is not shown in most repeats.
+inline std::string over_saturation_reason(const evidence& e) {
+    if (std::isnan(e.arrival_cv2)) return {};
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        std::size_t shown = 0;
+        std::string example;
+        for (const repeat_data& d : *arm)
+            if (const std::string why = oversaturation_of(d, e.arrival_cv2); !why.empty()) {
+                ++shown;
+                example = why;
+            }
+        if (2 * shown > arm->size())
+            return std::string(arm == &e.baseline ? "baseline " : "") +
+                   "over-saturated: " + example;
+    }
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C44] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7751,9 +7820,10 @@ inline grounds grounds_of(const evidence& e) {
             prefix_hits_of(e.candidate), prefix_hits_of(e.baseline)};
 }
 
-/// Why this SLO cannot be judged, "" where it can.
+/// Why a verdict on an SLO is none, "" where it is one.
 inline std::string slo_invalid_reason(const evidence& e, const terms& t, const grounds& g,
-                                      const slo& s) {
+                                      const slo_verdict& v) {
+    const slo& s = v.what;
     const bool compared = e.has_live_baseline() || !t.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
     if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
@@ -7768,8 +7838,9 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
-        if (const std::string why = stream_invalid_reason(*arm, s.what); !why.empty())
-            return (is_baseline ? "baseline: " : "") + why;
+        const std::string held = stream_invalid_reason(*arm, s.what);
+        if (!held.empty() && !stands_though_held_back(e, t, *arm, v))
+            return (is_baseline ? "baseline: " : "") + held;
         const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
         if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
     }
@@ -7780,7 +7851,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] the verdicts of a gate ==============================================================
+// ===== [C45] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7823,7 +7894,7 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
         return without_advice(undecided(s), verdict::inconclusive, e.stopped);
     slo_verdict v = judge_evidence(e, t, s, false, is_guard);
     if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
-    if (const std::string why = slo_invalid_reason(e, t, g, s); !why.empty())
+    if (const std::string why = slo_invalid_reason(e, t, g, v); !why.empty())
         return without_advice(v, verdict::invalid, why);
     // What has no value at all says so itself.
     const std::string small = sample_invalid_reason(e, t.rule, s);
@@ -7916,7 +7987,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] from verdicts to an exit code =======================================================
+// ===== [C46] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7993,7 +8064,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] what a calibration tells ============================================================
+// ===== [C47] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8011,7 +8082,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] calibration =========================================================================
+// ===== [C48] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8056,7 +8127,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] files of others' making, value by value =============================================
+// ===== [C49] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -8250,7 +8321,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] datasets ============================================================================
+// ===== [C50] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8562,7 +8633,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] traces ==============================================================================
+// ===== [C51] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8715,7 +8786,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] when requests are sent ==============================================================
+// ===== [C52] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8878,7 +8949,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] arrivals ============================================================================
+// ===== [C53] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8984,7 +9055,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] lengths =============================================================================
+// ===== [C54] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9045,7 +9116,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] prompts of a given number of tokens =================================================
+// ===== [C55] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9207,7 +9278,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] places of a trace ===================================================================
+// ===== [C56] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -9282,7 +9353,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] conversations, recorded and made up =================================================
+// ===== [C57] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -9391,7 +9462,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] prompts that stand alone ============================================================
+// ===== [C58] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -9514,7 +9585,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] where prompts come from =============================================================
+// ===== [C59] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9540,7 +9611,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the plan of a gate ==================================================================
+// ===== [C60] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9703,7 +9774,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] which SLOs a scenario can have ======================================================
+// ===== [C61] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9837,7 +9908,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the options of requests =============================================================
+// ===== [C62] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9912,7 +9983,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] from a workload to its part of the plan =============================================
+// ===== [C63] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10118,7 +10189,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] from a scenario to its plan =========================================================
+// ===== [C64] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10293,7 +10364,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] a plan in words =====================================================================
+// ===== [C65] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10359,7 +10430,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] where a gate's server stood =========================================================
+// ===== [C66] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10404,7 +10475,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the hash of all that a plan sends ===================================================
+// ===== [C67] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10441,7 +10512,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the requests of a plan ==============================================================
+// ===== [C68] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10508,7 +10579,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what a plan says of the evidence that it will bring =================================
+// ===== [C69] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10527,7 +10598,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C70] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10583,7 +10654,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] engine model ========================================================================
+// ===== [C71] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -10773,7 +10844,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what a request asks the simulated server ============================================
+// ===== [C72] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10890,7 +10961,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] answers of the simulated server =====================================================
+// ===== [C73] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -11127,7 +11198,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] what the simulated server says besides answers ======================================
+// ===== [C74] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11204,7 +11275,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what a result holds of its gate =====================================================
+// ===== [C75] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11243,7 +11314,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C76] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11271,7 +11342,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] points and round steps of drawings ==================================================
+// ===== [C77] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11301,7 +11372,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C78] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11365,7 +11436,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] how requests ended, and what their answers say of tokens ============================
+// ===== [C79] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11440,7 +11511,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] how long made-up prompts were to be, and were =======================================
+// ===== [C80] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11486,7 +11557,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] timelines: repeats in windows of equal length =======================================
+// ===== [C81] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11588,7 +11659,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C82] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11731,7 +11802,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the progress line ===================================================================
+// ===== [C83] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11793,7 +11864,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] what reports are made of ============================================================
+// ===== [C84] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11837,7 +11908,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] words of reports ====================================================================
+// ===== [C85] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12005,7 +12076,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] result.json and records.jsonl =======================================================
+// ===== [C86] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12354,7 +12425,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] stored results ======================================================================
+// ===== [C87] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -12721,7 +12792,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C88] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12999,7 +13070,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] what a console can show =============================================================
+// ===== [C89] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13028,7 +13099,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the console =========================================================================
+// ===== [C90] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13137,7 +13208,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the report page: style, icons and script ============================================
+// ===== [C91] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -13345,7 +13416,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the report page: drawings ===========================================================
+// ===== [C92] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13559,7 +13630,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the report page: verdicts ===========================================================
+// ===== [C93] the report page: verdicts ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13730,7 +13801,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the report page: distributions ======================================================
+// ===== [C94] the report page: distributions ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13846,7 +13917,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] the report page: gates beside each other ============================================
+// ===== [C95] the report page: gates beside each other ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13954,7 +14025,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] the report page: what else a gate has to say ========================================
+// ===== [C96] the report page: what else a gate has to say ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14122,7 +14193,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the report page: timelines ==========================================================
+// ===== [C97] the report page: timelines ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14231,7 +14302,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the report page: the whole ==========================================================
+// ===== [C98] the report page: the whole ==========================================================
 
 namespace llmbench {
 inline namespace v0 {

@@ -115,7 +115,8 @@ def shell(folder, *files):
         if name.endswith(".yml"):
             found = list(blocks(name, pyyaml.safe_load(text)))
         else:
-            found = [part for part in text.split("'''")[1::2]]
+            # Groovy's strings have escapes of their own.
+            found = [part.replace("\\\\", "\\") for part in text.split("'''")[1::2]]
         if not found:
             yield f"{name}: no shell in it"
         for number, block in enumerate(found):

@@ -96,6 +96,17 @@ TEST_CASE("a baseline that sheds load makes no candidate look bad, or good") {
 
 // ---- stored baselines
 
+namespace {
+/// What a client measured that others held up is not written: a machine that all share needs more
+/// than one try.
+result run_to_write(const scenario& s, const std::string& file) {
+    const variable writing("LLMBENCH_WRITE_BASELINE", "1");
+    result r = run(s);
+    for (int more = 0; more < 20 && !std::filesystem::exists(file); ++more) r = run(s);
+    return r;
+}
+}  // namespace
+
 TEST_CASE("a baseline is written when asked for, and later runs are compared with it") {
     const scratch files;
     const std::string file = files.file("baselines/chat.json");
@@ -105,8 +116,7 @@ TEST_CASE("a baseline is written when asked for, and later runs are compared wit
               p50(e2e) <= 1_min};
     const auto relative = {"p50(tpot) <= 1.5 * baseline", "p50(ttft_from_send) <= 1.5 * baseline"};
     {
-        const variable writing("LLMBENCH_WRITE_BASELINE", "1");
-        const result r = run(s);
+        const result r = run_to_write(s, file);
         CHECK(repeats_of(r).size() == 5);
         for (const char* slo : relative) {
             CHECK(outcome_of(r, slo) == verdict::skipped);
@@ -169,9 +179,8 @@ TEST_CASE("a baseline of other traffic, another model or gate is refused with wh
     s.baseline = stored(file.c_str());
     s.slos = {mean(tpot) <= 1.5 * baseline, p50(e2e) <= 1_min};
     {
-        const variable writing("LLMBENCH_WRITE_BASELINE", "1");
         s.repeats = 2;
-        run(s);
+        run_to_write(s, file);
     }
     const std::size_t requests_before = host.log().size();
     const auto refused_for = [&](const char* field, const scenario& other) {

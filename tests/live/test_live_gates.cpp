@@ -163,7 +163,7 @@ TEST_CASE("gates of several threads take turns") {
     std::vector<result> results(3);
     std::vector<std::thread> threads;
     for (result& r : results)
-        threads.emplace_back([&r] { r = run(asking(simulated(quick_engine()), 10)); });
+        threads.emplace_back([&r] { r = run(asking(simulated(quick_engine()), 2)); });
     for (std::thread& t : threads) t.join();
     std::vector<std::pair<long long, long long>> spans;
     for (const result& r : results) {

@@ -81,7 +81,7 @@ TEST_CASE("what goes wrong before the load repeats no secret either") {
     p.command = "echo the key is s3cret-of-a-process; exit 7";
     p.env = {{"A_KEY", "s3cret-of-a-process"}};
     const std::string ended = refusal_to_bring_up(p);
-    CHECK(holds(ended, "ends:\nthe key is ***"));
+    CHECK(holds(ended, "ends:\n    | the key is ***"));
 }
 
 TEST_CASE("a password in the URL is refused without being repeated") {

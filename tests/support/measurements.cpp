@@ -24,7 +24,7 @@ llmbench::self_check_t self_check_of(const measurement& m) {
     return lb::assess(m, m).on.self_check;
 }
 std::string slo_invalid_reason(const measurement& m, const llmbench::slo& s) {
-    return lb::slo_invalid_reason(m, m, lb::grounds_of(m), s);
+    return lb::slo_invalid_reason(m, m, lb::grounds_of(m), lb::judge_evidence(m, m, s));
 }
 double prior_sd_of(const measurement& m, const llmbench::slo& s) {
     return lb::prior_sd_of(m, m, s);

@@ -408,7 +408,7 @@ inline void status_cases(table& t) {
           "HTTP 503: loading (Retry-After: 1)");
     other(502, "a page of a gateway",
           sized("502 Bad Gateway", "text/html", "<html>\r\n<h1>502 Bad Gateway</h1>\r\n</html>"),
-          "HTTP 502: <html>  <h1>502 Bad Gateway</h1>");
+          "HTTP 502: <html>\\r\\n<h1>502 Bad Gateway</h1>\\r\\n</html>");
     other(503, "an error without a body", head("503 Busy", "Content-Length: 0\r\n"), "HTTP 503");
     other(500, "an error in chunks",
           head("500 Oops", "Transfer-Encoding: chunked\r\n") + chunk("out of ") + chunk("memory") +

@@ -88,7 +88,7 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_ve
 /// Whether a verdict would be another one, had the client not been late. A pass that holds with its
 /// delays counted against the server stands, and a miss that remains without them. What is
 /// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
-/// quiet machine differ anyway.
+/// quiet machine differ anyway, unless it is so as the run was cut short.
 inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verdict& v) {
     const auto as_read = [&](reading how) {
         terms other = t;
@@ -99,7 +99,8 @@ inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verd
     case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
     case verdict::fail: return as_read(reading::at_best) != verdict::fail;
     case verdict::inconclusive:
-        return (!is_share(v.what.what.metric) && greatest_part(e, t, v.what).width > prior_sd) ||
+        return (!is_share(v.what.what.metric) && e.stopped.empty() &&
+                greatest_part(e, t, v.what).width > prior_sd) ||
                as_read(reading::at_best) == verdict::pass ||
                as_read(reading::at_worst) == verdict::fail;
     default: return false;

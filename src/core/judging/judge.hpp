@@ -66,7 +66,7 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
         return without_advice(undecided(s), verdict::inconclusive, e.stopped);
     slo_verdict v = judge_evidence(e, t, s, false, is_guard);
     if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
-    if (const std::string why = slo_invalid_reason(e, t, g, s); !why.empty())
+    if (const std::string why = slo_invalid_reason(e, t, g, v); !why.empty())
         return without_advice(v, verdict::invalid, why);
     // What has no value at all says so itself.
     const std::string small = sample_invalid_reason(e, t.rule, s);

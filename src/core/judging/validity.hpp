@@ -10,6 +10,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
+#include "core/judging/held_back.hpp"
 #include "core/judging/saturation.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/terms.hpp"
@@ -64,9 +65,10 @@ inline grounds grounds_of(const evidence& e) {
             prefix_hits_of(e.candidate), prefix_hits_of(e.baseline)};
 }
 
-/// Why this SLO cannot be judged, "" where it can.
+/// Why a verdict on an SLO is none, "" where it is one.
 inline std::string slo_invalid_reason(const evidence& e, const terms& t, const grounds& g,
-                                      const slo& s) {
+                                      const slo_verdict& v) {
+    const slo& s = v.what;
     const bool compared = e.has_live_baseline() || !t.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
     if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
@@ -81,8 +83,9 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
-        if (const std::string why = stream_invalid_reason(*arm, s.what); !why.empty())
-            return (is_baseline ? "baseline: " : "") + why;
+        const std::string held = stream_invalid_reason(*arm, s.what);
+        if (!held.empty() && !stands_though_held_back(e, t, *arm, v))
+            return (is_baseline ? "baseline: " : "") + held;
         const std::string why = answers_invalid_reason(*arm, s.what, e.short_outputs_expected);
         if (!why.empty()) return (is_baseline ? "baseline server: " : "server: ") + why;
     }

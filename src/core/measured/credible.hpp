@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // max
+#include <algorithm>  // max, min
 
 namespace llmbench {
 inline namespace v0 {
@@ -49,6 +49,14 @@ inline double hidden_s(const record& r) {
 }
 /// Up to 10 ms it was the client that came a little late to a fast server.
 inline bool begins_in_a_lump(const record& r) { return hidden_s(r) > 0.010; }
+
+/// How long before its first stamp an answer's tokens may have been generated: never before it was
+/// asked for.
+inline long long held_back_ns(const record& r) {
+    const double waited = wait_s(r);
+    const double hidden = is_in_one_piece(r) ? waited : std::min(hidden_s(r), waited);
+    return static_cast<long long>(hidden * 1e9);
+}
 
 /// Content events that say nothing of when they were generated, as they came in one read with an
 /// earlier one. Where reads follow each other within 2 ms, events do come that fast.

@@ -32,9 +32,13 @@ inline double longest_gap(const repeat_data& d, std::size_t i,
         const double delay = static_cast<double>(most_delay_between(
                                  d.blind, r.first_token_ns - 1, r.last_token_ns)) / 1e9;
         const double measured = d.longest_gaps[i] / 1e6;
-        return how == reading::at_worst  ? measured + (gap_count(r) > 0 ? delay : 0)
-               : how == reading::at_best ? std::max(0.0, measured - delay)
-                                         : measured;
+        switch (how) {
+        case reading::at_worst: return measured + (gap_count(r) > 0 ? delay : 0);
+        case reading::at_best: return std::max(0.0, measured - delay);
+        case reading::as_held_back:
+            return std::max(measured, static_cast<double>(held_back_ns(r)) / 1e9);
+        default: return measured;
+        }
     }
     std::uint32_t longest = 0;
     for_each_gap(d, i, how, [&](std::uint32_t us) { longest = std::max(longest, us); });

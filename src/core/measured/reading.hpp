@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/result.hpp"
 #include "core/measured/blind.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // any_of, max, min, sort, upper_bound
@@ -20,14 +21,21 @@ namespace detail {
 /// What came while the client did not run has a stamp that may be too late, and what it was to send
 /// then went out too late. `as_measured` takes the stamps as they are. `at_worst` says the worst of
 /// the server that they allow: what a pass must withstand. `at_best` takes out all that may have
-/// been the client's: what a fail must withstand.
-enum class reading : unsigned char { as_measured, at_worst, at_best };
+/// been the client's: what a fail must withstand. `as_held_back` gives tokens that came at once all
+/// the time before them that they may have been generated in, `baseline_held_back` those of the
+/// baseline alone.
+enum class reading : unsigned char {
+    as_measured, at_worst, at_best, as_held_back, baseline_held_back
+};
 
 /// Of the other arm, where two are compared.
 inline reading opposite(reading r) {
-    return r == reading::at_worst  ? reading::at_best
-           : r == reading::at_best ? reading::at_worst
-                                   : r;
+    switch (r) {
+    case reading::at_worst: return reading::at_best;
+    case reading::at_best: return reading::at_worst;
+    case reading::baseline_held_back: return reading::as_held_back;
+    default: return reading::as_measured;
+    }
 }
 
 /// A send that is this much late has missed its time.
@@ -96,6 +104,8 @@ inline request_times times_of(const repeat_data& d, const record& r,
     if (how == reading::at_worst) {
         // Times since it was to be sent have the client's delay in them already.
         t.first_to_last += possible_delay(d.blind, r.first_token_ns);
+    } else if (how == reading::as_held_back) {
+        t.first_to_last += held_back_ns(r);
     } else if (how == reading::at_best) {
         const long long first = possible_delay(d.blind, r.first_token_ns);
         const long long bunch = most_delay_between(d.bunched, r.dispatched_ns, r.end_ns);
@@ -139,6 +149,22 @@ private:
     double together_us_ = 0;
 };
 
+/// `f(us)` for the longest gaps that a request's tokens can have had that came at once, with others
+/// or first of all.
+template <class F>
+void each_held_back_gap(const repeat_data& d, std::size_t i, F&& f) {
+    const record& r = d.records[i];
+    const long long any = 3600 * 1000000000ll;  // no gap of its own, but those before it limit it
+    uncertain_gaps open;
+    open.begin_earlier(held_back_ns(r));
+    for (std::size_t k = 0; k < gap_count(r); ++k) {
+        const std::uint32_t us = d.gaps[d.gap_offsets[i] + k];
+        if (us > 0) open.each_at_worst(f);
+        open.add(us, any);
+    }
+    open.each_at_worst(f);
+}
+
 /// `f(us)` for each gap of one request that has them listed.
 template <class F>
 void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
@@ -148,7 +174,8 @@ void for_each_gap(const repeat_data& d, std::size_t i, reading how, F&& f) {
     const std::uint64_t from = d.gap_offsets[i];
     const bool bunched = how == reading::at_best &&
                          is_blind_between(d.bunched, r.first_token_ns, r.last_token_ns + 1);
-    if (how == reading::as_measured ||
+    if (how == reading::as_held_back) return each_held_back_gap(d, i, f);
+    if (how == reading::as_measured || how == reading::baseline_held_back ||
         (!bunched && !is_blind_between(d.blind, r.first_token_ns - 1, r.last_token_ns + 1))) {
         for (std::size_t k = 0; k < n; ++k) f(d.gaps[from + k]);
         return;
