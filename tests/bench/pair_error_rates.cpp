@@ -147,8 +147,9 @@ struct taken {
 };
 /// As a gate does: up to eight pairs, and up to twelve where it is asked for them.
 taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
+    static const auto rule = rule_of({}, replayed, first_pair_look, last_pair_look, 1);
     measurement m;
-    m.rule = rule_of({}, replayed, first_pair_look, last_pair_look, 1);
+    m.rule = rule;
     const auto measure_to = [&](int pairs) {
         for (std::size_t i = m.candidate.size(); i < static_cast<std::size_t>(pairs); ++i) {
             m.candidate.push_back(run_with_ttft(ratios[i]));

@@ -15,11 +15,11 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Of a stream that mostly streams, a verdict needs to withstand no more than the rest can hide: on
-/// a machine that all share, a few answers come in lumps. A pass does where it is one even if tokens
-/// that came at once took all the time before them, and so does what is undecided. A miss of a time
-/// per token does as it is, since that time only adds to it; gaps that became one may be longer than
-/// any was.
+/// Of a stream that mostly streams, a verdict needs to withstand no more than the rest can hide:
+/// on a machine that all share, a few answers come in lumps. A pass does where it is one even if
+/// tokens that came at once took all the time before them, and so does what is undecided. A miss of
+/// a time per token does as it is, since that time only adds to it; gaps that became one may be
+/// longer than any was.
 inline bool stands_though_held_back(const evidence& e, const terms& t, const answer_counts& arm,
                                     const slo_verdict& v) {
     const statistic_data& what = v.what.what;
