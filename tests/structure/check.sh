@@ -102,6 +102,20 @@ cut_after() {
     "${cxx[@]}" -Wall -Wextra -Werror -fsyntax-only "$work/cut.cpp"
 }
 
+# src/README.md says what shows each row of its table: the files and the tests are there.
+# shellcheck disable=SC2016  # the backticks are Markdown's
+named_tests_exist() {
+    local name bad=0
+    while read -r name; do
+        [[ $(find tests -name "$name" | wc -l) == 1 ]] || { echo "no file $name"; bad=1; }
+    done < <(grep -o '`test_[a-z_]*\.cpp`' src/README.md | tr -d '`' | sort -u)
+    while read -r name; do
+        grep -rqF "TEST_CASE($name" tests --include='*.cpp' || { echo "no test $name"; bad=1; }
+    done < <(grep '^| .*`test_[a-z_]*\.cpp`: ' src/README.md | grep -o '"[^"]*"')
+    return "$bad"
+}
+
+check "the tests that src/README.md names are there" named_tests_exist
 check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
 check "no line is too long, no tab, no trailing space" columns
