@@ -74,8 +74,7 @@ std::string cached_usage(int prompt, int cached, int completion) {
 TEST_CASE("a proxy that hands over whole answers leaves no time per token to judge") {
     const buffered_server server(engine_of(20_ms), 1 << 30);
     const result r = run(decoding_on(server.url(), 12));
-    check_invalid(r, "mean(tpot) <= 10 s", "the stream does not stream: 48 of 48 answers came "
-                                               "in one piece");
+    check_invalid(r, "mean(tpot) <= 10 s", " answers came in one piece");
     check_invalid(r, "p50(itl) <= 10 s", "the stream does not stream");
     CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
 }
@@ -83,7 +82,7 @@ TEST_CASE("a proxy that hands over whole answers leaves no time per token to jud
 TEST_CASE("a proxy that hands over lumps hides what the first of them took") {
     const buffered_server server(engine_of(20_ms), 2048);
     const result r = run(decoding_on(server.url(), 40));
-    check_invalid(r, "mean(tpot) <= 10 s", "the stream does not stream: 48 of 48 answers began");
+    check_invalid(r, "mean(tpot) <= 10 s", " answers began with over 5 % of");
     check_invalid(r, "p50(itl) <= 10 s", "the stream does not stream");
     CHECK(outcome_of(r, "p50(e2e) <= 60 s") == verdict::pass);
 }

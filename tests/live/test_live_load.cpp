@@ -641,6 +641,8 @@ TEST_CASE("a client that is starved of its core says so, and no miss rests on it
         CAPTURE(v.line().c_str());
         CHECK(v.outcome != verdict::fail);
         if (v.outcome != verdict::invalid) continue;
+        // Its server runs beside the busy loops, too, and may come late by itself.
+        if (std::string(v.reason).rfind("the stream ", 0) == 0) continue;
         CHECK(std::string(v.reason).rfind("client: ", 0) == 0);
         CHECK_FALSE(r.self_check().ok);
         CHECK(std::string(r.self_check().reason).rfind("client: ", 0) == 0);

@@ -513,12 +513,18 @@ TEST_CASE("events that are read together have no gaps of their own") {
     const auto in_twos = [](double at) { return read_in(at, 80, 40, {1, 2, 2, 2, 2, 2}); };
     const auto pass = verdict::pass;
     CHECK(judged(some_odd(4, in_twos), p75(itl) <= 15_ms).outcome == pass);  // 20 of 440
-    // Of 15, gaps of 40 ms are 75 of 400 as measured, and may have been 150 of 20 ms or longer.
-    const slo_verdict v = judged(some_odd(15, in_twos), p75(itl) <= 15_ms);
+    // Of every third, gaps of 40 ms are 70 of 400 as measured, and may have been 140 of 20 ms.
+    std::vector<request> all;
+    for (int i = 0; i < 40; ++i)
+        all.push_back(i % 3 == 0 ? in_twos(100.0 * i) : answered(100.0 * i, 80));
+    const measurement m = measured({repeat_of({all.begin(), all.begin() + 20}),
+                                    repeat_of({all.begin() + 20, all.end()})});
+    const slo_verdict v = judged(m, p75(itl) <= 15_ms);
     CHECK(v.outcome == verdict::invalid);
-    CHECK(str(v.reason) == "the stream comes in lumps: 17.0 % of the content events were read "
+    CHECK(str(v.reason) == "the stream comes in lumps: 15.9 % of the content events were read "
                            "together with an earlier one, 5 % may: the server or a proxy holds them "
                            "back");
+    CHECK(judged(m, p75(itl) <= 25_ms).outcome == pass);
     CHECK(judged(some_odd(40, in_twos), p50(itl) <= 41_ms).outcome == pass);
     const auto in_fours = [](double at) { return read_in(at, 80, 20, {1, 4, 4, 2}); };
     CHECK(judged(some_odd(40, in_fours), p50(itl) <= 1_s).outcome == verdict::invalid);
