@@ -12732,10 +12732,12 @@ inline record read_record(const std::string& line, std::string& gate) {
     require(parse_json(line, v) && v.is<picojson::object>(), "it is not a JSON object");
     const auto whole_of = [&](const char* key, double most) {
         const picojson::value* m = member(v, key);
+        const double told = m && m->is<double>() ? m->get<double>() : not_a_number;
+        if (std::fabs(told) <= std::min(most, 9e15) && std::floor(told) == told)
+            return static_cast<long long>(told);  // which a double holds as it is
         const std::vector<long long> found = whole_numbers(line, key);
         const bool is_null = m && m->is<picojson::null>();
-        const bool is_whole = m && m->is<double>() && found.size() == 1 &&
-                              std::fabs(m->get<double>()) <= most;
+        const bool is_whole = found.size() == 1 && std::fabs(told) <= most;
         require(m != nullptr, std::string("it has no field ") + key);
         require(is_null || is_whole, std::string(key) + " is no whole number that fits");
         return is_null ? 0 : found[0];
