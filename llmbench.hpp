@@ -5174,10 +5174,10 @@ inline bool client_had_part(const repeat_data& d) {
 }
 
 /// Finds where what the client had missed to send went out at once. Until the server has no more of
-/// it than before, and all of that is answered for the first time, it may be late by as much as the
-/// latest of those was: a server that got everything that much later would answer everything that
-/// much later, and one that gets some of it on time is no slower. To be called when records and
-/// stretches are complete.
+/// it than before or than usual, and all of that is answered for the first time, it may be late by
+/// as much as the latest of those was: a server that got everything that much later would answer
+/// everything that much later, and one that gets some of it on time is no slower. To be called when
+/// records and stretches are complete.
 inline void note_bunches(repeat_data& d) {
     d.bunched.clear();
     std::vector<long long> sends, ends;
@@ -5193,6 +5193,11 @@ inline void note_bunches(repeat_data& d) {
     const auto before = [](const std::vector<long long>& all, long long t) {
         return std::upper_bound(all.begin(), all.end(), t) - all.begin();
     };
+    std::vector<long long> in_flight{0};
+    for (const long long t : sends) in_flight.push_back(before(sends, t) - before(ends, t));
+    const auto middle = in_flight.begin() + static_cast<std::ptrdiff_t>(in_flight.size() / 2);
+    std::nth_element(in_flight.begin(), middle, in_flight.end());
+    const long long usual = *middle;
     for (const blind_stretch& s : d.blind) {
         if (s.lost_ns < late_send_ns) continue;
         if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
@@ -5209,7 +5214,8 @@ inline void note_bunches(repeat_data& d) {
                                        std::pair{s.from_ns, 9223372036854775807ll});
              l != late.end() && l->first <= s.to_ns; ++l)
             b.to_ns = std::max(b.to_ns, l->second);
-        const auto had = before(sends, b.from_ns) - before(ends, b.from_ns);
+        const auto had = std::max<long long>(
+            usual, before(sends, b.from_ns) - before(ends, b.from_ns));
         for (auto e = std::upper_bound(ends.begin(), ends.end(), b.to_ns);
              e != ends.end() && before(sends, b.to_ns) - before(ends, b.to_ns) > had; ++e)
             b.to_ns = *e;
@@ -7241,7 +7247,10 @@ inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
         best.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
     for (std::size_t i = 0; i < n; ++i) {
         const double a = best.of_repeat(i), b = worst.of_repeat(i);
-        const value_range r{std::min(a, b), std::max(a, b)};
+        // What no time may be left of has no value, and may be anything.
+        const value_range r = std::isnan(a) || std::isnan(b)
+                                  ? value_range{0, infinity}
+                                  : value_range{std::min(a, b), std::max(a, b)};
         if (const double width = r.width(s.what.metric); width > most.width) most = {i, r, width};
     }
     return most;

@@ -17,7 +17,7 @@
 #include "core/judging/values.hpp"
 
 #include <algorithm>  // max, min
-#include <cmath>  // isfinite, log
+#include <cmath>  // isfinite, isnan, log
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -53,7 +53,10 @@ inline client_part greatest_part(const evidence& e, terms t, const slo& s) {
         best.paired ? std::min(e.candidate.size(), e.baseline.size()) : e.candidate.size();
     for (std::size_t i = 0; i < n; ++i) {
         const double a = best.of_repeat(i), b = worst.of_repeat(i);
-        const value_range r{std::min(a, b), std::max(a, b)};
+        // What no time may be left of has no value, and may be anything.
+        const value_range r = std::isnan(a) || std::isnan(b)
+                                  ? value_range{0, infinity}
+                                  : value_range{std::min(a, b), std::max(a, b)};
         if (const double width = r.width(s.what.metric); width > most.width) most = {i, r, width};
     }
     return most;

@@ -7,8 +7,9 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, max, min, sort, upper_bound
+#include <algorithm>  // any_of, max, min, nth_element, sort, upper_bound
 #include <cmath>  // round
+#include <cstddef>  // ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
 #include <functional>  // greater
 #include <utility>  // pair
@@ -50,10 +51,10 @@ inline bool client_had_part(const repeat_data& d) {
 }
 
 /// Finds where what the client had missed to send went out at once. Until the server has no more of
-/// it than before, and all of that is answered for the first time, it may be late by as much as the
-/// latest of those was: a server that got everything that much later would answer everything that
-/// much later, and one that gets some of it on time is no slower. To be called when records and
-/// stretches are complete.
+/// it than before or than usual, and all of that is answered for the first time, it may be late by
+/// as much as the latest of those was: a server that got everything that much later would answer
+/// everything that much later, and one that gets some of it on time is no slower. To be called when
+/// records and stretches are complete.
 inline void note_bunches(repeat_data& d) {
     d.bunched.clear();
     std::vector<long long> sends, ends;
@@ -69,6 +70,11 @@ inline void note_bunches(repeat_data& d) {
     const auto before = [](const std::vector<long long>& all, long long t) {
         return std::upper_bound(all.begin(), all.end(), t) - all.begin();
     };
+    std::vector<long long> in_flight{0};
+    for (const long long t : sends) in_flight.push_back(before(sends, t) - before(ends, t));
+    const auto middle = in_flight.begin() + static_cast<std::ptrdiff_t>(in_flight.size() / 2);
+    std::nth_element(in_flight.begin(), middle, in_flight.end());
+    const long long usual = *middle;
     for (const blind_stretch& s : d.blind) {
         if (s.lost_ns < late_send_ns) continue;
         if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
@@ -85,7 +91,8 @@ inline void note_bunches(repeat_data& d) {
                                        std::pair{s.from_ns, 9223372036854775807ll});
              l != late.end() && l->first <= s.to_ns; ++l)
             b.to_ns = std::max(b.to_ns, l->second);
-        const auto had = before(sends, b.from_ns) - before(ends, b.from_ns);
+        const auto had = std::max<long long>(
+            usual, before(sends, b.from_ns) - before(ends, b.from_ns));
         for (auto e = std::upper_bound(ends.begin(), ends.end(), b.to_ns);
              e != ends.end() && before(sends, b.to_ns) - before(ends, b.to_ns) > had; ++e)
             b.to_ns = *e;

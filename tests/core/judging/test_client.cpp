@@ -113,6 +113,17 @@ TEST_CASE("the repeat with the client's greatest part is measured again, however
     CHECK(assess(m, m).doubt->repeat == 1);
 }
 
+TEST_CASE("a pair of which the client may have made everything is the one to measure again") {
+    // Of the third baseline nothing may be left, so that its ratio has no value at worst.
+    measurement m = pairs_with_ratio({1, 1, 1, 1});
+    m.baseline[2].blind = {{at_ms(-1e6), at_ms(1e6), 2'000'000'000'000, 2'000'000'000'000}};
+    m.candidate[1].blind = {blind_ms(78, 81)};
+    m.slos = {mean(ttft) <= 1.5 * baseline};
+    REQUIRE(assess(m, m).doubt);
+    CHECK(assess(m, m).doubt->repeat == 2);
+    CHECK(mentions(text(assess(m, m).doubt->why), "could be anything from 0 x baseline to infinite"));
+}
+
 TEST_CASE("an advisory objective asks for no other repeat") {
     const slo s = advisory(p95(itl) <= 40_ms);
     const measurement m = measured({starved_repeat(92), starved_repeat(92), starved_repeat(92)}, {s});

@@ -216,3 +216,18 @@ TEST_CASE("until the server has worked off what the client had missed to send, i
     note_bunches(d);
     CHECK(d.bunched.empty());
 }
+
+TEST_CASE("users who all begin late are a bunch until each of them has an answer") {
+    // Four users, one request after the other of each; the client was held up as they began.
+    std::vector<request> requests;
+    for (int i = 0; i < 10; ++i)
+        for (int user = 0; user < 4; ++user)
+            requests.push_back(answered(30 + 100.0 * i, 50, 10, 5));  // over after 90 ms
+    repeat_data d = repeat_of(requests);
+    d.blind = {blind_ms(0, 31)};
+    note_bunches(d);
+    REQUIRE(d.bunched.size() == 1);
+    CHECK(d.bunched[0].to_ns >= at_ms(80));
+    CHECK(d.bunched[0].to_ns < at_ms(130));
+    CHECK(evaluate(mean(tpot).data, d, reading::at_best) > 0.8 * evaluate(mean(tpot).data, d));
+}
