@@ -1,4 +1,5 @@
 # shellcheck shell=bash
-# was_too_busy LOG: a gate in it was invalid because the machine kept the client from sending or
-# reading in time. That tells of the machine, and of neither the server nor the gate.
-was_too_busy() { grep -q "NOT OK: client" "$1"; }
+# was_too_busy LOG: the machine kept the client of a gate in it from sending or reading in time, so
+# that the gate was invalid, or measured a repeat again. That tells of the machine, and of neither
+# the server nor the gate.
+was_too_busy() { grep -Eq "NOT OK: client|measured again: client" "$1"; }
