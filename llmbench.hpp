@@ -133,41 +133,46 @@
 //   [E9] the clock
 //   [E10] what the environment asks for
 //   [E11] the machine and the commit
-//   [E12] how long a thread has waited for a core
-//   [E13] all that a scenario names in files
-//   [E14] sockets and addresses
-//   [E15] TLS
-//   [E16] one request and its answer over one socket
-//   [E17] waiting for sockets
-//   [E18] requests that are not measured
-//   [E19] server processes
-//   [E20] when a thread of the client did not run, as it knows itself
-//   [E21] what a load is told and delivers
-//   [E22] one connection of the load
-//   [E23] what one client thread has to send, and when
-//   [E24] the connections of one client thread
-//   [E25] what came back to one client thread
-//   [E26] one client thread
-//   [E27] the load of one repeat
-//   [E28] asio, for the simulated server
-//   [E29] a connection of the simulated server
-//   [E30] simulated server
-//   [E31] what a server is asked before the load
-//   [E32] who asks a server
-//   [E33] servers that a gate starts
-//   [E34] targets brought up
-//   [E35] whether two targets are one server
-//   [E36] records.jsonl and events.bin, written while the load runs
-//   [E37] all gates of a program and their reports
-//   [E38] gates inside doctest
-//   [E39] the progress of a repeat
-//   [E40] one repeat
-//   [E41] the repeats of a gate
-//   [E42] gates take turns
-//   [E43] one gate from its scenario to its result
-//   [E44] public functions
-//   [E45] records judged again
-//   [E46] main
+//   [E12] what the system lets one process have
+//   [E13] how long a thread has waited for a core
+//   [E14] all that a scenario names in files
+//   [E15] asio, under every client and the simulated server
+//   [E16] whoever is told of a socket
+//   [E17] sockets and addresses
+//   [E18] waiting for sockets, on every other system
+//   [E19] waiting for sockets, on Linux
+//   [E20] waiting for sockets
+//   [E21] TLS
+//   [E22] one request and its answer over one socket
+//   [E23] requests that are not measured
+//   [E24] server processes
+//   [E25] when a thread of the client did not run, as it knows itself
+//   [E26] what a load is told and delivers
+//   [E27] one connection of the load
+//   [E28] what one client thread has to send, and when
+//   [E29] the connections of one client thread
+//   [E30] what came back to one client thread
+//   [E31] one client thread
+//   [E32] the load of one repeat
+//   [E33] what of asio a server needs beyond a client
+//   [E34] a connection of the simulated server
+//   [E35] simulated server
+//   [E36] what a server is asked before the load
+//   [E37] who asks a server
+//   [E38] servers that a gate starts
+//   [E39] targets brought up
+//   [E40] whether two targets are one server
+//   [E41] records.jsonl and events.bin, written while the load runs
+//   [E42] all gates of a program and their reports
+//   [E43] gates inside doctest
+//   [E44] the progress of a repeat
+//   [E45] one repeat
+//   [E46] the repeats of a gate
+//   [E47] gates take turns
+//   [E48] one gate from its scenario to its result
+//   [E49] public functions
+//   [E50] records judged again
+//   [E51] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -196,7 +201,10 @@
 
 // Before anything that would fail for the same reason in other words. The include that there is not
 // ends the compilation with that one sentence.
-#if __cplusplus < 202002L
+#if defined(_WIN32)
+#error "llmbench runs on Linux and macOS: on Windows compile and run it inside WSL"
+#include <llmbench stops here>
+#elif __cplusplus < 202002L
 #error "llmbench needs C++20: compile with -std=c++20 or newer"
 #include <llmbench stops here>
 #elif !defined(__cpp_exceptions)
@@ -237,6 +245,7 @@ without -fno-rtti; files with gates may go without"
 // ===== [A2] doctest, the host ====================================================================
 
 #ifndef LLMBENCH_NO_DOCTEST
+#include <cfloat>  // DBL_EPSILON, which doctest 2.4.9 leaves to libstdc++
 #include <doctest/doctest.h>  // the host: test cases, assertions, filters
 #endif
 
@@ -14488,26 +14497,19 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <thread>  // this_thread
 
 #include <arpa/inet.h>  // ntohs
+#include <asio/basic_socket_acceptor.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>  // what must wait for the current handler
 #include <fcntl.h>  // open
-#include <netdb.h>  // gai_strerror, getaddrinfo
-#include <netinet/in.h>  // sockaddr_in, sockaddr_in6
-#include <netinet/tcp.h>  // TCP_NODELAY
-#include <poll.h>  // requests one at a time
+#include <netdb.h>  // gai_strerror
+#include <netinet/in.h>  // sockaddr_in6
 #include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM, SIGHUP
-#include <sys/epoll.h>  // EPOLLIN, epoll_event, EPOLLOUT
 #include <sys/file.h>  // flock
 #include <sys/ioctl.h>  // the width of a terminal
-#include <sys/prctl.h>  // a server that ends with us
 #include <sys/resource.h>  // how many files may be open
-#include <sys/socket.h>  // socklen_t, SOCK_STREAM, getsockopt, send, recv, MSG_NOSIGNAL
-#include <sys/stat.h>  // fstat
-#include <sys/syscall.h>  // close_range
-#include <sys/timerfd.h>  // waiting for a point in time
-#include <sys/types.h>  // ssize_t, pid_t, off_t
-#include <sys/un.h>  // Unix-domain sockets
-#include <sys/utsname.h>  // the name of the system
-#include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, pread, pipe2, fork, ...
+#include <sys/socket.h>  // getsockopt, send, recv
+#include <sys/types.h>  // ssize_t, pid_t
+#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, pread, getpid
 
 // ===== [E1] functions of text ====================================================================
 
@@ -15118,6 +15120,12 @@ inline const std::string& report_directory() { return surroundings_of_program().
 
 // ===== [E11] the machine and the commit ==========================================================
 
+#ifdef __APPLE__
+#include <cstdlib>  // getprogname
+#include <sys/sysctl.h>  // the name of the processor
+#endif
+#include <sys/utsname.h>  // the name of the system
+
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
@@ -15152,16 +15160,37 @@ inline std::string commit_now() {
     return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
 }
 
+inline std::string name_of_the_processor() {
+#ifdef __APPLE__
+    char name[128] = {};
+    std::size_t size = sizeof name - 1;
+    ::sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0);
+    return name;
+#else
+    std::ifstream cpu("/proc/cpuinfo");
+    for (std::string line; std::getline(cpu, line);)
+        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos)
+            return std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
+    return {};
+#endif
+}
+/// As this program was called.
+inline std::string name_of_the_program() {
+    std::string name;
+#ifdef __APPLE__
+    name = ::getprogname();
+#else
+    std::ifstream call("/proc/self/cmdline");
+    std::getline(call, name, '\0');
+#endif
+    return name;
+}
+
 inline environment_facts environment_now() {
     environment_facts f;
     utsname u{};
     if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
-    std::ifstream cpu("/proc/cpuinfo");
-    for (std::string line; std::getline(cpu, line);)
-        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos) {
-            f.cpu = std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
-            break;
-        }
+    f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
     f.compiler = __VERSION__;
     const std::time_t now = std::time(nullptr);
@@ -15171,8 +15200,7 @@ inline environment_facts environment_now() {
     std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
     f.started_at = buffer;
     f.commit = commit_now();
-    std::ifstream call("/proc/self/cmdline");
-    std::getline(call, f.program, '\0');
+    f.program = name_of_the_program();
     return f;
 }
 
@@ -15180,7 +15208,56 @@ inline environment_facts environment_now() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E12] how long a thread has waited for a core =============================================
+// ===== [E12] what the system lets one process have ===============================================
+
+#ifdef __APPLE__
+#include <sys/sysctl.h>  // its range of ports
+#include <sys/syslimits.h>  // OPEN_MAX
+#else
+#include <fstream>  // ifstream
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Raises the limit on open files towards this many. The limit as it is then, 0 where nobody knows.
+inline rlim_t raised_open_files(rlim_t wanted) {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+    rlim_t most = files.rlim_max;
+#ifdef __APPLE__
+    most = std::min<rlim_t>(most, OPEN_MAX);  // more is refused, whatever the hard limit says
+#endif
+    if (files.rlim_cur >= std::min(wanted, most)) return files.rlim_cur;
+    rlimit raised = files;
+    raised.rlim_cur = std::min(wanted, most);
+    return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : files.rlim_cur;
+}
+
+/// Ports that connections to one server can have on this side, 0 where nobody knows.
+inline long long ports_to_one_server() {
+    long long low = 0, high = -1;
+#ifdef __APPLE__
+    int first = 0, last = -1;
+    std::size_t size = sizeof first;
+    if (::sysctlbyname("net.inet.ip.portrange.first", &first, &size, nullptr, 0) != 0 ||
+        ::sysctlbyname("net.inet.ip.portrange.last", &last, &size, nullptr, 0) != 0)
+        return 0;
+    low = first;
+    high = last;
+#else
+    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+    if (!(range >> low >> high)) return 0;
+#endif
+    return high - low + 1;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E13] how long a thread has waited for a core =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15213,7 +15290,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E13] all that a scenario names in files ==================================================
+// ===== [E14] all that a scenario names in files ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15283,7 +15360,68 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] sockets and addresses ===============================================================
+// ===== [E15] asio, under every client and the simulated server ===================================
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+#include <version>  // before asio: it asks for library features
+#include <asio/basic_stream_socket.hpp>
+#include <asio/basic_waitable_timer.hpp>  // points in time
+#include <asio/executor_work_guard.hpp>  // a context without work would stop
+#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
+#include <asio/io_context.hpp>
+
+#include <chrono>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// Of one executor, where asio's own names are of any: that costs a compiler half a second.
+using io_executor = asio::io_context::executor_type;
+using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
+using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                            asio::wait_traits<std::chrono::steady_clock>,
+                                            io_executor>;
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E16] whoever is told of a socket =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Whoever reads from a socket and writes to it.
+class socket_user {
+public:
+    /// There are bytes to read, or the end. It is told again as long as there are.
+    virtual void on_readable() = 0;
+    /// What it waited for: the socket is connected, or takes bytes again.
+    virtual void on_writable() = 0;
+
+protected:
+    ~socket_user() = default;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E17] sockets and addresses ===============================================================
+
+#ifndef __linux__
+#include <fcntl.h>  // what a socket is made with elsewhere
+#endif
+#include <netdb.h>  // getaddrinfo
+#include <netinet/in.h>  // sockaddr_in
+#include <netinet/tcp.h>  // TCP_NODELAY
+#include <sys/socket.h>  // socklen_t, SOCK_STREAM
+#include <sys/un.h>  // Unix-domain sockets
+#include <unistd.h>  // close
 
 namespace llmbench {
 inline namespace v0 {
@@ -15346,10 +15484,34 @@ inline std::vector<address> resolved(const http_url& u) {
     return out;
 }
 
+#ifdef MSG_NOSIGNAL
+inline constexpr int no_signal = MSG_NOSIGNAL;
+#else
+inline constexpr int no_signal = 0;  // the socket knows
+#endif
+/// A socket that no server of ours inherits, and that does not end the program when its other side
+/// has gone.
+inline descriptor new_socket(int family, bool blocks) {
+#ifdef __linux__
+    const int how = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
+    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends say no_signal
+#else
+    descriptor fd(::socket(family, SOCK_STREAM, 0));
+    if (fd.get() < 0) return fd;
+    ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
+    if (!blocks) ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+#ifdef SO_NOSIGPIPE
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    return fd;
+#endif
+}
+
 /// A non-blocking socket on its way to `to`; errno where it is not. EAGAIN: the queue of a
 /// Unix-domain socket is full, and only asking again tells when it is not.
 inline descriptor connecting_socket(const address& to) {
-    descriptor fd(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    descriptor fd = new_socket(to.storage.ss_family, false);
     if (fd.get() < 0) return fd;
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -15381,7 +15543,7 @@ inline std::string own_lack(int error) {
 
 /// A port of the loopback interface that nothing listens on now.
 inline int free_port() {
-    const descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const descriptor fd = new_socket(AF_INET, true);
     sockaddr_in a{};
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -15396,7 +15558,285 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] TLS =================================================================================
+// ===== [E18] waiting for sockets, on every other system ==========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+/// A socket that somebody is told of. What is still to be said of it once it is closed goes
+/// nowhere.
+struct asio_socket {
+    asio_socket(asio::io_context& c, int of, socket_user& u) : socket(c), family(of), user(&u) {}
+
+    stream_socket socket;
+    const int family;   // of its addresses
+    socket_user* user;  // null: closed
+    bool awaits_bytes = false, awaits_room = false;
+};
+
+/// The sockets of one thread, and one point in time: see network.hpp. asio waits and tells what is
+/// ready; reading is left to whoever is told, so that each stamp is right behind its read.
+class asio_network {
+public:
+    using socket = std::shared_ptr<asio_socket>;
+
+    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
+    } catch (const asio::system_error& e) {
+        throw std::runtime_error("the client cannot start: " + e.code().message());
+    }
+    asio_network(const asio_network&) = delete;
+    asio_network& operator=(const asio_network&) = delete;
+
+    socket watch(descriptor fd, int family, socket_user& user) {
+        auto s = std::make_shared<asio_socket>(context_, family, user);
+        if (!take(*s, std::move(fd))) return nullptr;
+        await_room(s);
+        return s;
+    }
+    void await_room(const socket& s) {
+        if (s->awaits_room) return;
+        s->awaits_room = true;
+        s->socket.async_wait(stream_socket::wait_write,
+                             [this, s](const asio::error_code& e) mutable {
+                                 if (e != asio::error::operation_aborted)
+                                     ready_.push_back({std::move(s), false});
+                             });
+    }
+    void let_go(socket s) {
+        asio::error_code ignored;
+        s->user = nullptr;
+        s->socket.close(ignored);
+    }
+    static int fd(const socket& s) { return s->socket.native_handle(); }
+
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    void wait(long long until_ns, long long now) {
+        if (until_ns > now) {
+            ring(until_ns);
+            context_.run_one();
+        }
+        context_.poll();  // all else that is ready by now
+    }
+    static bool told_all() { return true; }
+    template <class AfterEach>
+    void each(AfterEach&& after_each) {
+        for (ready& r : ready_) {
+            if (!r.s->user) continue;
+            if (r.to_read) r.s->user->on_readable();
+            else {
+                r.s->awaits_room = false;
+                r.s->user->on_writable();
+                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
+            }
+            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
+            after_each();
+        }
+        ready_.clear();
+    }
+    void each() { each([] {}); }
+
+    static constexpr int most = 256;
+
+private:
+    struct ready {
+        socket s;
+        bool to_read;
+    };
+
+    static bool take(asio_socket& s, descriptor fd) {
+        asio::error_code error;
+        s.socket.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
+        if (!error) fd.release();
+        errno = error.value();
+        return !error;
+    }
+    void await_bytes(socket s) {
+        s->awaits_bytes = true;
+        stream_socket& from = s->socket;
+        from.async_wait(stream_socket::wait_read,
+                        [this, s = std::move(s)](const asio::error_code& e) mutable {
+                            if (e == asio::error::operation_aborted) return;
+                            s->awaits_bytes = false;
+                            ready_.push_back({std::move(s), true});
+                        });
+    }
+    /// Where asio has waited for room once, epoll tells of it at every later wait for bytes, too,
+    /// and each would return at once. So the socket becomes one that asio has not seen.
+    static void begin_anew(asio_socket& s) {
+        asio::error_code error;
+        take(s, descriptor(s.socket.release(error)));  // where it fails, the next wait tells
+        s.awaits_bytes = false;
+    }
+    void ring(long long at_ns) {
+        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // to come too early does no harm
+        rings_at_ns_ = at_ns;
+        timer_.expires_at(time_point_of(at_ns));
+        timer_.async_wait([this](const asio::error_code& e) {
+            if (!e) rings_at_ns_ = 0;
+        });
+    }
+
+    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
+    io_timer timer_;
+    asio::executor_work_guard<io_executor> busy_;
+    std::vector<ready> ready_{};
+    long long rings_at_ns_ = 0;
+};
+#endif
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E19] waiting for sockets, on Linux =======================================================
+
+#ifdef __linux__
+#include <sys/epoll.h>  // epoll_event
+#include <sys/timerfd.h>  // waiting for a point in time
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#ifdef __linux__
+/// A socket that somebody is told of.
+struct epoll_socket {
+    descriptor fd;
+    socket_user* user;  // null: closed
+    bool awaits_room = true;  // to connect, or to write more
+};
+
+/// The sockets of one thread, and one point in time: see network.hpp. A socket is told of while it
+/// holds bytes, so one read a turn is enough, and none starves the others.
+class epoll_network {
+public:
+    using socket = std::shared_ptr<epoll_socket>;
+
+    epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+                      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+        epoll_event e{};
+        e.events = EPOLLIN | EPOLLET;  // rings, and is not read
+        if (epoll_.get() < 0 || timer_.get() < 0 ||
+            ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &e) != 0)
+            throw std::runtime_error("the client cannot start: " + error_text(errno));
+    }
+
+    socket watch(descriptor fd, int, socket_user& user) {
+        auto s = std::make_shared<epoll_socket>(epoll_socket{std::move(fd), &user});
+        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
+    }
+    void await_room(const socket& s) {
+        if (s->awaits_room) return;
+        s->awaits_room = true;
+        control(EPOLL_CTL_MOD, *s, EPOLLIN | EPOLLOUT);
+    }
+    void let_go(socket s) {
+        control(EPOLL_CTL_DEL, *s, 0);  // a child of ours may hold it open yet
+        s->user = nullptr;
+        s->fd = descriptor();
+        gone_.push_back(std::move(s));
+    }
+    static int fd(const socket& s) { return s->fd.get(); }
+
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    void wait(long long until_ns, long long now) {
+        gone_.clear();
+        const bool passed = until_ns <= now;
+        if (!passed && until_ns != rings_at_ns_) {
+            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
+            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+            rings_at_ns_ = until_ns;
+        }
+        count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
+        told_all_ = count_ < most;
+    }
+    bool told_all() const { return told_all_; }
+    template <class AfterEach>
+    void each(AfterEach&& after_each) {
+        for (int i = 0; i < count_; ++i) {
+            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
+                if (!s->user) continue;
+                tell(*s, events_[i].events);
+                after_each();
+            } else rings_at_ns_ = 0;
+        }
+        count_ = 0;
+    }
+    void each() { each([] {}); }
+
+    static constexpr int most = 256;
+
+private:
+    /// False, with errno, where it cannot.
+    bool control(int operation, epoll_socket& s, unsigned events) {
+        epoll_event e{};
+        e.events = events;
+        e.data.ptr = &s;
+        return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
+    }
+    void tell(epoll_socket& s, unsigned events) {
+        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
+        if (!s.awaits_room || !more) return s.user->on_readable();
+        s.awaits_room = false;
+        s.user->on_writable();
+        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
+        if (s.user && bytes) s.user->on_readable();
+    }
+
+    descriptor epoll_, timer_;
+    epoll_event events_[most] = {};
+    int count_ = 0;
+    bool told_all_ = true;
+    long long rings_at_ns_ = 0;
+    std::vector<socket> gone_{};  // which events of this turn may still name
+};
+#endif
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E20] waiting for sockets =================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// The sockets of one thread, and one point in time:
+//   watch(fd, family, user)   takes over a socket on its way to its peer, and tells when it has
+//                             arrived; of bytes from then on. Null, with errno, where it cannot
+//   await_room(socket)        its user has more to write than it takes now
+//   let_go(socket)            closes it; what is still to be said of it goes nowhere
+//   wait(until_ns)            until something happens, or until then; not at all where that passed
+//   told_all()                nothing has happened that the wait did not find
+//   each(after_each)          tells of what the wait found; `after_each` is called in between
+//
+// Both do the same. On Linux it is epoll itself, because asio costs more there than the raw reader
+// may be exceeded by (1.3 times its CPU time an event of paced streams, 4 times that of a flood).
+// The whole client, medians of five runs in turns; tests/bench/README.md has all of it:
+//
+//   CPU time an event, times the raw reader's    epoll    asio
+//   a flood, 64 streams                            4.0     4.2
+//   an event each 20 ms, 128 streams               1.3     1.5
+//   an event each 20 ms, 1000 streams              1.2     1.3
+//
+// A wait of asio's is a system call for each event more, and another one for each turn to know that
+// all is told; its reads need a buffer for each stream, which a flood wants as large as 64 KiB.
+// LLMBENCH_WAIT_BY_ASIO takes asio on Linux, too: the tests do, in a program of their own.
+#if defined(__linux__) && !defined(LLMBENCH_WAIT_BY_ASIO)
+using network = epoll_network;
+#else
+using network = asio_network;
+#endif
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E21] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -15593,7 +16033,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E16] one request and its answer over one socket ==========================================
+// ===== [E22] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -15622,20 +16062,29 @@ inline constexpr const char* closed_in_handshake =
 /// come out of read() with their time; content() makes HTTP of them.
 class exchange {
 public:
-    /// Begins to connect. False, with errno, where connecting_socket() fails.
-    bool connect(const address& to) {
-        fd_ = connecting_socket(to);
-        return fd_.get() >= 0;
+    exchange() = default;
+    ~exchange() { let_go(); }
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    /// Begins to connect; `user` is told when it did, and of bytes from then on. False, with errno,
+    /// where it cannot.
+    bool connect(const address& to, network& net, socket_user& user) {
+        descriptor fd = connecting_socket(to);
+        if (fd.get() < 0) return false;
+        net_ = &net;
+        socket_ = net.watch(std::move(fd), to.storage.ss_family, user);
+        return is_open();
     }
     /// Once the socket can be written to: 0, or the errno that came of connecting.
     int connect_error() const {
         int error = 0;
         socklen_t size = sizeof error;
-        ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        ::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size);
         return error;
     }
-    bool is_open() const { return fd_.get() >= 0; }
-    int fd() const { return fd_.get(); }
+    bool is_open() const { return socket_ != nullptr; }
+    int fd() const { return network::fd(socket_); }
 
     // ---- TLS
 
@@ -15674,18 +16123,21 @@ public:
         unsent_ = request.size();
         if (tls_) tls_->send(request);
     }
-    /// Gives the socket what it takes. False where it takes no more at all.
+    /// Gives the socket what it takes; where that is not all, its user is told when it takes more.
+    /// False, with errno, where it takes no more at all.
     bool flush() {
         if (tls_) unsent_ = tls_->outgoing().size();
         while (unsent_ > 0) {
             const char* const from = tls_ ? tls_->outgoing().data()
                                           : request_.data() + request_.size() - unsent_;
-            const ssize_t n = ::send(fd_.get(), from, unsent_, MSG_NOSIGNAL);
+            const ssize_t n = ::send(fd(), from, unsent_, no_signal);
             if (n > 0) {
                 unsent_ -= static_cast<std::size_t>(n);
                 if (tls_) tls_->sent(static_cast<std::size_t>(n));
-            } else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-            else if (errno != EINTR) return false;
+            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                net_->await_room(socket_);
+                break;
+            } else if (errno != EINTR) return false;
         }
         return true;
     }
@@ -15696,7 +16148,7 @@ public:
 
     /// One read, stamped before anything else is done.
     arrival read(std::vector<char>& buffer) {
-        const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         if (n <= 0) return {arrival::kind::end, now, {}, n < 0 ? errno : 0};
@@ -15713,7 +16165,7 @@ public:
     /// bring words of its own, such as sessions to go on with.
     bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
         if (!is_open()) return false;
-        const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
         if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
         if (n == 0 || !tls_) return false;
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
@@ -15724,15 +16176,20 @@ public:
         if (tls_ && is_open() && unsent_ == 0) {
             tls_->say_goodbye();
             const std::string_view words = tls_->outgoing();
-            if (!words.empty()) ::send(fd_.get(), words.data(), words.size(), MSG_NOSIGNAL);
+            if (!words.empty()) ::send(fd(), words.data(), words.size(), no_signal);
         }
         tls_.reset();
-        fd_ = descriptor();  // which ends the watching too
+        let_go();
         unsent_ = 0;
     }
 
 private:
-    descriptor fd_{};
+    void let_go() {
+        if (socket_) net_->let_go(std::exchange(socket_, nullptr));
+    }
+
+    network* net_ = nullptr;
+    network::socket socket_{};
     std::unique_ptr<tls_channel> tls_{};
     std::string_view request_{};
     std::size_t unsent_ = 0;
@@ -15742,67 +16199,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] waiting for sockets =================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// Waits for sockets and for one point in time. Not asio: a wait there costs an epoll_ctl, which at
-/// one event a read is a third system call beside the two that nobody can do without. A socket is
-/// told of while it holds bytes, so one read a turn is enough, and none starves the others.
-class poller {
-public:
-    poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-               timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
-        if (epoll_.get() < 0 || timer_.get() < 0)
-            throw std::runtime_error(std::string("the client cannot start: ") +
-                                     error_text(errno));
-        watch(EPOLL_CTL_ADD, timer_.get(), EPOLLIN | EPOLLET, nullptr);  // rings, and is not read
-    }
-    /// False, with errno, where it cannot.
-    bool watch(int operation, int fd, unsigned events, void* who) {
-        epoll_event e{};
-        e.events = events;
-        e.data.ptr = who;
-        return ::epoll_ctl(epoll_.get(), operation, fd, &e) == 0;
-    }
-    /// Until something happens, or until then; not at all where that has passed. A timer, because
-    /// epoll's own limit is in milliseconds.
-    void wait(long long until_ns) { wait(until_ns, now_ns()); }
-    void wait(long long until_ns, long long now) {
-        const bool passed = until_ns <= now;
-        if (!passed && until_ns != rings_at_ns_) {
-            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
-            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
-            rings_at_ns_ = until_ns;
-        }
-        count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
-    }
-    /// Nothing has happened that the wait did not tell of.
-    bool told_all() const { return count_ < most; }
-    /// `on_ready(who, events)` for each socket that the wait found.
-    template <class OnReady>
-    void each(OnReady&& on_ready) {
-        for (int i = 0; i < count_; ++i)
-            if (events_[i].data.ptr) on_ready(events_[i].data.ptr, events_[i].events);
-            else rings_at_ns_ = 0;
-    }
-
-    static constexpr int most = 256;
-
-private:
-    descriptor epoll_, timer_;
-    epoll_event events_[most] = {};
-    int count_ = 0;
-    long long rings_at_ns_ = 0;
-};
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E18] requests that are not measured ======================================================
+// ===== [E23] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15816,7 +16213,7 @@ struct http_answer {
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
-class blocking_exchange {
+class blocking_exchange final : private socket_user {
 public:
     explicit blocking_exchange(double within_s)
         : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)) {}
@@ -15828,17 +16225,27 @@ public:
 
 private:
     static constexpr std::size_t most_body = 8u << 20;
+    static constexpr long long look_up_ns = 50000000;  // for an interruption
+
+    void on_readable() override { called_ = readable_ = true; }
+    void on_writable() override { called_ = true; }
+    /// False where nothing happens until then, or somebody interrupts the program.
+    bool wait(long long until_ns) {
+        const bool was_interrupted = interrupted.load();
+        called_ = readable_ = false;
+        for (long long now = now_ns(); !called_; now = now_ns()) {
+            if (now >= until_ns || interrupted.load() != was_interrupted) return false;
+            net_.wait(std::min(until_ns, now + look_up_ns), now);
+            net_.each();
+        }
+        return true;
+    }
 
     bool failed(std::string why) {
         answer_.error = std::move(why);
         return false;
     }
     bool failed_by_time() { return failed("no answer within " + time_text(within_s_)); }
-    bool wait(short events, long long until_ns) const {
-        pollfd p{wire_.fd(), events, 0};
-        const long long left = (until_ns - now_ns()) / 1000000;
-        return left > 0 && ::poll(&p, 1, static_cast<int>(left)) > 0;
-    }
     bool connect(const http_url& u) {
         std::vector<address> addresses;
         try {
@@ -15862,19 +16269,17 @@ private:
     }
     /// 0, or the errno that came of it.
     int try_address(const address& to, long long until_ns) {
-        while (!wire_.connect(to)) {
+        while (!wire_.connect(to, net_, *this)) {
             if (errno != EAGAIN || now_ns() >= until_ns) return errno;
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
-        return wait(POLLOUT, until_ns) ? wire_.connect_error() : ETIMEDOUT;
+        return wait(until_ns) ? wire_.connect_error() : ETIMEDOUT;
     }
     bool secure(const tls_client& tls) {
         handshake hands = wire_.begin_handshake(tls, nullptr, room_);
         while (hands.is == handshake::state::going_on) {
-            const bool waits_for_room = wire_.unsent() > 0;
-            if (!wait(waits_for_room ? POLLIN | POLLOUT : POLLIN, deadline_ns_))
-                return failed_by_time();
-            if (waits_for_room && !wire_.flush()) return failed(closed_in_handshake);
+            if (!wait(deadline_ns_)) return failed_by_time();
+            if (wire_.unsent() > 0 && !wire_.flush()) return failed(closed_in_handshake);
             const arrival a = wire_.read(buffer_);
             if (a.what == arrival::kind::end) return failed(closed_in_handshake);
             if (a.what == arrival::kind::bytes) hands = wire_.shake_hands(a.bytes, room_);
@@ -15882,15 +16287,17 @@ private:
         answer_.distrusted = wire_.distrusts();
         return hands.is == handshake::state::done || failed(hands.why);
     }
+    /// An answer may come before the request is out.
     bool send(const std::string& request) {
         wire_.send(request);
-        while (wire_.flush() && wire_.unsent() > 0 && wait(POLLOUT, deadline_ns_)) {}
-        return wire_.unsent() == 0 || failed("the connection was lost while sending");
+        readable_ = false;
+        while (wire_.flush() && wire_.unsent() > 0 && !readable_ && wait(deadline_ns_)) {}
+        return wire_.unsent() == 0 || readable_ || failed("the connection was lost while sending");
     }
     bool read_answer() {
         response_parser parser;
         while (!parser.complete() && !parser.broken()) {
-            if (!wait(POLLIN, deadline_ns_)) return failed_by_time();
+            if (!wait(deadline_ns_)) return failed_by_time();
             const arrival a = wire_.read(buffer_);
             if (a.what == arrival::kind::nothing_yet) continue;
             if (a.what == arrival::kind::end) {
@@ -15914,10 +16321,12 @@ private:
 
     const double within_s_;
     const long long deadline_ns_;
+    network net_{};
     exchange wire_{};
     http_answer answer_{};
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, where it was TLS
+    bool called_ = false, readable_ = false;  // what the last wait brought
 };
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,
@@ -15939,7 +16348,16 @@ inline http_answer blocking_get(const http_url& u, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] server processes ====================================================================
+// ===== [E24] server processes ====================================================================
+
+#ifdef __linux__
+#include <sys/prctl.h>  // a server that ends with us
+#include <sys/syscall.h>  // close_range
+#endif
+#include <sys/stat.h>  // fstat
+#include <sys/types.h>  // pid_t, off_t, ssize_t
+#include <sys/wait.h>  // how a server ended
+#include <unistd.h>  // pipe, fork, close, write, unlink, pread
 
 namespace llmbench {
 inline namespace v0 {
@@ -15951,7 +16369,12 @@ class group_guard {
 public:
     void watch(pid_t group) {
         int ends[2];
+#ifdef __linux__
         if (::pipe2(ends, O_CLOEXEC) != 0) return;
+#else
+        if (::pipe(ends) != 0) return;
+        for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+#endif
         pid_ = ::fork();
         if (pid_ == 0) wait_and_kill(ends[0], group);
         ::close(ends[0]);
@@ -16091,9 +16514,11 @@ private:
     [[noreturn]] void child(const std::string& command, std::vector<std::string>& env,
                             const std::string& directory, pid_t parent) {
         ::setpgid(0, 0);
+#ifdef __linux__
         // A crash of ours must not leave the server behind, not even one right now: the guard of
         // the whole group is yet to come.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
         if (::getppid() != parent) ::_exit(not_run);
         const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         ::dup2(log_.fd(), 1);
@@ -16119,7 +16544,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] when a thread of the client did not run, as it knows itself =========================
+// ===== [E25] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -16225,7 +16650,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] what a load is told and delivers ====================================================
+// ===== [E26] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16343,7 +16768,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] one connection of the load ==========================================================
+// ===== [E27] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16358,12 +16783,11 @@ struct client_io {
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
-    poller sockets{};
+    network sockets{};
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
     tls_session session{};
     std::size_t good_address = 0;  // the first of the target's to try: the last that connected
-    long long turn = 0;            // a socket that was opened in it has no events in it yet
     long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
     alertness alert{};
 
@@ -16388,7 +16812,7 @@ public:
     virtual void on_delivered(const planned_request& w, record&& r, const answer_reader& a) = 0;
     /// It is open, and nothing is on it.
     virtual void on_idle(connection& c) = 0;
-    /// It is closed and done with. Events of this turn may still speak of it.
+    /// It is closed and done with, but for what it is doing now.
     virtual void on_retired(connection& c) = 0;
 
 protected:
@@ -16405,10 +16829,9 @@ struct dispatched_request {
 };
 
 /// One connection and, while it is busy, the request on it.
-class connection {
+class connection final : public socket_user {
 public:
-    connection(client_io& io, request_sink& sink)
-        : io_(io), sink_(sink), opened_in_turn_(io.turn) {}
+    connection(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
 
     void start(dispatched_request r) {
         request_ = r.what;
@@ -16431,18 +16854,16 @@ public:
     }
     /// Without a request, for one to come.
     void open_ahead() { connect(0); }
-    void on_ready(unsigned events) {
-        // Closed earlier in this turn, and perhaps opened anew: not what was waited for.
-        if (!wire_.is_open() || opened_in_turn_ == io_.turn) return;
-        if (connecting_ && !wire_.has_tls()) return on_connected();
-        if (connecting_ && (events & EPOLLOUT)) flush();
-        if (!asked_ && !connecting_) {
-            if (is_usable()) return;
-            close();
-            return sink_.on_retired(*this);
-        }
-        if (wire_.unsent() > 0 && (events & EPOLLOUT) && !connecting_) return write_some();
-        read_now();
+    void on_writable() override {
+        if (!connecting_) write_some();
+        else if (wire_.has_tls()) wire_.flush();  // where it fails, a read will tell
+        else on_connected();
+    }
+    void on_readable() override {
+        if (asked_ || connecting_) return read_now();
+        if (is_usable()) return;
+        close();
+        sink_.on_retired(*this);
     }
     /// False where the server closed an idle connection, or sent what nobody asked for.
     bool is_usable() { return wire_.is_quiet(io_.buffer, io_.plain); }
@@ -16513,14 +16934,11 @@ private:
         const auto& addresses = io_.target.addresses;
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
-        const bool on_its_way = wire_.connect(addresses[which_]);
-        connecting_ = on_its_way || errno == EAGAIN;
+        // EAGAIN: check_limits tries again.
+        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this) || errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
-        used_ = waits_for_room_ = false;
+        used_ = false;
         opened_ns_ = now_ns();
-        if (!on_its_way) return;  // check_limits tries again
-        opened_in_turn_ = io_.turn;
-        if (!io_.sockets.watch(EPOLL_CTL_ADD, wire_.fd(), EPOLLOUT, this)) on_connect_error(errno);
     }
     void on_connect_error(int error) {
         close();
@@ -16534,14 +16952,12 @@ private:
         if (const int error = wire_.connect_error()) return on_connect_error(error);
         ++io_.connections_opened;
         io_.good_address = which_;
-        io_.sockets.watch(EPOLL_CTL_MOD, wire_.fd(), EPOLLIN, this);
         if (!io_.target.tls) return on_open();
         shaking_from_ns_ = now_ns();
         on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.plain));
     }
     void on_handshake(const handshake& hands) {
         if (hands.is == handshake::state::failed) return on_no_handshake(hands.why);
-        watch_for_room();
         if (hands.is == handshake::state::going_on) return;
         const double took = static_cast<double>(now_ns() - shaking_from_ns_) * 1e-9;
         add_handshakes(wire_.resumed() ? io_.handshakes_resumed : io_.handshakes_full,
@@ -16568,19 +16984,7 @@ private:
         write_some();
     }
     // What takes no more of a request may have answered it already, as with 413.
-    void write_some() { if (!flush()) read_now(); }
-    /// Gives the socket what it takes. False where it takes no more at all.
-    bool flush() {
-        if (!wire_.flush()) return false;
-        watch_for_room();
-        return true;
-    }
-    void watch_for_room() {
-        if ((wire_.unsent() > 0) == waits_for_room_) return;
-        waits_for_room_ = wire_.unsent() > 0;
-        io_.sockets.watch(EPOLL_CTL_MOD, wire_.fd(),
-                        waits_for_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN, this);
-    }
+    void write_some() { if (!wire_.flush()) read_now(); }
 
     // ---- the answer
 
@@ -16591,7 +16995,6 @@ private:
         if (a.what == arrival::kind::end) return on_end(a);
         if (connecting_) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
         const std::string_view bytes = wire_.content(a.bytes, io_.plain);
-        if (wire_.has_tls()) watch_for_room();
         const int events_before = answer_.timeline().events();
         answer_.feed(bytes, a.at_ns);
         const int events = answer_.timeline().events() - events_before;
@@ -16663,8 +17066,8 @@ private:
     std::size_t which_ = 0;  // of the target's addresses
     std::size_t tried_ = 0;  // addresses before it that failed
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-    long long opened_in_turn_ = 0, opened_ns_ = 0, shaking_from_ns_ = 0;
-    bool connecting_ = false, used_ = false, waits_for_room_ = false;
+    long long opened_ns_ = 0, shaking_from_ns_ = 0;
+    bool connecting_ = false, used_ = false;
     bool asked_ = false;  // there is a request on it
     bool reused_ = false, retried_ = false, delivered_ = false;
 };
@@ -16673,7 +17076,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] what one client thread has to send, and when ========================================
+// ===== [E28] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -16895,15 +17298,15 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] the connections of one client thread ================================================
+// ===== [E29] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// All connections of one thread, each in one of four lists: with a request, open without one, on
-/// the way without one, and closed. The closed ones stay until drop_retired(), for a turn may hold
-/// events of theirs yet.
+/// the way without one, and closed. The closed ones stay until drop_retired(), for it may be one of
+/// them that says so.
 class connection_pool {
 public:
     connection_pool(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
@@ -16978,7 +17381,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] what came back to one client thread =================================================
+// ===== [E30] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17046,7 +17449,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] one client thread ===================================================================
+// ===== [E31] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17089,7 +17492,6 @@ public:
             now_ns() + ns_of(std::min(plan_.limits.connect.seconds(), batches));
         std::size_t begun = 0;
         for (long long now = now_ns(); now < until && !interrupted.load(); now = now_ns()) {
-            ++io_.turn;
             const bool none_failed = pool_.idle() + pool_.opening() == begun;
             while (none_failed && begun < wanted && pool_.opening() < at_a_time) {
                 pool_.open_ahead();
@@ -17097,11 +17499,8 @@ public:
             }
             if (pool_.opening() == 0) return;
             io_.sockets.wait(std::min(until, now + check_interval_ns));
-            ++io_.turn;
             io_.woke_ns = now_ns();
-            io_.sockets.each([](void* who, unsigned events) {
-                static_cast<connection*>(who)->on_ready(events);
-            });
+            io_.sockets.each();
             pool_.for_each_opening([](connection& c) { c.check_opening(now_ns()); });
             pool_.drop_retired();
         }
@@ -17142,7 +17541,6 @@ private:
 
     /// Waits, and does what there is to do.
     void turn(const run_queue_wait& waits) {
-        ++io_.turn;
         const long long due = agenda_.next_due();
         const long long ahead = plan_.client.spin ? spin_ns : 0;
         const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
@@ -17151,12 +17549,9 @@ private:
         io_.sockets.wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
         io_.alert.on_wake(io_.woke_ns, until, io_.sockets.told_all(),
-                         static_cast<long long>(pool_.size()) / poller::most + 1);
+                         static_cast<long long>(pool_.size()) / network::most + 1);
         catch_up(io_.woke_ns);
-        io_.sockets.each([this](void* who, unsigned events) {
-            static_cast<connection*>(who)->on_ready(events);
-            catch_up(io_.seen_ns);
-        });
+        io_.sockets.each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
         pool_.drop_retired();
@@ -17264,7 +17659,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] the load of one repeat ==============================================================
+// ===== [E32] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17294,23 +17689,18 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
 /// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
 inline void make_room_for(const load_order& o) {
     const std::size_t needed = connections_needed(o);
-    const rlim_t wanted = 2 * std::max<rlim_t>(needed, 8192) + 256;  // twice: simulated servers
-    rlimit files{};
-    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
-        files.rlim_cur = std::min(wanted, files.rlim_max);
-        ::setrlimit(RLIMIT_NOFILE, &files);
-    }
-    require(files.rlim_cur == 0 || needed + 64 <= files.rlim_cur,
+    // Twice: simulated servers.
+    const rlim_t files = raised_open_files(2 * std::max<rlim_t>(needed, 8192) + 256);
+    require(files == 0 || needed + 64 <= files,
             printed("the load needs %zu connections at a time and this process may open %llu "
                     "files: raise the hard limit (ulimit -Hn), or ask for less at once",
-                    needed, static_cast<unsigned long long>(files.rlim_cur)));
-    long long low = 0, high = 0;
-    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
-    if (o.target->url.socket.empty() && range >> low >> high)
-        require(static_cast<long long>(needed) <= high - low + 1,
+                    needed, static_cast<unsigned long long>(files)));
+    const long long ports = ports_to_one_server();
+    if (o.target->url.socket.empty() && ports > 0)
+        require(static_cast<long long>(needed) <= ports,
                 printed("the load needs %zu connections at a time and this machine has %lld ports "
                         "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
-                        needed, high - low + 1));
+                        needed, ports));
 }
 
 /// One thread reads some hundred thousand paced events a second. A second one is for thousands of
@@ -17385,38 +17775,20 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] asio, for the simulated server ======================================================
-
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
-#include <asio/basic_socket_acceptor.hpp>
-#include <asio/basic_stream_socket.hpp>
-#include <asio/basic_waitable_timer.hpp>  // steps
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>  // what must wait for the current handler
-
-#include <chrono>
+// ===== [E33] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// Of one executor, where asio's own names are of any: that costs a compiler half a second.
-using io_executor = asio::io_context::executor_type;
 using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, io_executor>;
 using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
-using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                            asio::wait_traits<std::chrono::steady_clock>,
-                                            io_executor>;
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] a connection of the simulated server ================================================
+// ===== [E34] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17531,7 +17903,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] simulated server ====================================================================
+// ===== [E35] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17778,7 +18150,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] what a server is asked before the load ==============================================
+// ===== [E36] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17943,7 +18315,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] who asks a server ===================================================================
+// ===== [E37] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18025,7 +18397,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] servers that a gate starts ==========================================================
+// ===== [E38] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18119,7 +18491,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] targets brought up ==================================================================
+// ===== [E39] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18265,7 +18637,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] whether two targets are one server ==================================================
+// ===== [E40] whether two targets are one server ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18331,7 +18703,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E41] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18485,7 +18857,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] all gates of a program and their reports ============================================
+// ===== [E42] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18780,7 +19152,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] gates inside doctest ================================================================
+// ===== [E43] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18891,7 +19263,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] the progress of a repeat ============================================================
+// ===== [E44] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19022,7 +19394,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] one repeat ==========================================================================
+// ===== [E45] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19196,7 +19568,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] the repeats of a gate ===============================================================
+// ===== [E46] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19484,7 +19856,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] gates take turns ====================================================================
+// ===== [E47] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19514,7 +19886,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] one gate from its scenario to its result ============================================
+// ===== [E48] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19728,7 +20100,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] public functions ====================================================================
+// ===== [E49] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19803,7 +20175,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E45] records judged again ================================================================
+// ===== [E50] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19926,7 +20298,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E46] main ================================================================================
+// ===== [E51] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

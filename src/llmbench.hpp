@@ -38,7 +38,10 @@
 
 // Before anything that would fail for the same reason in other words. The include that there is not
 // ends the compilation with that one sentence.
-#if __cplusplus < 202002L
+#if defined(_WIN32)
+#error "llmbench runs on Linux and macOS: on Windows compile and run it inside WSL"
+#include <llmbench stops here>
+#elif __cplusplus < 202002L
 #error "llmbench needs C++20: compile with -std=c++20 or newer"
 #include <llmbench stops here>
 #elif !defined(__cpp_exceptions)

@@ -14,7 +14,8 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/net/exchange.hpp"
-#include "effects/net/poller.hpp"
+#include "effects/net/network.hpp"
+#include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 #include "effects/load/alertness.hpp"
@@ -27,8 +28,6 @@
 #include <string_view>
 #include <utility>  // move
 #include <vector>
-
-#include <sys/epoll.h>  // EPOLLOUT, EPOLLIN
 
 namespace llmbench {
 inline namespace v0 {
@@ -43,12 +42,11 @@ struct client_io {
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
-    poller sockets{};
+    network sockets{};
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
     tls_session session{};
     std::size_t good_address = 0;  // the first of the target's to try: the last that connected
-    long long turn = 0;            // a socket that was opened in it has no events in it yet
     long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
     alertness alert{};
 
@@ -73,7 +71,7 @@ public:
     virtual void on_delivered(const planned_request& w, record&& r, const answer_reader& a) = 0;
     /// It is open, and nothing is on it.
     virtual void on_idle(connection& c) = 0;
-    /// It is closed and done with. Events of this turn may still speak of it.
+    /// It is closed and done with, but for what it is doing now.
     virtual void on_retired(connection& c) = 0;
 
 protected:
@@ -90,10 +88,9 @@ struct dispatched_request {
 };
 
 /// One connection and, while it is busy, the request on it.
-class connection {
+class connection final : public socket_user {
 public:
-    connection(client_io& io, request_sink& sink)
-        : io_(io), sink_(sink), opened_in_turn_(io.turn) {}
+    connection(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}
 
     void start(dispatched_request r) {
         request_ = r.what;
@@ -116,18 +113,16 @@ public:
     }
     /// Without a request, for one to come.
     void open_ahead() { connect(0); }
-    void on_ready(unsigned events) {
-        // Closed earlier in this turn, and perhaps opened anew: not what was waited for.
-        if (!wire_.is_open() || opened_in_turn_ == io_.turn) return;
-        if (connecting_ && !wire_.has_tls()) return on_connected();
-        if (connecting_ && (events & EPOLLOUT)) flush();
-        if (!asked_ && !connecting_) {
-            if (is_usable()) return;
-            close();
-            return sink_.on_retired(*this);
-        }
-        if (wire_.unsent() > 0 && (events & EPOLLOUT) && !connecting_) return write_some();
-        read_now();
+    void on_writable() override {
+        if (!connecting_) write_some();
+        else if (wire_.has_tls()) wire_.flush();  // where it fails, a read will tell
+        else on_connected();
+    }
+    void on_readable() override {
+        if (asked_ || connecting_) return read_now();
+        if (is_usable()) return;
+        close();
+        sink_.on_retired(*this);
     }
     /// False where the server closed an idle connection, or sent what nobody asked for.
     bool is_usable() { return wire_.is_quiet(io_.buffer, io_.plain); }
@@ -198,14 +193,11 @@ private:
         const auto& addresses = io_.target.addresses;
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
-        const bool on_its_way = wire_.connect(addresses[which_]);
-        connecting_ = on_its_way || errno == EAGAIN;
+        // EAGAIN: check_limits tries again.
+        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this) || errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
-        used_ = waits_for_room_ = false;
+        used_ = false;
         opened_ns_ = now_ns();
-        if (!on_its_way) return;  // check_limits tries again
-        opened_in_turn_ = io_.turn;
-        if (!io_.sockets.watch(EPOLL_CTL_ADD, wire_.fd(), EPOLLOUT, this)) on_connect_error(errno);
     }
     void on_connect_error(int error) {
         close();
@@ -219,14 +211,12 @@ private:
         if (const int error = wire_.connect_error()) return on_connect_error(error);
         ++io_.connections_opened;
         io_.good_address = which_;
-        io_.sockets.watch(EPOLL_CTL_MOD, wire_.fd(), EPOLLIN, this);
         if (!io_.target.tls) return on_open();
         shaking_from_ns_ = now_ns();
         on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.plain));
     }
     void on_handshake(const handshake& hands) {
         if (hands.is == handshake::state::failed) return on_no_handshake(hands.why);
-        watch_for_room();
         if (hands.is == handshake::state::going_on) return;
         const double took = static_cast<double>(now_ns() - shaking_from_ns_) * 1e-9;
         add_handshakes(wire_.resumed() ? io_.handshakes_resumed : io_.handshakes_full,
@@ -253,19 +243,7 @@ private:
         write_some();
     }
     // What takes no more of a request may have answered it already, as with 413.
-    void write_some() { if (!flush()) read_now(); }
-    /// Gives the socket what it takes. False where it takes no more at all.
-    bool flush() {
-        if (!wire_.flush()) return false;
-        watch_for_room();
-        return true;
-    }
-    void watch_for_room() {
-        if ((wire_.unsent() > 0) == waits_for_room_) return;
-        waits_for_room_ = wire_.unsent() > 0;
-        io_.sockets.watch(EPOLL_CTL_MOD, wire_.fd(),
-                        waits_for_room_ ? EPOLLIN | EPOLLOUT : EPOLLIN, this);
-    }
+    void write_some() { if (!wire_.flush()) read_now(); }
 
     // ---- the answer
 
@@ -276,7 +254,6 @@ private:
         if (a.what == arrival::kind::end) return on_end(a);
         if (connecting_) return on_handshake(wire_.shake_hands(a.bytes, io_.plain));
         const std::string_view bytes = wire_.content(a.bytes, io_.plain);
-        if (wire_.has_tls()) watch_for_room();
         const int events_before = answer_.timeline().events();
         answer_.feed(bytes, a.at_ns);
         const int events = answer_.timeline().events() - events_before;
@@ -348,8 +325,8 @@ private:
     std::size_t which_ = 0;  // of the target's addresses
     std::size_t tried_ = 0;  // addresses before it that failed
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-    long long opened_in_turn_ = 0, opened_ns_ = 0, shaking_from_ns_ = 0;
-    bool connecting_ = false, used_ = false, waits_for_room_ = false;
+    long long opened_ns_ = 0, shaking_from_ns_ = 0;
+    bool connecting_ = false, used_ = false;
     bool asked_ = false;  // there is a request on it
     bool reused_ = false, retried_ = false, delivered_ = false;
 };

@@ -12,8 +12,8 @@ inline namespace v0 {
 namespace detail {
 
 /// All connections of one thread, each in one of four lists: with a request, open without one, on
-/// the way without one, and closed. The closed ones stay until drop_retired(), for a turn may hold
-/// events of theirs yet.
+/// the way without one, and closed. The closed ones stay until drop_retired(), for it may be one of
+/// them that says so.
 class connection_pool {
 public:
     connection_pool(client_io& io, request_sink& sink) : io_(io), sink_(sink) {}

@@ -7,6 +7,7 @@
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/limits.hpp"
 #include "effects/load/connection.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/worker.hpp"
@@ -15,7 +16,6 @@
 #include <atomic>
 #include <barrier>  // the start of a load
 #include <cstdint>  // uint64_t
-#include <fstream>  // ifstream
 #include <memory>  // unique_ptr, make_unique
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -23,8 +23,6 @@
 #include <thread>
 #include <utility>  // move
 #include <vector>
-
-#include <sys/resource.h>  // how many files may be open
 
 namespace llmbench {
 inline namespace v0 {
@@ -54,23 +52,18 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
 /// Raises the limit on open files. Refuses a load that needs more files or ports than can be had.
 inline void make_room_for(const load_order& o) {
     const std::size_t needed = connections_needed(o);
-    const rlim_t wanted = 2 * std::max<rlim_t>(needed, 8192) + 256;  // twice: simulated servers
-    rlimit files{};
-    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted) {
-        files.rlim_cur = std::min(wanted, files.rlim_max);
-        ::setrlimit(RLIMIT_NOFILE, &files);
-    }
-    require(files.rlim_cur == 0 || needed + 64 <= files.rlim_cur,
+    // Twice: simulated servers.
+    const rlim_t files = raised_open_files(2 * std::max<rlim_t>(needed, 8192) + 256);
+    require(files == 0 || needed + 64 <= files,
             printed("the load needs %zu connections at a time and this process may open %llu "
                     "files: raise the hard limit (ulimit -Hn), or ask for less at once",
-                    needed, static_cast<unsigned long long>(files.rlim_cur)));
-    long long low = 0, high = 0;
-    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
-    if (o.target->url.socket.empty() && range >> low >> high)
-        require(static_cast<long long>(needed) <= high - low + 1,
+                    needed, static_cast<unsigned long long>(files)));
+    const long long ports = ports_to_one_server();
+    if (o.target->url.socket.empty() && ports > 0)
+        require(static_cast<long long>(needed) <= ports,
                 printed("the load needs %zu connections at a time and this machine has %lld ports "
                         "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
-                        needed, high - low + 1));
+                        needed, ports));
 }
 
 /// One thread reads some hundred thousand paced events a second. A second one is for thousands of

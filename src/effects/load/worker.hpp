@@ -68,7 +68,6 @@ public:
             now_ns() + ns_of(std::min(plan_.limits.connect.seconds(), batches));
         std::size_t begun = 0;
         for (long long now = now_ns(); now < until && !interrupted.load(); now = now_ns()) {
-            ++io_.turn;
             const bool none_failed = pool_.idle() + pool_.opening() == begun;
             while (none_failed && begun < wanted && pool_.opening() < at_a_time) {
                 pool_.open_ahead();
@@ -76,11 +75,8 @@ public:
             }
             if (pool_.opening() == 0) return;
             io_.sockets.wait(std::min(until, now + check_interval_ns));
-            ++io_.turn;
             io_.woke_ns = now_ns();
-            io_.sockets.each([](void* who, unsigned events) {
-                static_cast<connection*>(who)->on_ready(events);
-            });
+            io_.sockets.each();
             pool_.for_each_opening([](connection& c) { c.check_opening(now_ns()); });
             pool_.drop_retired();
         }
@@ -121,7 +117,6 @@ private:
 
     /// Waits, and does what there is to do.
     void turn(const run_queue_wait& waits) {
-        ++io_.turn;
         const long long due = agenda_.next_due();
         const long long ahead = plan_.client.spin ? spin_ns : 0;
         const long long until = due == 0 ? next_tick_ns_ : std::min(due - ahead, next_tick_ns_);
@@ -130,12 +125,9 @@ private:
         io_.sockets.wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
         io_.alert.on_wake(io_.woke_ns, until, io_.sockets.told_all(),
-                         static_cast<long long>(pool_.size()) / poller::most + 1);
+                         static_cast<long long>(pool_.size()) / network::most + 1);
         catch_up(io_.woke_ns);
-        io_.sockets.each([this](void* who, unsigned events) {
-            static_cast<connection*>(who)->on_ready(events);
-            catch_up(io_.seen_ns);
-        });
+        io_.sockets.each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);
         catch_up(io_.seen_ns);
         pool_.drop_retired();

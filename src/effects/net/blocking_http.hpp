@@ -6,10 +6,14 @@
 #include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/net/exchange.hpp"
+#include "effects/net/network.hpp"
+#include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
+#include <algorithm>  // min
 #include <cerrno>  // errno, EAGAIN, ETIMEDOUT
 #include <chrono>
 #include <stdexcept>  // runtime_error
@@ -18,8 +22,6 @@
 #include <thread>  // this_thread
 #include <utility>  // move
 #include <vector>
-
-#include <poll.h>  // requests one at a time
 
 namespace llmbench {
 inline namespace v0 {
@@ -33,7 +35,7 @@ struct http_answer {
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
-class blocking_exchange {
+class blocking_exchange final : private socket_user {
 public:
     explicit blocking_exchange(double within_s)
         : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)) {}
@@ -45,17 +47,27 @@ public:
 
 private:
     static constexpr std::size_t most_body = 8u << 20;
+    static constexpr long long look_up_ns = 50000000;  // for an interruption
+
+    void on_readable() override { called_ = readable_ = true; }
+    void on_writable() override { called_ = true; }
+    /// False where nothing happens until then, or somebody interrupts the program.
+    bool wait(long long until_ns) {
+        const bool was_interrupted = interrupted.load();
+        called_ = readable_ = false;
+        for (long long now = now_ns(); !called_; now = now_ns()) {
+            if (now >= until_ns || interrupted.load() != was_interrupted) return false;
+            net_.wait(std::min(until_ns, now + look_up_ns), now);
+            net_.each();
+        }
+        return true;
+    }
 
     bool failed(std::string why) {
         answer_.error = std::move(why);
         return false;
     }
     bool failed_by_time() { return failed("no answer within " + time_text(within_s_)); }
-    bool wait(short events, long long until_ns) const {
-        pollfd p{wire_.fd(), events, 0};
-        const long long left = (until_ns - now_ns()) / 1000000;
-        return left > 0 && ::poll(&p, 1, static_cast<int>(left)) > 0;
-    }
     bool connect(const http_url& u) {
         std::vector<address> addresses;
         try {
@@ -79,19 +91,17 @@ private:
     }
     /// 0, or the errno that came of it.
     int try_address(const address& to, long long until_ns) {
-        while (!wire_.connect(to)) {
+        while (!wire_.connect(to, net_, *this)) {
             if (errno != EAGAIN || now_ns() >= until_ns) return errno;
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
-        return wait(POLLOUT, until_ns) ? wire_.connect_error() : ETIMEDOUT;
+        return wait(until_ns) ? wire_.connect_error() : ETIMEDOUT;
     }
     bool secure(const tls_client& tls) {
         handshake hands = wire_.begin_handshake(tls, nullptr, room_);
         while (hands.is == handshake::state::going_on) {
-            const bool waits_for_room = wire_.unsent() > 0;
-            if (!wait(waits_for_room ? POLLIN | POLLOUT : POLLIN, deadline_ns_))
-                return failed_by_time();
-            if (waits_for_room && !wire_.flush()) return failed(closed_in_handshake);
+            if (!wait(deadline_ns_)) return failed_by_time();
+            if (wire_.unsent() > 0 && !wire_.flush()) return failed(closed_in_handshake);
             const arrival a = wire_.read(buffer_);
             if (a.what == arrival::kind::end) return failed(closed_in_handshake);
             if (a.what == arrival::kind::bytes) hands = wire_.shake_hands(a.bytes, room_);
@@ -99,15 +109,17 @@ private:
         answer_.distrusted = wire_.distrusts();
         return hands.is == handshake::state::done || failed(hands.why);
     }
+    /// An answer may come before the request is out.
     bool send(const std::string& request) {
         wire_.send(request);
-        while (wire_.flush() && wire_.unsent() > 0 && wait(POLLOUT, deadline_ns_)) {}
-        return wire_.unsent() == 0 || failed("the connection was lost while sending");
+        readable_ = false;
+        while (wire_.flush() && wire_.unsent() > 0 && !readable_ && wait(deadline_ns_)) {}
+        return wire_.unsent() == 0 || readable_ || failed("the connection was lost while sending");
     }
     bool read_answer() {
         response_parser parser;
         while (!parser.complete() && !parser.broken()) {
-            if (!wait(POLLIN, deadline_ns_)) return failed_by_time();
+            if (!wait(deadline_ns_)) return failed_by_time();
             const arrival a = wire_.read(buffer_);
             if (a.what == arrival::kind::nothing_yet) continue;
             if (a.what == arrival::kind::end) {
@@ -131,10 +143,12 @@ private:
 
     const double within_s_;
     const long long deadline_ns_;
+    network net_{};
     exchange wire_{};
     http_answer answer_{};
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, where it was TLS
+    bool called_ = false, readable_ = false;  // what the last wait brought
 };
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,

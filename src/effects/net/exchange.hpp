@@ -4,6 +4,8 @@
 
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
+#include "effects/net/network.hpp"
+#include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
 
@@ -11,9 +13,10 @@
 #include <memory>  // unique_ptr, make_unique
 #include <string>
 #include <string_view>
+#include <utility>  // move, exchange
 #include <vector>
 
-#include <sys/socket.h>  // getsockopt, send, recv, MSG_NOSIGNAL
+#include <sys/socket.h>  // getsockopt, send, recv
 #include <sys/types.h>  // ssize_t
 
 namespace llmbench {
@@ -42,20 +45,29 @@ inline constexpr const char* closed_in_handshake =
 /// come out of read() with their time; content() makes HTTP of them.
 class exchange {
 public:
-    /// Begins to connect. False, with errno, where connecting_socket() fails.
-    bool connect(const address& to) {
-        fd_ = connecting_socket(to);
-        return fd_.get() >= 0;
+    exchange() = default;
+    ~exchange() { let_go(); }
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    /// Begins to connect; `user` is told when it did, and of bytes from then on. False, with errno,
+    /// where it cannot.
+    bool connect(const address& to, network& net, socket_user& user) {
+        descriptor fd = connecting_socket(to);
+        if (fd.get() < 0) return false;
+        net_ = &net;
+        socket_ = net.watch(std::move(fd), to.storage.ss_family, user);
+        return is_open();
     }
     /// Once the socket can be written to: 0, or the errno that came of connecting.
     int connect_error() const {
         int error = 0;
         socklen_t size = sizeof error;
-        ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        ::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size);
         return error;
     }
-    bool is_open() const { return fd_.get() >= 0; }
-    int fd() const { return fd_.get(); }
+    bool is_open() const { return socket_ != nullptr; }
+    int fd() const { return network::fd(socket_); }
 
     // ---- TLS
 
@@ -94,18 +106,21 @@ public:
         unsent_ = request.size();
         if (tls_) tls_->send(request);
     }
-    /// Gives the socket what it takes. False where it takes no more at all.
+    /// Gives the socket what it takes; where that is not all, its user is told when it takes more.
+    /// False, with errno, where it takes no more at all.
     bool flush() {
         if (tls_) unsent_ = tls_->outgoing().size();
         while (unsent_ > 0) {
             const char* const from = tls_ ? tls_->outgoing().data()
                                           : request_.data() + request_.size() - unsent_;
-            const ssize_t n = ::send(fd_.get(), from, unsent_, MSG_NOSIGNAL);
+            const ssize_t n = ::send(fd(), from, unsent_, no_signal);
             if (n > 0) {
                 unsent_ -= static_cast<std::size_t>(n);
                 if (tls_) tls_->sent(static_cast<std::size_t>(n));
-            } else if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-            else if (errno != EINTR) return false;
+            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                net_->await_room(socket_);
+                break;
+            } else if (errno != EINTR) return false;
         }
         return true;
     }
@@ -116,7 +131,7 @@ public:
 
     /// One read, stamped before anything else is done.
     arrival read(std::vector<char>& buffer) {
-        const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
         const long long now = now_ns();
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         if (n <= 0) return {arrival::kind::end, now, {}, n < 0 ? errno : 0};
@@ -133,7 +148,7 @@ public:
     /// bring words of its own, such as sessions to go on with.
     bool is_quiet(std::vector<char>& buffer, std::vector<char>& room) {
         if (!is_open()) return false;
-        const ssize_t n = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+        const ssize_t n = ::recv(fd(), buffer.data(), buffer.size(), 0);
         if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
         if (n == 0 || !tls_) return false;
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
@@ -144,15 +159,20 @@ public:
         if (tls_ && is_open() && unsent_ == 0) {
             tls_->say_goodbye();
             const std::string_view words = tls_->outgoing();
-            if (!words.empty()) ::send(fd_.get(), words.data(), words.size(), MSG_NOSIGNAL);
+            if (!words.empty()) ::send(fd(), words.data(), words.size(), no_signal);
         }
         tls_.reset();
-        fd_ = descriptor();  // which ends the watching too
+        let_go();
         unsent_ = 0;
     }
 
 private:
-    descriptor fd_{};
+    void let_go() {
+        if (socket_) net_->let_go(std::exchange(socket_, nullptr));
+    }
+
+    network* net_ = nullptr;
+    network::socket socket_{};
     std::unique_ptr<tls_channel> tls_{};
     std::string_view request_{};
     std::size_t unsent_ = 0;

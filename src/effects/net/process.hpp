@@ -23,12 +23,14 @@
 
 #include <fcntl.h>  // open
 #include <signal.h>  // SIGINT, SIGTERM, SIGHUP, SIGKILL
+#ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
-#include <sys/stat.h>  // fstat
 #include <sys/syscall.h>  // close_range
+#endif
+#include <sys/stat.h>  // fstat
 #include <sys/types.h>  // pid_t, off_t, ssize_t
 #include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // pipe2, fork, close, write, unlink, pread
+#include <unistd.h>  // pipe, fork, close, write, unlink, pread
 
 namespace llmbench {
 inline namespace v0 {
@@ -40,7 +42,12 @@ class group_guard {
 public:
     void watch(pid_t group) {
         int ends[2];
+#ifdef __linux__
         if (::pipe2(ends, O_CLOEXEC) != 0) return;
+#else
+        if (::pipe(ends) != 0) return;
+        for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+#endif
         pid_ = ::fork();
         if (pid_ == 0) wait_and_kill(ends[0], group);
         ::close(ends[0]);
@@ -180,9 +187,11 @@ private:
     [[noreturn]] void child(const std::string& command, std::vector<std::string>& env,
                             const std::string& directory, pid_t parent) {
         ::setpgid(0, 0);
+#ifdef __linux__
         // A crash of ours must not leave the server behind, not even one right now: the guard of
         // the whole group is yet to come.
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
         if (::getppid() != parent) ::_exit(not_run);
         const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         ::dup2(log_.fd(), 1);

@@ -13,6 +13,9 @@
 #include <utility>  // exchange, swap
 #include <vector>
 
+#ifndef __linux__
+#include <fcntl.h>  // what a socket is made with elsewhere
+#endif
 #include <netdb.h>  // getaddrinfo
 #include <netinet/in.h>  // sockaddr_in
 #include <netinet/tcp.h>  // TCP_NODELAY
@@ -81,10 +84,34 @@ inline std::vector<address> resolved(const http_url& u) {
     return out;
 }
 
+#ifdef MSG_NOSIGNAL
+inline constexpr int no_signal = MSG_NOSIGNAL;
+#else
+inline constexpr int no_signal = 0;  // the socket knows
+#endif
+/// A socket that no server of ours inherits, and that does not end the program when its other side
+/// has gone.
+inline descriptor new_socket(int family, bool blocks) {
+#ifdef __linux__
+    const int how = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
+    return descriptor(::socket(family, SOCK_STREAM | how, 0));  // its sends say no_signal
+#else
+    descriptor fd(::socket(family, SOCK_STREAM, 0));
+    if (fd.get() < 0) return fd;
+    ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
+    if (!blocks) ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+#ifdef SO_NOSIGPIPE
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    return fd;
+#endif
+}
+
 /// A non-blocking socket on its way to `to`; errno where it is not. EAGAIN: the queue of a
 /// Unix-domain socket is full, and only asking again tells when it is not.
 inline descriptor connecting_socket(const address& to) {
-    descriptor fd(::socket(to.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    descriptor fd = new_socket(to.storage.ss_family, false);
     if (fd.get() < 0) return fd;
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -116,7 +143,7 @@ inline std::string own_lack(int error) {
 
 /// A port of the loopback interface that nothing listens on now.
 inline int free_port() {
-    const descriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const descriptor fd = new_socket(AF_INET, true);
     sockaddr_in a{};
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

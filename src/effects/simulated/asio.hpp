@@ -1,30 +1,18 @@
-// asio, for the simulated server
+// what of asio a server needs beyond a client
 #pragma once
 
-#ifndef ASIO_STANDALONE
-#define ASIO_STANDALONE
-#endif
-#include <version>  // before asio: it asks for library features
+#include "effects/net/asio.hpp"
+
 #include <asio/basic_socket_acceptor.hpp>
-#include <asio/basic_stream_socket.hpp>
-#include <asio/basic_waitable_timer.hpp>  // steps
-#include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>  // what must wait for the current handler
-
-#include <chrono>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-// Of one executor, where asio's own names are of any: that costs a compiler half a second.
-using io_executor = asio::io_context::executor_type;
 using tcp_socket = asio::basic_stream_socket<asio::ip::tcp, io_executor>;
 using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
-using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                            asio::wait_traits<std::chrono::steady_clock>,
-                                            io_executor>;
 
 }  // namespace detail
 }  // inline namespace v0

@@ -12,6 +12,10 @@
 #include <string_view>
 #include <thread>
 
+#ifdef __APPLE__
+#include <cstdlib>  // getprogname
+#include <sys/sysctl.h>  // the name of the processor
+#endif
 #include <sys/utsname.h>  // the name of the system
 
 namespace llmbench {
@@ -48,16 +52,37 @@ inline std::string commit_now() {
     return printable(sha.empty() ? packed.substr(0, packed.find(' ')) : sha, 64);
 }
 
+inline std::string name_of_the_processor() {
+#ifdef __APPLE__
+    char name[128] = {};
+    std::size_t size = sizeof name - 1;
+    ::sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0);
+    return name;
+#else
+    std::ifstream cpu("/proc/cpuinfo");
+    for (std::string line; std::getline(cpu, line);)
+        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos)
+            return std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
+    return {};
+#endif
+}
+/// As this program was called.
+inline std::string name_of_the_program() {
+    std::string name;
+#ifdef __APPLE__
+    name = ::getprogname();
+#else
+    std::ifstream call("/proc/self/cmdline");
+    std::getline(call, name, '\0');
+#endif
+    return name;
+}
+
 inline environment_facts environment_now() {
     environment_facts f;
     utsname u{};
     if (uname(&u) == 0) f.os = std::string(u.sysname) + " " + u.release;
-    std::ifstream cpu("/proc/cpuinfo");
-    for (std::string line; std::getline(cpu, line);)
-        if (line.rfind("model name", 0) == 0 && line.find(':') != std::string::npos) {
-            f.cpu = std::string(trimmed(std::string_view(line).substr(line.find(':') + 1)));
-            break;
-        }
+    f.cpu = name_of_the_processor();
     f.cores = static_cast<int>(std::thread::hardware_concurrency());
     f.compiler = __VERSION__;
     const std::time_t now = std::time(nullptr);
@@ -67,8 +92,7 @@ inline environment_facts environment_now() {
     std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &utc);
     f.started_at = buffer;
     f.commit = commit_now();
-    std::ifstream call("/proc/self/cmdline");
-    std::getline(call, f.program, '\0');
+    f.program = name_of_the_program();
     return f;
 }
 

@@ -32,11 +32,8 @@ struct pooled final : request_sink {
     void turn_until(Holds&& holds) {
         const long long patience = now_ns() + peers::patience_ms * 1000000ll;
         while (!holds() && now_ns() < patience) {
-            ++io.turn;
             io.sockets.wait(now_ns() + 20000000);
-            io.sockets.each([](void* who, unsigned events) {
-                static_cast<connection*>(who)->on_ready(events);
-            });
+            io.sockets.each();
         }
         REQUIRE(holds());
     }

@@ -22,14 +22,33 @@ namespace {
 http_url url_of(int port) { return {.host = "127.0.0.1", .port = std::to_string(port)}; }
 address address_of(int port) { return resolved(url_of(port)).front(); }
 
+/// Whoever is told of a socket, and counts.
+struct told final : socket_user {
+    network net{};
+    int readable = 0, writable = 0;
+    void on_readable() override { ++readable; }
+    void on_writable() override { ++writable; }
+    /// Waits until there are so many calls of a kind; false where they never come.
+    bool until(const int& calls, int n) {
+        const long long patience = now_ns() + peers::patience_ms * 1000000ll;
+        while (calls < n && now_ns() < patience) turn();
+        return calls >= n;
+    }
+    void turn() {
+        net.wait(now_ns() + 20000000);
+        net.each();
+    }
+};
+
 /// An exchange that is connected to a peer, and what it reads with.
 struct connected {
     peer other{};
+    told user{};
     exchange wire{};
     std::vector<char> buffer = std::vector<char>(4096), room{};
     connected() {
-        REQUIRE(wire.connect(address_of(other.port())));
-        REQUIRE(wait_for(wire.fd(), POLLOUT));
+        REQUIRE(wire.connect(address_of(other.port()), user.net, user));
+        REQUIRE(user.until(user.writable, 1));
         REQUIRE(wire.connect_error() == 0);
         REQUIRE(other.accept());
     }
@@ -63,9 +82,10 @@ TEST_CASE("an exchange is closed until it connects, and again once it was closed
 }
 
 TEST_CASE("a port that nobody listens on is told by its errno") {
+    told user;
     exchange wire;
-    if (wire.connect(address_of(free_port()))) {
-        REQUIRE(wait_for(wire.fd(), POLLOUT));
+    if (wire.connect(address_of(free_port()), user.net, user)) {
+        REQUIRE(user.until(user.writable, 1));
         CHECK(wire.connect_error() == ECONNREFUSED);
     } else {
         CHECK(errno == ECONNREFUSED);
@@ -75,10 +95,74 @@ TEST_CASE("a port that nobody listens on is told by its errno") {
 TEST_CASE("an exchange can be used again after it was closed") {
     connected c;
     c.wire.close();
-    REQUIRE(c.wire.connect(address_of(c.other.port())));
+    REQUIRE(c.wire.connect(address_of(c.other.port()), c.user.net, c.user));
     REQUIRE(c.other.accept());
     c.other.say("again");
     CHECK(c.next().bytes == "again");
+}
+
+// ---- who is told
+
+TEST_CASE("bytes are told of as long as they are not read, and room only when it was missing") {
+    connected c;
+    c.user.turn();
+    CHECK(c.user.readable == 0);
+    CHECK(c.user.writable == 1);  // it is connected
+    c.other.say("one");
+    CHECK(c.user.until(c.user.readable, 3));
+    CHECK(c.next().bytes == "one");
+    c.user.turn();  // the wait that was begun before the read
+    const int so_far = c.user.readable;
+    for (int i = 0; i < 3; ++i) c.user.turn();
+    CHECK(c.user.readable == so_far);
+    CHECK(c.user.writable == 1);
+}
+
+TEST_CASE("a socket that takes bytes again is told of, and those it brings are as before") {
+    connected c;
+    const std::string request(32 << 20, '.');
+    c.wire.send(request);
+    REQUIRE(c.wire.flush());
+    REQUIRE(c.wire.unsent() > 0);
+    CHECK(c.user.writable == 1);
+    while (c.wire.unsent() > 0) {
+        const int before = c.user.writable;
+        while (c.user.writable == before) {
+            REQUIRE(c.other.hear());
+            c.user.net.wait(0);
+            c.user.net.each();
+        }
+        REQUIRE(c.wire.flush());
+    }
+    const int room = c.user.writable;
+    c.other.say("thanks");
+    CHECK(c.user.until(c.user.readable, 1));
+    CHECK(c.next().bytes == "thanks");
+    c.user.turn();
+    const int bytes = c.user.readable;
+    for (int i = 0; i < 3; ++i) c.user.turn();
+    CHECK(c.user.readable == bytes);  // no wait that comes back for nothing
+    CHECK(c.user.writable == room);
+}
+
+TEST_CASE("a socket that was closed is not told of any more") {
+    connected c;
+    c.other.say("too late");
+    REQUIRE(wait_for(c.wire.fd(), POLLIN));
+    c.user.net.wait(now_ns() + 1000000000);
+    c.wire.close();
+    c.user.net.each();
+    c.user.turn();
+    CHECK(c.user.readable == 0);
+}
+
+TEST_CASE("a wait ends at its time, and at once where that has passed") {
+    network net;
+    const long long began = now_ns();
+    for (long long now = began; now < began + 20000000; now = now_ns()) net.wait(began + 20000000);
+    net.wait(began);
+    net.wait(0, 1);
+    CHECK(now_ns() - began < peers::patience_ms * 1000000ll);
 }
 
 // ---- the request
@@ -285,10 +369,11 @@ struct tls_behind {
 };
 
 /// As far as the handshake goes when somebody waits for it.
-handshake shaken(exchange& wire, const tls_client& client, tls_session* last, int port) {
+handshake shaken(exchange& wire, told& user, const tls_client& client, tls_session* last,
+                 int port) {
     std::vector<char> buffer(65536), room;
-    REQUIRE(wire.connect(address_of(port)));
-    REQUIRE(wait_for(wire.fd(), POLLOUT));
+    REQUIRE(wire.connect(address_of(port), user.net, user));
+    REQUIRE(user.until(user.writable, user.writable + 1));
     REQUIRE(wire.connect_error() == 0);
     handshake hands = wire.begin_handshake(client, last, room);
     while (hands.is == handshake::state::going_on) {
@@ -324,8 +409,10 @@ TEST_CASE("a request and its answer go through TLS, and a second handshake is a 
         request_text(http_method::post, "/v1/completions", "localhost", "", "{}");
     for (const bool resumed : {false, true}) {
         CAPTURE(resumed);
+        told user;
         exchange wire;
-        REQUIRE(shaken(wire, client, &session, server.front.port()).is == handshake::state::done);
+        REQUIRE(shaken(wire, user, client, &session, server.front.port()).is ==
+                handshake::state::done);
         CHECK(wire.has_tls());
         CHECK(wire.resumed() == resumed);
         wire.send(request);
@@ -341,8 +428,9 @@ TEST_CASE("a request and its answer go through TLS, and a second handshake is a 
 TEST_CASE("a certificate that nobody vouches for ends the handshake with a reason") {
     const tls_behind server;
     const tls_client client({}, server.url());
+    told user;
     exchange wire;
-    const handshake hands = shaken(wire, client, nullptr, server.front.port());
+    const handshake hands = shaken(wire, user, client, nullptr, server.front.port());
     CHECK(hands.is == handshake::state::failed);
     CHECK(hands.why.find("the server's certificate ") == 0);
     CHECK(wire.distrusts());
@@ -353,10 +441,11 @@ TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reaso
     peer other;
     for (const bool speaks : {true, false}) {
         CAPTURE(speaks);
+        told user;
         exchange wire;
         std::vector<char> buffer(4096), room;
-        REQUIRE(wire.connect(address_of(other.port())));
-        REQUIRE(wait_for(wire.fd(), POLLOUT));
+        REQUIRE(wire.connect(address_of(other.port()), user.net, user));
+        REQUIRE(user.until(user.writable, 1));
         CHECK(wire.begin_handshake(client, nullptr, room).is == handshake::state::going_on);
         REQUIRE(other.accept());
         REQUIRE(other.hear());

@@ -1,0 +1,144 @@
+// waiting for sockets, on every other system
+#pragma once
+
+#include "effects/system/clock.hpp"
+#include "effects/net/asio.hpp"
+#include "effects/net/socket_user.hpp"
+#include "effects/net/sockets.hpp"
+
+#include <cerrno>  // errno
+#include <memory>  // shared_ptr, make_shared
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+/// A socket that somebody is told of. What is still to be said of it once it is closed goes
+/// nowhere.
+struct asio_socket {
+    asio_socket(asio::io_context& c, int of, socket_user& u) : socket(c), family(of), user(&u) {}
+
+    stream_socket socket;
+    const int family;   // of its addresses
+    socket_user* user;  // null: closed
+    bool awaits_bytes = false, awaits_room = false;
+};
+
+/// The sockets of one thread, and one point in time: see network.hpp. asio waits and tells what is
+/// ready; reading is left to whoever is told, so that each stamp is right behind its read.
+class asio_network {
+public:
+    using socket = std::shared_ptr<asio_socket>;
+
+    asio_network() try : timer_(context_), busy_(context_.get_executor()) {
+    } catch (const asio::system_error& e) {
+        throw std::runtime_error("the client cannot start: " + e.code().message());
+    }
+    asio_network(const asio_network&) = delete;
+    asio_network& operator=(const asio_network&) = delete;
+
+    socket watch(descriptor fd, int family, socket_user& user) {
+        auto s = std::make_shared<asio_socket>(context_, family, user);
+        if (!take(*s, std::move(fd))) return nullptr;
+        await_room(s);
+        return s;
+    }
+    void await_room(const socket& s) {
+        if (s->awaits_room) return;
+        s->awaits_room = true;
+        s->socket.async_wait(stream_socket::wait_write,
+                             [this, s](const asio::error_code& e) mutable {
+                                 if (e != asio::error::operation_aborted)
+                                     ready_.push_back({std::move(s), false});
+                             });
+    }
+    void let_go(socket s) {
+        asio::error_code ignored;
+        s->user = nullptr;
+        s->socket.close(ignored);
+    }
+    static int fd(const socket& s) { return s->socket.native_handle(); }
+
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    void wait(long long until_ns, long long now) {
+        if (until_ns > now) {
+            ring(until_ns);
+            context_.run_one();
+        }
+        context_.poll();  // all else that is ready by now
+    }
+    static bool told_all() { return true; }
+    template <class AfterEach>
+    void each(AfterEach&& after_each) {
+        for (ready& r : ready_) {
+            if (!r.s->user) continue;
+            if (r.to_read) r.s->user->on_readable();
+            else {
+                r.s->awaits_room = false;
+                r.s->user->on_writable();
+                if (r.s->user && !r.s->awaits_room) begin_anew(*r.s);
+            }
+            if (r.s->user && !r.s->awaits_bytes) await_bytes(std::move(r.s));
+            after_each();
+        }
+        ready_.clear();
+    }
+    void each() { each([] {}); }
+
+    static constexpr int most = 256;
+
+private:
+    struct ready {
+        socket s;
+        bool to_read;
+    };
+
+    static bool take(asio_socket& s, descriptor fd) {
+        asio::error_code error;
+        s.socket.assign(asio::generic::stream_protocol(s.family, 0), fd.get(), error);
+        if (!error) fd.release();
+        errno = error.value();
+        return !error;
+    }
+    void await_bytes(socket s) {
+        s->awaits_bytes = true;
+        stream_socket& from = s->socket;
+        from.async_wait(stream_socket::wait_read,
+                        [this, s = std::move(s)](const asio::error_code& e) mutable {
+                            if (e == asio::error::operation_aborted) return;
+                            s->awaits_bytes = false;
+                            ready_.push_back({std::move(s), true});
+                        });
+    }
+    /// Where asio has waited for room once, epoll tells of it at every later wait for bytes, too,
+    /// and each would return at once. So the socket becomes one that asio has not seen.
+    static void begin_anew(asio_socket& s) {
+        asio::error_code error;
+        take(s, descriptor(s.socket.release(error)));  // where it fails, the next wait tells
+        s.awaits_bytes = false;
+    }
+    void ring(long long at_ns) {
+        if (rings_at_ns_ != 0 && rings_at_ns_ <= at_ns) return;  // to come too early does no harm
+        rings_at_ns_ = at_ns;
+        timer_.expires_at(time_point_of(at_ns));
+        timer_.async_wait([this](const asio::error_code& e) {
+            if (!e) rings_at_ns_ = 0;
+        });
+    }
+
+    asio::io_context context_{ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: no locks
+    io_timer timer_;
+    asio::executor_work_guard<io_executor> busy_;
+    std::vector<ready> ready_{};
+    long long rings_at_ns_ = 0;
+};
+#endif
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,122 @@
+// waiting for sockets, on Linux
+#pragma once
+
+#include "effects/system/clock.hpp"
+#include "effects/system/errors.hpp"
+#include "effects/net/socket_user.hpp"
+#include "effects/net/sockets.hpp"
+
+#include <algorithm>  // max
+#include <cerrno>  // errno
+#include <memory>  // shared_ptr, make_shared
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+#ifdef __linux__
+#include <sys/epoll.h>  // epoll_event
+#include <sys/timerfd.h>  // waiting for a point in time
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#ifdef __linux__
+/// A socket that somebody is told of.
+struct epoll_socket {
+    descriptor fd;
+    socket_user* user;  // null: closed
+    bool awaits_room = true;  // to connect, or to write more
+};
+
+/// The sockets of one thread, and one point in time: see network.hpp. A socket is told of while it
+/// holds bytes, so one read a turn is enough, and none starves the others.
+class epoll_network {
+public:
+    using socket = std::shared_ptr<epoll_socket>;
+
+    epoll_network() : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+                      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
+        epoll_event e{};
+        e.events = EPOLLIN | EPOLLET;  // rings, and is not read
+        if (epoll_.get() < 0 || timer_.get() < 0 ||
+            ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &e) != 0)
+            throw std::runtime_error("the client cannot start: " + error_text(errno));
+    }
+
+    socket watch(descriptor fd, int, socket_user& user) {
+        auto s = std::make_shared<epoll_socket>(epoll_socket{std::move(fd), &user});
+        return control(EPOLL_CTL_ADD, *s, EPOLLOUT) ? s : nullptr;
+    }
+    void await_room(const socket& s) {
+        if (s->awaits_room) return;
+        s->awaits_room = true;
+        control(EPOLL_CTL_MOD, *s, EPOLLIN | EPOLLOUT);
+    }
+    void let_go(socket s) {
+        control(EPOLL_CTL_DEL, *s, 0);  // a child of ours may hold it open yet
+        s->user = nullptr;
+        s->fd = descriptor();
+        gone_.push_back(std::move(s));
+    }
+    static int fd(const socket& s) { return s->fd.get(); }
+
+    void wait(long long until_ns) { wait(until_ns, now_ns()); }
+    void wait(long long until_ns, long long now) {
+        gone_.clear();
+        const bool passed = until_ns <= now;
+        if (!passed && until_ns != rings_at_ns_) {
+            const itimerspec at{{0, 0}, {until_ns / 1000000000, until_ns % 1000000000}};
+            ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+            rings_at_ns_ = until_ns;
+        }
+        count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
+        told_all_ = count_ < most;
+    }
+    bool told_all() const { return told_all_; }
+    template <class AfterEach>
+    void each(AfterEach&& after_each) {
+        for (int i = 0; i < count_; ++i) {
+            if (auto* const s = static_cast<epoll_socket*>(events_[i].data.ptr)) {
+                if (!s->user) continue;
+                tell(*s, events_[i].events);
+                after_each();
+            } else rings_at_ns_ = 0;
+        }
+        count_ = 0;
+    }
+    void each() { each([] {}); }
+
+    static constexpr int most = 256;
+
+private:
+    /// False, with errno, where it cannot.
+    bool control(int operation, epoll_socket& s, unsigned events) {
+        epoll_event e{};
+        e.events = events;
+        e.data.ptr = &s;
+        return ::epoll_ctl(epoll_.get(), operation, s.fd.get(), &e) == 0;
+    }
+    void tell(epoll_socket& s, unsigned events) {
+        const bool bytes = (events & EPOLLIN) != 0, more = (events & ~EPOLLIN) != 0;
+        if (!s.awaits_room || !more) return s.user->on_readable();
+        s.awaits_room = false;
+        s.user->on_writable();
+        if (s.user && !s.awaits_room) control(EPOLL_CTL_MOD, s, EPOLLIN);
+        if (s.user && bytes) s.user->on_readable();
+    }
+
+    descriptor epoll_, timer_;
+    epoll_event events_[most] = {};
+    int count_ = 0;
+    bool told_all_ = true;
+    long long rings_at_ns_ = 0;
+    std::vector<socket> gone_{};  // which events of this turn may still name
+};
+#endif
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

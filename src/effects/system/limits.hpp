@@ -1,0 +1,52 @@
+// what the system lets one process have
+#pragma once
+
+#include <algorithm>  // min
+
+#include <sys/resource.h>  // how many files may be open
+#ifdef __APPLE__
+#include <sys/sysctl.h>  // its range of ports
+#include <sys/syslimits.h>  // OPEN_MAX
+#else
+#include <fstream>  // ifstream
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Raises the limit on open files towards this many. The limit as it is then, 0 where nobody knows.
+inline rlim_t raised_open_files(rlim_t wanted) {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+    rlim_t most = files.rlim_max;
+#ifdef __APPLE__
+    most = std::min<rlim_t>(most, OPEN_MAX);  // more is refused, whatever the hard limit says
+#endif
+    if (files.rlim_cur >= std::min(wanted, most)) return files.rlim_cur;
+    rlimit raised = files;
+    raised.rlim_cur = std::min(wanted, most);
+    return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : files.rlim_cur;
+}
+
+/// Ports that connections to one server can have on this side, 0 where nobody knows.
+inline long long ports_to_one_server() {
+    long long low = 0, high = -1;
+#ifdef __APPLE__
+    int first = 0, last = -1;
+    std::size_t size = sizeof first;
+    if (::sysctlbyname("net.inet.ip.portrange.first", &first, &size, nullptr, 0) != 0 ||
+        ::sysctlbyname("net.inet.ip.portrange.last", &last, &size, nullptr, 0) != 0)
+        return 0;
+    low = first;
+    high = last;
+#else
+    std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
+    if (!(range >> low >> high)) return 0;
+#endif
+    return high - low + 1;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
