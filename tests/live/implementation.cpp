@@ -1,6 +1,8 @@
 // The one file of the live tests that carries doctest's and llmbench's implementation. Its main
 // knows nothing of llmbench's own: that verdicts reach such a main is tested that way.
 #define DOCTEST_CONFIG_IMPLEMENT
+#include <cfloat>  // doctest 2.4.9 leaves it to libstdc++
+
 #include <doctest/doctest.h>
 
 #define LLMBENCH_IMPLEMENT

@@ -1,13 +1,14 @@
 // Loads of very many connections or failures: what is opened ahead, and that nothing is left behind.
 #include "support/effects.hpp"
 #include "support/live.hpp"
+#include "support/memory.hpp"
 #include "support/scripted_server.hpp"
+#include "support/sockets.hpp"
 
 #include <atomic>
 #include <filesystem>
 #include <set>
 
-#include <malloc.h>
 #include <sys/resource.h>
 
 using namespace llmbench;
@@ -26,7 +27,7 @@ public:
         ::getrlimit(RLIMIT_NOFILE, &files);
         files.rlim_cur = files.rlim_max;
         ::setrlimit(RLIMIT_NOFILE, &files);
-        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        listener_ = sockets::made(AF_INET, false);
         sockaddr_in a{};
         a.sin_family = AF_INET;
         a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -54,9 +55,9 @@ private:
         sockets_.push_back({listener_, POLLIN, 0});
         const std::string answer = scripted::sized_stream(scripted::healthy_events(2));
         while (!going_) {
-            if (::poll(sockets_.data(), sockets_.size(), 20) <= 0) continue;
+            if (::poll(sockets_.data(), static_cast<nfds_t>(sockets_.size()), 20) <= 0) continue;
             // All that is to be accepted, before anything is read.
-            for (int fd; (fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;)
+            for (int fd; (fd = sockets::accepted(listener_)) >= 0;)
                 sockets_.push_back({fd, POLLIN, 0});
             for (std::size_t i = sockets_.size(); i-- > 1;)
                 if (sockets_[i].revents != 0) on_readable(i, answer);
@@ -70,7 +71,7 @@ private:
         if (post && connected_at_first_ == 0) connected_at_first_ = sockets_.size() - 1;
         if (n > 0 && !(post && how_ == manner::resets)) {
             [[maybe_unused]] const auto sent =
-                ::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL);
+                ::send(fd, answer.data(), answer.size(), sockets::no_signal);
             return;
         }
         const linger at_once{1, 0};
@@ -90,7 +91,7 @@ private:
 
 std::set<std::string> open_files() {
     std::set<std::string> open;
-    for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd"))
+    for (const auto& file : std::filesystem::directory_iterator("/dev/fd"))
         open.insert(file.path().filename().string());
     return open;
 }
@@ -151,10 +152,10 @@ TEST_CASE("ten thousand failing requests leave no file and no memory behind") {
         };
         fail_10000();  // what is made once is made
         const std::set<std::string> files = settled_files();
-        const auto memory = ::mallinfo2().uordblks;
+        const auto memory = memory::held();
         fail_10000();
         CHECK(settled_files() == files);
-        CHECK(::mallinfo2().uordblks < memory + 500000);  // 50 bytes a request
+        CHECK(memory::held() < memory + 500000);  // 50 bytes a request
     };
     SUBCASE("refused") {
         const scripted::server models;

@@ -8,23 +8,44 @@
 #include <fstream>
 #include <thread>
 
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#include <sys/sysctl.h>
+#endif
+
 using namespace llmbench;
 using namespace live;
 
 namespace {
-std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
-
-process served() {
-    process p;
-    p.command = "\"" + this_program() + "\" --serve {port}";
-    return p;
+#ifdef __APPLE__
+std::string this_program() {
+    char path[4096];
+    std::uint32_t size = sizeof path;
+    return ::_NSGetExecutablePath(path, &size) == 0 ? path : "";
 }
+/// And no zombie.
+bool is_alive(pid_t pid) {
+    int what[4] = {CTL_KERN, KERN_PROC, KERN_PROC_PID, pid};
+    kinfo_proc info{};
+    std::size_t size = sizeof info;
+    return ::sysctl(what, 4, &info, &size, nullptr, 0) == 0 && size > 0 &&
+           info.kp_proc.p_stat != SZOMB;
+}
+#else
+std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 bool is_alive(pid_t pid) {
     std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
     std::string line;
     std::getline(status, line);
     const std::size_t paren = line.rfind(')');
     return paren != std::string::npos && line[paren + 2] != 'Z';
+}
+#endif
+
+process served() {
+    process p;
+    p.command = "\"" + this_program() + "\" --serve {port}";
+    return p;
 }
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "support/live.hpp"
 #include "support/relay.hpp"
 #include "support/scripted_server.hpp"
+#include "support/sockets.hpp"
 
 using namespace llmbench;
 using namespace live;
@@ -71,7 +72,7 @@ TEST_CASE("what goes wrong before the load repeats no secret either") {
         char taken[4096];
         ::recv(fd, taken, sizeof taken, 0);
         const std::string all = scripted::json("200 OK", body);
-        ::send(fd, all.data(), all.size(), MSG_NOSIGNAL);
+        ::send(fd, all.data(), all.size(), sockets::no_signal);
     });
     const endpoint e{.url = "http://127.0.0.1:" + std::to_string(relay::port_of(listener)),
                      .headers = {{"Authorization", "Bearer " + token}}};

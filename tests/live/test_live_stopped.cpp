@@ -1,5 +1,6 @@
 // A client that something else stops: what it measured then is told as its own, and nobody's miss.
 #include "llmbench.hpp"
+#include "support/sockets.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -22,7 +23,7 @@ template <class F> pid_t in_child(F&& f) {
     return child;
 }
 int unused_port() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = sockets::made(AF_INET);
     sockaddr_in a{};
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

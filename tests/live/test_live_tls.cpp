@@ -3,6 +3,7 @@
 #include "support/environment.hpp"
 #include "support/live.hpp"
 #include "support/scripted_server.hpp"
+#include "support/sockets.hpp"
 
 using namespace llmbench;
 using namespace live;
@@ -192,7 +193,7 @@ TEST_CASE("a server that does not speak TLS is told from one that does") {
         char taken[4096];
         ::recv(fd, taken, sizeof taken, 0);
         const std::string bad = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
-        ::send(fd, bad.data(), bad.size(), MSG_NOSIGNAL);
+        ::send(fd, bad.data(), bad.size(), sockets::no_signal);
     });
     CHECK(holds(refusal_to_bring_up(
                     trusted("https://127.0.0.1:" + std::to_string(relay::port_of(listener)))),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "relay.hpp"
+#include "sockets.hpp"
 
 #include <chrono>
 #include <string>
@@ -38,11 +39,11 @@ public:
     bool accept() {
         hang_up();
         if (!wait_for(listener_, POLLIN)) return false;
-        fd_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        fd_ = sockets::accepted(listener_);
         return fd_ >= 0;
     }
     void say(const std::string& bytes) const {
-        ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        ::send(fd_, bytes.data(), bytes.size(), sockets::no_signal);
     }
     /// What came, up to these bytes; all there is where they never come.
     const std::string& heard_until(const std::string& end) {

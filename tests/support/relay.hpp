@@ -2,6 +2,8 @@
 // bytes on, both ways.
 #pragma once
 
+#include "sockets.hpp"
+
 #include <list>
 #include <stdexcept>
 #include <string>
@@ -9,7 +11,6 @@
 
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ namespace relay {
 
 /// A connected socket to this port of 127.0.0.1, -1 where there is none.
 inline int connected_to(int port) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = sockets::made(AF_INET);
     sockaddr_in a{};
     a.sin_family = AF_INET;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -35,30 +36,30 @@ public:
     template <class Talk> acceptor(int listener, Talk talk) : listener_(listener) {
         thread_ = std::thread([this, talk] {
             for (;;) {
-                pollfd p[2] = {{going_, POLLIN, 0}, {listener_, POLLIN, 0}};
+                pollfd p[2] = {{going_.fd(), POLLIN, 0}, {listener_, POLLIN, 0}};
                 ::poll(p, 2, -1);
                 if (p[0].revents) return;
-                const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+                const int fd = sockets::accepted(listener_);
                 if (fd < 0) continue;
                 talks_.emplace_back([this, talk, fd] {
-                    talk(fd, going_);
+                    talk(fd, going_.fd());
                     ::close(fd);
                 });
             }
         });
     }
     ~acceptor() {
-        ::eventfd_write(going_, 1);
+        going_.ring();
         thread_.join();
         for (std::thread& t : talks_) t.join();
         ::close(listener_);
-        ::close(going_);
     }
     acceptor(const acceptor&) = delete;
     acceptor& operator=(const acceptor&) = delete;
 
 private:
-    int listener_, going_ = ::eventfd(0, EFD_CLOEXEC);
+    int listener_;
+    sockets::bell going_{};
     std::list<std::thread> talks_{};
     std::thread thread_{};
 };
@@ -72,7 +73,7 @@ inline void pass_on(int from, int going, int port) {
         for (const auto& [in, out] : {std::pair{1, 2}, std::pair{2, 1}}) {
             if (!p[in].revents) continue;
             const ssize_t n = ::recv(p[in].fd, buffer, sizeof buffer, 0);
-            if (n <= 0 || ::send(p[out].fd, buffer, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n)
+            if (n <= 0 || ::send(p[out].fd, buffer, static_cast<std::size_t>(n), sockets::no_signal) != n)
                 return void(::close(to));
         }
     }
@@ -89,7 +90,7 @@ inline void pass_on_in_lumps(int from, int going, int port, std::size_t bytes) {
     while (to >= 0 && ::poll(p, 3, -1) > 0 && !p[0].revents) {
         if (p[1].revents) {
             const ssize_t n = ::recv(from, buffer, sizeof buffer, 0);
-            if (n <= 0 || ::send(to, buffer, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n) break;
+            if (n <= 0 || ::send(to, buffer, static_cast<std::size_t>(n), sockets::no_signal) != n) break;
         }
         if (!p[2].revents) continue;
         const ssize_t n = ::recv(to, buffer, sizeof buffer, 0);
@@ -97,14 +98,14 @@ inline void pass_on_in_lumps(int from, int going, int port, std::size_t bytes) {
         const bool streams = held.find("HTTP/1.1") != 0 || held.find("chunked") != held.npos;
         const bool whole = held.size() >= 5 && held.substr(held.size() - 5) == "0\r\n\r\n";
         if (n > 0 && streams && !whole && held.size() < bytes) continue;
-        if (::send(from, held.data(), held.size(), MSG_NOSIGNAL) < 0 || n <= 0) break;
+        if (::send(from, held.data(), held.size(), sockets::no_signal) < 0 || n <= 0) break;
         held.clear();
     }
     if (to >= 0) ::close(to);
 }
 
 inline int bound(int family, const sockaddr* a, socklen_t size, int queue) {
-    const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = sockets::made(family);
     if (::bind(fd, a, size) != 0 || ::listen(fd, queue) != 0)
         throw std::runtime_error("the relay cannot listen");
     return fd;
@@ -125,7 +126,7 @@ inline int ipv4_listener() {
 }
 /// A listening port of ::1, -1 where this machine has no IPv6.
 inline int ipv6_listener() {
-    const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int fd = sockets::made(AF_INET6);
     sockaddr_in6 a{};
     a.sin6_family = AF_INET6;
     a.sin6_addr = in6addr_loopback;

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>  // mkdtemp
 
+#include <unistd.h>  // mkdtemp, elsewhere than in glibc
+
 namespace files {
 
 /// An empty directory, gone with it.

@@ -2,6 +2,8 @@
 // itself; every other request gets the next answer of the script.
 #pragma once
 
+#include "sockets.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -21,7 +23,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <strings.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -154,13 +155,11 @@ public:
     explicit server(std::function<answer(const request&)> choose)
         : server(std::move(choose), {}, afterwards::listen) {}
     ~server() {
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto n = ::write(going_, &one, sizeof one);
+        going_.ring();
         acceptor_.join();
         for (std::thread& t : talks_) t.join();
         for (const int fd : fillers_) ::close(fd);
         ::close(listener_);
-        ::close(going_);
     }
     server(const server&) = delete;
     server& operator=(const server&) = delete;
@@ -197,7 +196,7 @@ public:
         accepting_ = false;
         ::listen(listener_, 0);
         for (int i = 0; i < 4; ++i) {
-            const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+            const int fd = sockets::made(AF_INET, false);
             const sockaddr_in a = address(port_);
             ::connect(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a);
             fillers_.push_back(fd);
@@ -210,12 +209,11 @@ private:
     server(std::function<answer(const request&)> choose, std::vector<answer> script,
            afterwards then)
         : choose_(std::move(choose)), script_(std::move(script)), then_(then) {
-        listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        going_ = ::eventfd(0, EFD_CLOEXEC);
+        listener_ = sockets::made(AF_INET, false);
         sockaddr_in a = address(0);
         socklen_t size = sizeof a;
         auto* any = reinterpret_cast<sockaddr*>(&a);
-        if (listener_ < 0 || going_ < 0 || ::bind(listener_, any, size) != 0 ||
+        if (listener_ < 0 || going_.fd() < 0 || ::bind(listener_, any, size) != 0 ||
             ::listen(listener_, 1024) != 0 || ::getsockname(listener_, any, &size) != 0)
             throw std::runtime_error("the scripted server has no port");
         port_ = ntohs(a.sin_port);
@@ -232,7 +230,7 @@ private:
 
     /// Waits for input, at most so long. False once the server goes.
     bool wait_for(int fd, int at_most_ms) const {
-        pollfd p[2] = {{going_, POLLIN, 0}, {fd, POLLIN, 0}};
+        pollfd p[2] = {{going_.fd(), POLLIN, 0}, {fd, POLLIN, 0}};
         while (::poll(p, fd < 0 ? 1 : 2, at_most_ms) < 0 && errno == EINTR) {}
         return p[0].revents == 0;
     }
@@ -241,7 +239,7 @@ private:
         for (int connection = 0; wait_for(listener_, -1); ++connection) {
             const std::lock_guard lock(mutex_);
             if (!accepting_) return;
-            const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+            const int fd = sockets::accepted(listener_);
             if (fd < 0 && errno == EAGAIN) continue;
             if (fd < 0) return;
             const int on = 1;
@@ -346,7 +344,7 @@ private:
     bool send_all(int fd, const std::string& bytes, std::size_t piece, milliseconds pause) const {
         for (std::size_t at = 0; at < bytes.size();) {
             const std::size_t n = std::min(piece, bytes.size() - at);
-            const ssize_t sent = ::send(fd, bytes.data() + at, n, MSG_NOSIGNAL);
+            const ssize_t sent = ::send(fd, bytes.data() + at, n, sockets::no_signal);
             if (sent <= 0) return false;
             at += static_cast<std::size_t>(sent);
             if (pause.count() > 0 && !wait_for(-1, static_cast<int>(pause.count()))) return false;
@@ -357,7 +355,8 @@ private:
     std::function<answer(const request&)> choose_;
     std::vector<answer> script_;
     afterwards then_;
-    int listener_ = -1, going_ = -1, port_ = 0;
+    int listener_ = -1, port_ = 0;
+    sockets::bell going_{};
     std::atomic<bool> early_{false};
     mutable std::mutex mutex_{};  // guards what follows, and every accept
     bool accepting_ = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "relay.hpp"
+#include "sockets.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -191,12 +192,12 @@ private:
             for (int n; (n = BIO_read(SSL_get_wbio(ssl_.get()), buffer, most)) > 0; sent_ += n) {
                 if (manner_.cut_after >= 0 && sent_ + n > manner_.cut_after) {
                     const auto rest = static_cast<std::size_t>(manner_.cut_after - sent_);
-                    ::send(fd_, buffer, rest, MSG_NOSIGNAL);
+                    ::send(fd_, buffer, rest, sockets::no_signal);
                     return false;
                 }
                 if (manner_.spoil_byte >= sent_ && manner_.spoil_byte < sent_ + n)
                     buffer[manner_.spoil_byte - sent_] ^= 1;
-                if (::send(fd_, buffer, static_cast<std::size_t>(n), MSG_NOSIGNAL) != n)
+                if (::send(fd_, buffer, static_cast<std::size_t>(n), sockets::no_signal) != n)
                     return false;
             }
             return true;
@@ -209,7 +210,7 @@ private:
                 if (p[1].revents && !take()) return;
                 int n = 0;
                 while ((n = SSL_read(ssl_.get(), buffer, sizeof buffer)) > 0)
-                    ::send(behind, buffer, static_cast<std::size_t>(n), MSG_NOSIGNAL);
+                    ::send(behind, buffer, static_cast<std::size_t>(n), sockets::no_signal);
                 if (SSL_get_error(ssl_.get(), n) != SSL_ERROR_WANT_READ) return;
                 if (p[2].revents) {
                     const ssize_t m = ::recv(behind, buffer, sizeof buffer, 0);

@@ -3,9 +3,9 @@
 #include "core/base/bytes.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
+#include "support/memory.hpp"
 #include "support/texts.hpp"
 
-#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
@@ -341,11 +341,11 @@ TEST_CASE("of a large file no more is held than one value and the sample") {
                               std::string(700, 'q') + "\"},{\"from\":\"gpt\",\"value\":\"" +
                               std::string(200, 'a') + "\"}]}";
     std::size_t left = 8000, most_held = 0;
-    const std::size_t before = mallinfo2().uordblks;
+    const std::size_t before = memory::held();
     std::string next = "[" + value;
     byte_stream in(
         [&](char* room, std::size_t n) {
-            most_held = std::max(most_held, mallinfo2().uordblks - before);
+            most_held = std::max(most_held, memory::held() - before);
             if (next.empty() && left > 0) next = --left == 0 ? "]" : "," + value;
             n = std::min(n, next.size());
             std::memcpy(room, next.data(), n);
