@@ -2,7 +2,7 @@
 // client thread against a server process on another core. In the same run, on the same answers: the
 // raw reader, our client on events that only its slow path reads, and an aiohttp client (Debian:
 // python3-aiohttp).
-//   client_capacity [SECONDS]      of each measurement, default 3
+//   client_capacity [SECONDS [SERVER [STREAMS]]]   of each measurement, default 3; only these rows
 //   client_capacity --quick        the ratios that hold on any machine, in a few seconds; exits 1
 //   client_capacity --memory [SECONDS]    of the client, for an event kept and for a stream in flight
 #define LLMBENCH_NO_DOCTEST
@@ -153,28 +153,37 @@ static int memory(double seconds) {
 
 int main(int argc, char** argv) {
     const bool is_quick = argc > 1 && std::string_view(argv[1]) == "--quick";
-    const double seconds = argc > 1 && !is_quick ? std::atof(argv[1]) : 3;
+    const bool is_memory = argc > 1 && std::string_view(argv[1]) == "--memory";
+    const double seconds = argc > 1 && !is_quick && !is_memory ? std::atof(argv[1]) : 3;
+    if (seconds <= 0) {
+        std::fprintf(stderr, "client_capacity: \"%s\" is no number of seconds above 0\n", argv[1]);
+        return 2;
+    }
     bench::allow_many_files();
     bench::pin(0);
     if (is_quick) return quick();
-    if (argc > 1 && std::string_view(argv[1]) == "--memory") return memory(argc > 2 ? std::atof(argv[2]) : 3);
+    if (is_memory) return memory(argc > 2 ? std::atof(argv[2]) : 3);
+    const std::string_view only = argc > 2 ? argv[2] : "";
+    const std::size_t only_streams = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
     const std::vector<setting> settings = {
         {"flood, all it takes", {}, 2000, {1, 16, 64, 1000}},
         {"flood, 64 a write", {.events_per_write = 64}, 2000, {1, 64, 1000}},
         {"flood, 1 a write", {.events_per_write = 1}, 2000, {1, 64, 1000}},
         {"answers of one event", {}, 1, {1, 64}},
-        {"paced, 20 ms", {.interval = std::chrono::milliseconds(20)}, 100, {64, 1000}},
+        {"paced, 20 ms", {.interval = std::chrono::milliseconds(20)}, 100, {1, 64, 128, 1000}},
     };
     std::printf("| server | streams | client | events/s | CPU | events/CPU s | CPU us/event | us/request | x raw |\n"
                 "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     bool told = false;
     double flood_rate = 0, flood_raw = 0, flood_python = 0, paced_raw = 0;
     for (const setting& s : settings) {
+        if (std::string_view(s.name).find(only) == std::string_view::npos) continue;
         const bench::flood_server server(s.server);
         bench::flood_options odd_options = s.server;
         odd_options.odd = true;
         const bench::flood_server odd(odd_options);
         for (const std::size_t n : s.streams) {
+            if (only_streams != 0 && n != only_streams) continue;
             const figures r = raw(server, n, s.tokens, seconds);
             const figures o = ours(server, n, s.tokens, seconds);
             const figures again = raw(server, n, s.tokens, seconds);  // before and after ours
@@ -193,6 +202,7 @@ int main(int argc, char** argv) {
             if (s.server.interval.count() > 0 && n == 1000) paced_raw = o.cpu_us() / floor.cpu_us();
         }
     }
+    if (argc > 2) return 0;
     std::printf("\n");
     judged("flood, 64 streams: events a second of CPU", flood_rate, 1.5e6, 1.5e6, true);
     judged("flood, 64 streams: CPU of the raw reader, times", flood_raw, 4, 2, false);
