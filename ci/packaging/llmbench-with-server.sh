@@ -14,7 +14,10 @@ if answers; then
     exit 3
 fi
 
-setsid "$@" > "$log" 2>&1 &
+# In a process group of its own. macOS has no setsid, and a shell that needs no terminal for set -m.
+own_group=setsid
+if ! command -v setsid > /dev/null; then own_group='' && set -m; fi
+$own_group "$@" > "$log" 2>&1 < /dev/null &
 server=$!
 stop() {
     kill -s TERM -- "-$server" 2> /dev/null || kill -s TERM "$server" 2> /dev/null || true

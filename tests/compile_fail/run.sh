@@ -76,6 +76,7 @@ check_options() {
         done
         refuses "C\\+\\+20" "$file" -std=c++17
         refuses "exceptions" "$file" -fno-exceptions
+        refuses "inside WSL" "$file" -D_WIN32
     done
     refuses "RTTI" implementation -fno-rtti
     takes gates -fno-rtti

@@ -1,4 +1,4 @@
-"""Runs the one job of a GitHub workflow here, step by step as GitHub's runner does.
+"""Runs the first job of a GitHub workflow here, step by step as GitHub's runner does.
 
   workflow.py WORKFLOW WORKSPACE REPOSITORY HEAD BASE
 
@@ -111,7 +111,7 @@ class Job:
 def main(workflow, *arguments):
     with open(workflow, encoding="utf-8") as f:
         described = yaml.safe_load(f)
-    (steps,) = [job["steps"] for job in described["jobs"].values()]
+    steps = next(iter(described["jobs"].values()))["steps"]
     job = Job(described.get("defaults", {}).get("run", {}).get("shell"), *arguments)
     job.run(steps, {})
     return 1 if job.failed else 0

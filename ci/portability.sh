@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Builds llmbench for machines that this one is not, and runs what can be run here.
+#   ci/portability.sh [PART...]    default: all of them, one after the other
+#     arm64         Linux on Arm64: Debian's cross compiler; the unit tests whole and live gates run
+#                   under qemu-user
+#     macos-arm64   macOS on Apple silicon, macos-x86_64 on Intel: the header, the examples and the
+#                   tests are compiled and linked by zig's clang with its own macOS headers, not run
+# What it needs comes from Debian and, zig alone, from PyPI. All of it is without TLS: there is no
+# OpenSSL for these machines here. Nothing is skipped: what cannot be had ends it.
+set -euo pipefail
+# shellcheck source=ci/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+zig_version=0.17.1
+
+# The libraries that are headers alone, without what else stands beside them in /usr/include.
+headers=$PWD/build/portability/headers
+take_headers() {
+    local name from
+    mkdir -p "$headers"
+    for name in asio asio.hpp doctest picojson picojson.h; do
+        for from in /usr/include /usr/local/include; do
+            if [[ -e $from/$name ]]; then ln -sfn "$from/$name" "$headers/$name"; fi
+        done
+    done
+}
+
+# build_for NAME SYSTEM PROCESSOR COMPILER CMAKE_OPTION...
+build_for() {
+    local name=$1
+    say "$name: build, after $SECONDS s"
+    configure "$name" -DCMAKE_SYSTEM_NAME="$2" -DCMAKE_SYSTEM_PROCESSOR="$3" \
+        -DCMAKE_CXX_COMPILER="$4" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O0" \
+        -DLLMBENCH_WITH_TLS=OFF -DLLMBENCH_WERROR=ON -DLLMBENCH_BUILD_BENCH=OFF \
+        -DLLMBENCH_{ASIO,PICOJSON,DOCTEST}_INCLUDE_DIR="$headers" \
+        -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON "${@:5}"
+    cmake --build "build/$name" --parallel "$(cores)"
+}
+
+linux_on_arm64() {
+    has aarch64-linux-gnu-g++ || install g++-aarch64-linux-gnu
+    has qemu-aarch64 || install qemu-user
+    build_for arm64 Linux aarch64 aarch64-linux-gnu-g++ \
+        "-DCMAKE_CROSSCOMPILING_EMULATOR=$(command -v qemu-aarch64);-L;/usr/aarch64-linux-gnu"
+    say "arm64: unit tests, after $SECONDS s"
+    ctest --test-dir build/arm64 --output-on-failure --no-tests=error --parallel "$(cores)" \
+        -L unit -LE live
+    # An emulated client takes its time: only what does not depend on that is asked for.
+    say "arm64: live gates, after $SECONDS s"
+    qemu-aarch64 -L /usr/aarch64-linux-gnu build/arm64/examples/own_main
+}
+
+# on_macos NAME ZIG_TARGET PROCESSOR
+on_macos() {
+    local zig=$PWD/build/portability/zig wrapper=$PWD/build/portability/$1-c++
+    if [[ $("$zig/bin/python" -m ziglang version 2> /dev/null) != "$zig_version" ]]; then
+        say "installing zig $zig_version"
+        python3 -c "import ensurepip" 2> /dev/null || install python3-venv
+        python3 -m venv "$zig"
+        "$zig/bin/pip" --quiet install "ziglang==$zig_version" ||
+            die "PyPI has no zig $zig_version for this machine"
+    fi
+    printf '#!/bin/sh\nexec "%s" -m ziglang c++ -target %s "$@"\n' "$zig/bin/python" "$2" > "$wrapper"
+    chmod +x "$wrapper"
+    build_for "$1" Darwin "$3" "$wrapper"
+}
+
+need_compiler
+take_headers
+parts=("$@")
+if ((${#parts[@]} == 0)); then parts=(arm64 macos-arm64 macos-x86_64); fi
+for part in "${parts[@]}"; do
+    case $part in
+        arm64) linux_on_arm64 ;;
+        macos-arm64) on_macos "$part" aarch64-macos arm64 ;;
+        macos-x86_64) on_macos "$part" x86_64-macos x86_64 ;;
+        *) die "ci/portability.sh knows arm64, macos-arm64 and macos-x86_64, not \"$part\"" ;;
+    esac
+done
+say "${parts[*]}: all that was to be shown is shown, after $SECONDS s"
