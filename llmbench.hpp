@@ -5189,6 +5189,8 @@ inline bool client_had_part(const repeat_data& d) {
 /// records and stretches are complete.
 inline void note_bunches(repeat_data& d) {
     d.bunched.clear();
+    const auto matters = [](const blind_stretch& s) { return s.lost_ns >= late_send_ns; };
+    if (std::none_of(d.blind.begin(), d.blind.end(), matters)) return;
     std::vector<long long> sends, ends;
     std::vector<std::pair<long long, long long>> late;  // sent, answered for the first time
     for (const record& r : d.records) {
@@ -5208,7 +5210,7 @@ inline void note_bunches(repeat_data& d) {
     std::nth_element(in_flight.begin(), middle, in_flight.end());
     const long long usual = *middle;
     for (const blind_stretch& s : d.blind) {
-        if (s.lost_ns < late_send_ns) continue;
+        if (!matters(s)) continue;
         if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
             // What the server had before is known of the first one alone.
             d.bunched.back().to_ns = std::max(d.bunched.back().to_ns, s.to_ns);
@@ -15229,10 +15231,10 @@ inline rlim_t raised_open_files(rlim_t wanted) {
 #ifdef __APPLE__
     most = std::min<rlim_t>(most, OPEN_MAX);  // more is refused, whatever the hard limit says
 #endif
-    if (files.rlim_cur >= std::min(wanted, most)) return files.rlim_cur;
-    rlimit raised = files;
-    raised.rlim_cur = std::min(wanted, most);
-    return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : files.rlim_cur;
+    const rlim_t so_far = files.rlim_cur;
+    files.rlim_cur = std::min(wanted, most);
+    const bool raised = files.rlim_cur > so_far && ::setrlimit(RLIMIT_NOFILE, &files) == 0;
+    return raised ? files.rlim_cur : so_far;
 }
 
 /// Ports that connections to one server can have on this side, 0 where nobody knows.
@@ -15368,8 +15370,6 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 #include <version>  // before asio: it asks for library features
 #include <asio/basic_stream_socket.hpp>
 #include <asio/basic_waitable_timer.hpp>  // points in time
-#include <asio/executor_work_guard.hpp>  // a context without work would stop
-#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
 #include <asio/io_context.hpp>
 
 #include <chrono>
@@ -15380,7 +15380,6 @@ namespace detail {
 
 // Of one executor, where asio's own names are of any: that costs a compiler half a second.
 using io_executor = asio::io_context::executor_type;
-using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
 using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                             asio::wait_traits<std::chrono::steady_clock>,
                                             io_executor>;
@@ -15560,11 +15559,18 @@ inline int free_port() {
 
 // ===== [E18] waiting for sockets, on every other system ==========================================
 
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+#include <asio/executor_work_guard.hpp>  // a context without work would stop
+#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
+#endif
+
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
+
 /// A socket that somebody is told of. What is still to be said of it once it is closed goes
 /// nowhere.
 struct asio_socket {
@@ -15611,15 +15617,14 @@ public:
     }
     static int fd(const socket& s) { return s->socket.native_handle(); }
 
-    void wait(long long until_ns) { wait(until_ns, now_ns()); }
-    void wait(long long until_ns, long long now) {
+    void wait(long long until_ns, long long now = now_ns()) {
         if (until_ns > now) {
             ring(until_ns);
             context_.run_one();
         }
         context_.poll();  // all else that is ready by now
     }
-    static bool told_all() { return true; }
+    static long long turns_for_all(std::size_t) { return 0; }
     template <class AfterEach>
     void each(AfterEach&& after_each) {
         for (ready& r : ready_) {
@@ -15636,8 +15641,6 @@ public:
         ready_.clear();
     }
     void each() { each([] {}); }
-
-    static constexpr int most = 256;
 
 private:
     struct ready {
@@ -15741,8 +15744,7 @@ public:
     }
     static int fd(const socket& s) { return s->fd.get(); }
 
-    void wait(long long until_ns) { wait(until_ns, now_ns()); }
-    void wait(long long until_ns, long long now) {
+    void wait(long long until_ns, long long now = now_ns()) {
         gone_.clear();
         const bool passed = until_ns <= now;
         if (!passed && until_ns != rings_at_ns_) {
@@ -15751,9 +15753,10 @@ public:
             rings_at_ns_ = until_ns;
         }
         count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
-        told_all_ = count_ < most;
     }
-    bool told_all() const { return told_all_; }
+    long long turns_for_all(std::size_t sockets) const {
+        return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
+    }
     template <class AfterEach>
     void each(AfterEach&& after_each) {
         for (int i = 0; i < count_; ++i) {
@@ -15767,9 +15770,9 @@ public:
     }
     void each() { each([] {}); }
 
-    static constexpr int most = 256;
-
 private:
+    static constexpr int most = 256;  // events of a turn
+
     /// False, with errno, where it cannot.
     bool control(int operation, epoll_socket& s, unsigned events) {
         epoll_event e{};
@@ -15789,7 +15792,6 @@ private:
     descriptor epoll_, timer_;
     epoll_event events_[most] = {};
     int count_ = 0;
-    bool told_all_ = true;
     long long rings_at_ns_ = 0;
     std::vector<socket> gone_{};  // which events of this turn may still name
 };
@@ -15811,7 +15813,8 @@ namespace detail {
 //   await_room(socket)        its user has more to write than it takes now
 //   let_go(socket)            closes it; what is still to be said of it goes nowhere
 //   wait(until_ns)            until something happens, or until then; not at all where that passed
-//   told_all()                nothing has happened that the wait did not find
+//   turns_for_all(sockets)    after so many turns each that something came in at has been told of;
+//                             0: the wait found all of them
 //   each(after_each)          tells of what the wait found; `after_each` is called in between
 //
 // Both do the same. On Linux it is epoll itself, because asio costs more there than the raw reader
@@ -16566,15 +16569,13 @@ public:
     void on_sleep(long long now) {
         on_step(now);
         if (now - woke_ns_ > busy_ns) hold_up({woke_ns_, now, now - woke_ns_, 0}, 1);
-        if (turn_ >= clear_in_turn_ + (told_all_ ? 0 : turns_for_all_)) close(now);
+        if (turn_ >= clear_in_turn_ + turns_for_all_) close(now);
         slept_ns_ = now;
     }
-    /// It was to sleep until `due_ns`, if nothing happened. `told_all`: there are no more sockets
-    /// that something came in at than it was told of. If there are, each of them has its turn
-    /// within `turns_for_all`.
-    void on_wake(long long now, long long due_ns, bool told_all, long long turns_for_all) {
+    /// It was to sleep until `due_ns`, if nothing happened. Each socket that something came in at
+    /// has its turn within `turns_for_all`; 0: it is told of all of them now.
+    void on_wake(long long now, long long due_ns, long long turns_for_all) {
         ++turn_;
-        told_all_ = told_all;
         turns_for_all_ = turns_for_all;
         woke_ns_ = last_ns_ = now;
         if (now - std::max(due_ns, slept_ns_) > noticed_ns)
@@ -16643,7 +16644,6 @@ private:
     long long last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0, ticked_ns_ = 0;
     long long waited_ns_ = -1;
     long long recent_lost_ns_ = 0;  // of what was found since the last tick
-    bool told_all_ = true;
 };
 
 }  // namespace llmbench
@@ -17548,8 +17548,7 @@ private:
         io_.alert.on_sleep(now);
         io_.sockets.wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
-        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.told_all(),
-                         static_cast<long long>(pool_.size()) / network::most + 1);
+        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.turns_for_all(pool_.size()));
         catch_up(io_.woke_ns);
         io_.sockets.each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);

@@ -7,7 +7,7 @@
 #include "core/measured/credible.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // any_of, max, min, nth_element, sort, upper_bound
+#include <algorithm>  // any_of, max, min, none_of, nth_element, sort, upper_bound
 #include <cmath>  // round
 #include <cstddef>  // ptrdiff_t
 #include <cstdint>  // uint32_t, uint64_t
@@ -57,6 +57,8 @@ inline bool client_had_part(const repeat_data& d) {
 /// records and stretches are complete.
 inline void note_bunches(repeat_data& d) {
     d.bunched.clear();
+    const auto matters = [](const blind_stretch& s) { return s.lost_ns >= late_send_ns; };
+    if (std::none_of(d.blind.begin(), d.blind.end(), matters)) return;
     std::vector<long long> sends, ends;
     std::vector<std::pair<long long, long long>> late;  // sent, answered for the first time
     for (const record& r : d.records) {
@@ -76,7 +78,7 @@ inline void note_bunches(repeat_data& d) {
     std::nth_element(in_flight.begin(), middle, in_flight.end());
     const long long usual = *middle;
     for (const blind_stretch& s : d.blind) {
-        if (s.lost_ns < late_send_ns) continue;
+        if (!matters(s)) continue;
         if (!d.bunched.empty() && s.from_ns < d.bunched.back().to_ns) {
             // What the server had before is known of the first one alone.
             d.bunched.back().to_ns = std::max(d.bunched.back().to_ns, s.to_ns);

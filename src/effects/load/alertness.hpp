@@ -25,15 +25,13 @@ public:
     void on_sleep(long long now) {
         on_step(now);
         if (now - woke_ns_ > busy_ns) hold_up({woke_ns_, now, now - woke_ns_, 0}, 1);
-        if (turn_ >= clear_in_turn_ + (told_all_ ? 0 : turns_for_all_)) close(now);
+        if (turn_ >= clear_in_turn_ + turns_for_all_) close(now);
         slept_ns_ = now;
     }
-    /// It was to sleep until `due_ns`, if nothing happened. `told_all`: there are no more sockets
-    /// that something came in at than it was told of. If there are, each of them has its turn
-    /// within `turns_for_all`.
-    void on_wake(long long now, long long due_ns, bool told_all, long long turns_for_all) {
+    /// It was to sleep until `due_ns`, if nothing happened. Each socket that something came in at
+    /// has its turn within `turns_for_all`; 0: it is told of all of them now.
+    void on_wake(long long now, long long due_ns, long long turns_for_all) {
         ++turn_;
-        told_all_ = told_all;
         turns_for_all_ = turns_for_all;
         woke_ns_ = last_ns_ = now;
         if (now - std::max(due_ns, slept_ns_) > noticed_ns)
@@ -102,7 +100,6 @@ private:
     long long last_ns_ = 0, slept_ns_ = 0, woke_ns_ = 0, ticked_ns_ = 0;
     long long waited_ns_ = -1;
     long long recent_lost_ns_ = 0;  // of what was found since the last tick
-    bool told_all_ = true;
 };
 
 }  // namespace detail

@@ -124,8 +124,7 @@ private:
         io_.alert.on_sleep(now);
         io_.sockets.wait(until, now);
         io_.woke_ns = io_.seen_ns = now_ns();
-        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.told_all(),
-                         static_cast<long long>(pool_.size()) / network::most + 1);
+        io_.alert.on_wake(io_.woke_ns, until, io_.sockets.turns_for_all(pool_.size()));
         catch_up(io_.woke_ns);
         io_.sockets.each([this] { catch_up(io_.seen_ns); });
         if (io_.woke_ns >= next_tick_ns_) tick(io_.woke_ns, waits);

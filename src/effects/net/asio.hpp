@@ -7,8 +7,6 @@
 #include <version>  // before asio: it asks for library features
 #include <asio/basic_stream_socket.hpp>
 #include <asio/basic_waitable_timer.hpp>  // points in time
-#include <asio/executor_work_guard.hpp>  // a context without work would stop
-#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
 #include <asio/io_context.hpp>
 
 #include <chrono>
@@ -19,7 +17,6 @@ namespace detail {
 
 // Of one executor, where asio's own names are of any: that costs a compiler half a second.
 using io_executor = asio::io_context::executor_type;
-using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
 using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                             asio::wait_traits<std::chrono::steady_clock>,
                                             io_executor>;

@@ -13,11 +13,18 @@
 #include <utility>  // move
 #include <vector>
 
+#if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+#include <asio/executor_work_guard.hpp>  // a context without work would stop
+#include <asio/generic/stream_protocol.hpp>  // TCP and Unix-domain sockets alike
+#endif
+
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
+using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, io_executor>;
+
 /// A socket that somebody is told of. What is still to be said of it once it is closed goes
 /// nowhere.
 struct asio_socket {
@@ -64,15 +71,14 @@ public:
     }
     static int fd(const socket& s) { return s->socket.native_handle(); }
 
-    void wait(long long until_ns) { wait(until_ns, now_ns()); }
-    void wait(long long until_ns, long long now) {
+    void wait(long long until_ns, long long now = now_ns()) {
         if (until_ns > now) {
             ring(until_ns);
             context_.run_one();
         }
         context_.poll();  // all else that is ready by now
     }
-    static bool told_all() { return true; }
+    static long long turns_for_all(std::size_t) { return 0; }
     template <class AfterEach>
     void each(AfterEach&& after_each) {
         for (ready& r : ready_) {
@@ -89,8 +95,6 @@ public:
         ready_.clear();
     }
     void each() { each([] {}); }
-
-    static constexpr int most = 256;
 
 private:
     struct ready {

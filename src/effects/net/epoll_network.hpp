@@ -63,8 +63,7 @@ public:
     }
     static int fd(const socket& s) { return s->fd.get(); }
 
-    void wait(long long until_ns) { wait(until_ns, now_ns()); }
-    void wait(long long until_ns, long long now) {
+    void wait(long long until_ns, long long now = now_ns()) {
         gone_.clear();
         const bool passed = until_ns <= now;
         if (!passed && until_ns != rings_at_ns_) {
@@ -73,9 +72,10 @@ public:
             rings_at_ns_ = until_ns;
         }
         count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
-        told_all_ = count_ < most;
     }
-    bool told_all() const { return told_all_; }
+    long long turns_for_all(std::size_t sockets) const {
+        return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
+    }
     template <class AfterEach>
     void each(AfterEach&& after_each) {
         for (int i = 0; i < count_; ++i) {
@@ -89,9 +89,9 @@ public:
     }
     void each() { each([] {}); }
 
-    static constexpr int most = 256;
-
 private:
+    static constexpr int most = 256;  // events of a turn
+
     /// False, with errno, where it cannot.
     bool control(int operation, epoll_socket& s, unsigned events) {
         epoll_event e{};
@@ -111,7 +111,6 @@ private:
     descriptor epoll_, timer_;
     epoll_event events_[most] = {};
     int count_ = 0;
-    bool told_all_ = true;
     long long rings_at_ns_ = 0;
     std::vector<socket> gone_{};  // which events of this turn may still name
 };

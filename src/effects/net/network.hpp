@@ -14,7 +14,8 @@ namespace detail {
 //   await_room(socket)        its user has more to write than it takes now
 //   let_go(socket)            closes it; what is still to be said of it goes nowhere
 //   wait(until_ns)            until something happens, or until then; not at all where that passed
-//   told_all()                nothing has happened that the wait did not find
+//   turns_for_all(sockets)    after so many turns each that something came in at has been told of;
+//                             0: the wait found all of them
 //   each(after_each)          tells of what the wait found; `after_each` is called in between
 //
 // Both do the same. On Linux it is epoll itself, because asio costs more there than the raw reader

@@ -23,10 +23,10 @@ inline rlim_t raised_open_files(rlim_t wanted) {
 #ifdef __APPLE__
     most = std::min<rlim_t>(most, OPEN_MAX);  // more is refused, whatever the hard limit says
 #endif
-    if (files.rlim_cur >= std::min(wanted, most)) return files.rlim_cur;
-    rlimit raised = files;
-    raised.rlim_cur = std::min(wanted, most);
-    return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : files.rlim_cur;
+    const rlim_t so_far = files.rlim_cur;
+    files.rlim_cur = std::min(wanted, most);
+    const bool raised = files.rlim_cur > so_far && ::setrlimit(RLIMIT_NOFILE, &files) == 0;
+    return raised ? files.rlim_cur : so_far;
 }
 
 /// Ports that connections to one server can have on this side, 0 where nobody knows.

@@ -21,7 +21,7 @@ struct scripted {
     void sleep(long long for_ns, long long due_ns, bool told_all = true) {
         a.on_sleep(now);
         now += for_ns;
-        a.on_wake(now, due_ns, told_all, 2);
+        a.on_wake(now, due_ns, told_all ? 0 : 2);
     }
     /// As it should be: it comes when it asked to.
     void sleep_well(long long for_ns = 5 * ms) { sleep(for_ns, now + for_ns); }
