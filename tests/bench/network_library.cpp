@@ -38,7 +38,7 @@ std::string request_of(std::size_t id, int tokens) {
     return "POST /v1/chat/completions HTTP/1.1\r\nHost: flood\r\nX-Request-Id: net-" + std::to_string(id) +
            "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
-/// What both clients do with a stream, whoever reads it.
+/// A stream, whoever reads it.
 struct stream_state {
     detail::answer_reader answer{};
     std::string request{};
@@ -53,222 +53,184 @@ struct load {
     std::vector<long long> at{};  // open loop where there are any
 };
 
-/// Ours: epoll, told of as long as there are bytes, one buffer for all.
-class by_epoll {
+/// All that the three have in common: whose turn it is to ask, and what came of it.
+class client {
 public:
+    virtual ~client() = default;
     figures run(int port, const load& what) {
         what_ = &what;
-        const auto to = detail::resolved(detail::parsed_url("http://127.0.0.1:" + std::to_string(port), "url"));
         const std::size_t before = memory::held();
-        for (std::size_t i = 0; i < what.streams; ++i) {
-            streams_.push_back(std::make_unique<stream>(*this));
-            stream& s = *streams_.back();
-            s.wire.connect(to[0], network_, s);
-            while (!s.open) turn(now_ns() + 1000000000);
-            idle_.push_back(&s);
-        }
+        for (std::size_t i = 0; i < what.streams; ++i) idle_.push_back(&open(port));
         done_.kib_a_stream = static_cast<double>(memory::held() - before) / 1024 / static_cast<double>(what.streams);
         const double cpu = bench::cpu_seconds();
-        const long long began = now_ns();
-        end_ns_ = began + static_cast<long long>(what.seconds * 1e9);
+        began_ns_ = now_ns();
+        end_ns_ = began_ns_ + static_cast<long long>(what.seconds * 1e9);
         if (what.at.empty())
-            while (!idle_.empty()) send(began);
-        std::size_t next = 0;
-        while (busy_ > 0 || next < what.at.size()) {
-            turn(next < what.at.size() ? began + what.at[next] : now_ns() + 20000000);
-            for (; next < what.at.size() && began + what.at[next] <= now_ns() && !idle_.empty(); ++next) send(began + what.at[next]);
-        }
-        done_.seconds = static_cast<double>(now_ns() - began) * 1e-9;
+            while (!idle_.empty()) ask(began_ns_);
+        go();
+        done_.seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         done_.cpu = bench::cpu_seconds() - cpu;
         return std::move(done_);
     }
 
+protected:
+    /// A stream that is connected.
+    virtual stream_state& open(int port) = 0;
+    virtual void send(stream_state& s) = 0;
+    /// Until nothing is left to send or to read.
+    virtual void go() = 0;
+
+    bool is_over() const { return busy_ == 0 && next_ == what_->at.size(); }
+    /// When the next request of an open loop is due, 0: none is.
+    long long next_due() const { return next_ < what_->at.size() ? began_ns_ + what_->at[next_] : 0; }
+    void send_due() {
+        for (; next_due() != 0 && next_due() <= now_ns() && !idle_.empty(); ++next_) ask(next_due());
+    }
+    /// Takes what a read brought; true where that was the end of the answer.
+    bool take(stream_state& s, std::string_view bytes, long long at_ns) {
+        s.answer.feed(bytes, at_ns);
+        if (!s.answer.finished()) return false;
+        record r;
+        s.answer.timeline().write_to(r);
+        done_.requests[s.id].first_ns = r.first_token_ns;
+        done_.requests[s.id].last_ns = r.last_token_ns;
+        done_.events += s.answer.timeline().events();
+        --busy_;
+        idle_.push_back(&s);
+        if (what_->at.empty() && at_ns < end_ns_) ask(at_ns);
+        return true;
+    }
+
 private:
+    void ask(long long scheduled) {
+        stream_state& s = *idle_.back();
+        idle_.pop_back();
+        ++busy_;
+        s.answer.reset();
+        s.id = done_.requests.size();
+        s.request = request_of(s.id, what_->tokens);
+        done_.requests.push_back({scheduled, now_ns(), 0, 0});
+        send(s);
+    }
+    const load* what_ = nullptr;
+    std::vector<stream_state*> idle_{};
+    std::size_t busy_ = 0, next_ = 0;
+    long long began_ns_ = 0, end_ns_ = 0;
+    figures done_{};
+};
+
+/// Ours: epoll, told of as long as there are bytes, one buffer for all.
+class by_epoll final : public client {
     struct stream final : stream_state, detail::socket_user {
         explicit stream(by_epoll& o) : owner(o) {}
-        void on_readable() override { owner.read(*this); }
+        void on_readable() override {
+            const detail::arrival a = wire.read(owner.buffer_);
+            if (a.what == detail::arrival::kind::bytes) owner.take(*this, a.bytes, a.at_ns);
+        }
         void on_writable() override { open = true; }
         by_epoll& owner;
         detail::exchange wire{};
         bool open = false;
     };
+    stream_state& open(int port) override {
+        streams_.push_back(std::make_unique<stream>(*this));
+        stream& s = *streams_.back();
+        s.wire.connect(detail::resolved(detail::parsed_url("http://127.0.0.1:" + std::to_string(port), "url"))[0], network_, s);
+        while (!s.open) turn(now_ns() + 1000000000);
+        return s;
+    }
+    void send(stream_state& s) override {
+        stream& to = static_cast<stream&>(s);
+        to.wire.send(s.request);
+        to.wire.flush();
+    }
+    void go() override {
+        while (!is_over()) {
+            turn(next_due() != 0 ? next_due() : now_ns() + 20000000);
+            send_due();
+        }
+    }
     void turn(long long until_ns) {
         network_.wait(until_ns);
         network_.each();
     }
-    void send(long long scheduled) {
-        stream& s = *idle_.back();
-        idle_.pop_back();
-        ++busy_;
-        s.answer.reset();
-        s.id = done_.requests.size();
-        s.request = request_of(s.id, what_->tokens);
-        done_.requests.push_back({scheduled, now_ns(), 0, 0});
-        s.wire.send(s.request);
-        s.wire.flush();
-    }
-    void read(stream& s) {
-        const detail::arrival a = s.wire.read(buffer_);
-        if (a.what != detail::arrival::kind::bytes) return;
-        s.answer.feed(a.bytes, a.at_ns);
-        if (!s.answer.finished()) return;
-        const auto& t = s.answer.timeline();
-        record r;
-        s.answer.timeline().write_to(r);
-        done_.requests[s.id].first_ns = r.first_token_ns;
-        done_.requests[s.id].last_ns = r.last_token_ns;
-        done_.events += t.events();
-        --busy_;
-        idle_.push_back(&s);
-        if (what_->at.empty() && a.at_ns < end_ns_) send(a.at_ns);
-    }
-    const load* what_ = nullptr;
     detail::network network_{};
     std::vector<char> buffer_ = std::vector<char>(256 * 1024);
     std::vector<std::unique_ptr<stream>> streams_{};
-    std::vector<stream*> idle_{};
-    std::size_t busy_ = 0;
-    long long end_ns_ = 0;
-    figures done_{};
 };
 
-/// asio: async_read_some, a buffer for each connection; its reactor is edge-triggered, and tries a
-/// read before it waits.
-class by_asio {
-public:
-    explicit by_asio(std::size_t room) : room_(room) {}
-    figures run(int port, const load& what) {
-        what_ = &what;
-        const std::size_t before = memory::held();
-        for (std::size_t i = 0; i < what.streams; ++i) {
-            streams_.push_back(std::make_unique<stream>(context_, room_));
-            stream& s = *streams_.back();
-            s.socket.connect({asio::ip::address_v4::loopback(), static_cast<unsigned short>(port)});
-            s.socket.set_option(asio::ip::tcp::no_delay(true));
-            s.socket.non_blocking(true);
-            idle_.push_back(&s);
-        }
-        done_.kib_a_stream = static_cast<double>(memory::held() - before) / 1024 / static_cast<double>(what.streams);
-        const double cpu = bench::cpu_seconds();
-        began_ns_ = now_ns();
-        end_ns_ = began_ns_ + static_cast<long long>(what.seconds * 1e9);
-        if (what.at.empty())
-            while (!idle_.empty()) send(began_ns_);
-        else wait_for_next();
-        context_.run();
-        done_.seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        done_.cpu = bench::cpu_seconds() - cpu;
-        return std::move(done_);
-    }
-
-private:
-    struct stream : stream_state {
+/// asio: its sockets, and its timer for an open loop.
+class asio_client : public client {
+protected:
+    struct stream final : stream_state {
         stream(asio::io_context& c, std::size_t room) : socket(c), buffer(room) {}
         detail::tcp_socket socket;
         std::vector<char> buffer;
     };
+    stream& connected(int port, std::size_t room) {
+        streams_.push_back(std::make_unique<stream>(context_, room));
+        stream& s = *streams_.back();
+        s.socket.connect({asio::ip::address_v4::loopback(), static_cast<unsigned short>(port)});
+        s.socket.set_option(asio::ip::tcp::no_delay(true));
+        s.socket.non_blocking(true);
+        return s;
+    }
+    void send(stream_state& s) override {
+        asio::error_code error;
+        static_cast<stream&>(s).socket.write_some(asio::buffer(s.request), error);
+    }
     void wait_for_next() {
-        if (next_ == what_->at.size()) return;
-        using clock = std::chrono::steady_clock;
-        timer_.expires_at(clock::time_point(std::chrono::nanoseconds(began_ns_ + what_->at[next_])));
+        if (next_due() == 0) return;
+        timer_.expires_at(detail::time_point_of(next_due()));
         timer_.async_wait([this](const asio::error_code&) {
-            for (; next_ < what_->at.size() && began_ns_ + what_->at[next_] <= now_ns() && !idle_.empty(); ++next_) send(began_ns_ + what_->at[next_]);
+            send_due();
             wait_for_next();
         });
     }
-    void send(long long scheduled) {
-        stream& s = *idle_.back();
-        idle_.pop_back();
-        s.answer.reset();
-        s.id = done_.requests.size();
-        s.request = request_of(s.id, what_->tokens);
-        done_.requests.push_back({scheduled, now_ns(), 0, 0});
-        asio::error_code error;
-        s.socket.write_some(asio::buffer(s.request), error);
-        read(s);
+    asio::io_context context_{1};
+
+private:
+    detail::io_timer timer_{context_};
+    std::vector<std::unique_ptr<stream>> streams_{};
+};
+
+/// async_read_some, a buffer for each connection; its reactor is edge-triggered, and tries a read
+/// before it waits.
+class by_asio final : public asio_client {
+public:
+    explicit by_asio(std::size_t room) : room_(room) {}
+
+private:
+    stream_state& open(int port) override { return connected(port, room_); }
+    void send(stream_state& s) override {
+        asio_client::send(s);
+        read(static_cast<stream&>(s));
+    }
+    void go() override {
+        wait_for_next();
+        context_.run();
     }
     void read(stream& s) {
         s.socket.async_read_some(asio::buffer(s.buffer), [this, &s](const asio::error_code& error, std::size_t n) {
             const long long now = now_ns();
-            if (error) return;
-            s.answer.feed({s.buffer.data(), n}, now);
-            if (!s.answer.finished()) return read(s);
-            record r;
-            s.answer.timeline().write_to(r);
-            done_.requests[s.id].first_ns = r.first_token_ns;
-            done_.requests[s.id].last_ns = r.last_token_ns;
-            done_.events += s.answer.timeline().events();
-            idle_.push_back(&s);
-            if (what_->at.empty() && now < end_ns_) send(now);
+            if (!error && !take(s, {s.buffer.data(), n}, now)) read(s);
         });
     }
     const std::size_t room_;
-    const load* what_ = nullptr;
-    asio::io_context context_{1};
-    detail::io_timer timer_{context_};
-    std::vector<std::unique_ptr<stream>> streams_{};
-    std::vector<stream*> idle_{};
-    std::size_t next_ = 0;
-    long long began_ns_ = 0, end_ns_ = 0;
-    figures done_{};
 };
 
-/// asio as a wait alone: async_wait(wait_read), one buffer for all. What is ready is run until nothing
-/// is, so that it is known when the thread goes to sleep.
-class by_asio_wait {
-public:
-    figures run(int port, const load& what) {
-        what_ = &what;
-        const std::size_t before = memory::held();
-        for (std::size_t i = 0; i < what.streams; ++i) {
-            streams_.push_back(std::make_unique<stream>(context_));
-            stream& s = *streams_.back();
-            s.socket.connect({asio::ip::address_v4::loopback(), static_cast<unsigned short>(port)});
-            s.socket.set_option(asio::ip::tcp::no_delay(true));
-            s.socket.non_blocking(true);
-            wait(s);
-            idle_.push_back(&s);
-        }
-        done_.kib_a_stream = static_cast<double>(memory::held() - before) / 1024 / static_cast<double>(what.streams);
-        const double cpu = bench::cpu_seconds();
-        began_ns_ = now_ns();
-        end_ns_ = began_ns_ + static_cast<long long>(what.seconds * 1e9);
-        if (what.at.empty())
-            while (!idle_.empty()) send(began_ns_);
-        else wait_for_next();
-        while (busy_ > 0 || next_ < what.at.size()) {
-            if (!context_.run_one()) break;
+/// async_wait(wait_read), one buffer for all. What is ready is run until nothing is, so that it is
+/// known when the thread goes to sleep.
+class by_asio_wait final : public asio_client {
+    stream_state& open(int port) override {
+        stream& s = connected(port, 0);
+        wait(s);
+        return s;
+    }
+    void go() override {
+        wait_for_next();
+        while (!is_over() && context_.run_one())
             for (int i = 1; i < 256 && context_.poll_one(); ++i) {}
-        }
-        done_.seconds = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        done_.cpu = bench::cpu_seconds() - cpu;
-        return std::move(done_);
-    }
-
-private:
-    struct stream : stream_state {
-        explicit stream(asio::io_context& c) : socket(c) {}
-        detail::tcp_socket socket;
-    };
-    void wait_for_next() {
-        if (next_ == what_->at.size()) return;
-        using clock = std::chrono::steady_clock;
-        timer_.expires_at(clock::time_point(std::chrono::nanoseconds(began_ns_ + what_->at[next_])));
-        timer_.async_wait([this](const asio::error_code&) {
-            for (; next_ < what_->at.size() && began_ns_ + what_->at[next_] <= now_ns() && !idle_.empty(); ++next_) send(began_ns_ + what_->at[next_]);
-            wait_for_next();
-        });
-    }
-    void send(long long scheduled) {
-        stream& s = *idle_.back();
-        idle_.pop_back();
-        ++busy_;
-        s.answer.reset();
-        s.id = done_.requests.size();
-        s.request = request_of(s.id, what_->tokens);
-        done_.requests.push_back({scheduled, now_ns(), 0, 0});
-        asio::error_code error;
-        s.socket.write_some(asio::buffer(s.request), error);
     }
     void wait(stream& s) {
         s.socket.async_wait(detail::tcp_socket::wait_read, [this, &s](const asio::error_code& error) {
@@ -281,27 +243,9 @@ private:
         asio::error_code error;
         const std::size_t n = s.socket.read_some(asio::buffer(buffer_), error);
         const long long now = now_ns();
-        if (error) return;
-        s.answer.feed({buffer_.data(), n}, now);
-        if (!s.answer.finished()) return;
-        record r;
-        s.answer.timeline().write_to(r);
-        done_.requests[s.id].first_ns = r.first_token_ns;
-        done_.requests[s.id].last_ns = r.last_token_ns;
-        done_.events += s.answer.timeline().events();
-        --busy_;
-        idle_.push_back(&s);
-        if (what_->at.empty() && now < end_ns_) send(now);
+        if (!error) take(s, {buffer_.data(), n}, now);
     }
-    const load* what_ = nullptr;
-    asio::io_context context_{1};
-    detail::io_timer timer_{context_};
     std::vector<char> buffer_ = std::vector<char>(256 * 1024);
-    std::vector<std::unique_ptr<stream>> streams_{};
-    std::vector<stream*> idle_{};
-    std::size_t busy_ = 0, next_ = 0;
-    long long began_ns_ = 0, end_ns_ = 0;
-    figures done_{};
 };
 
 double quantile(std::vector<double> v, double q) {

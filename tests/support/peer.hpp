@@ -23,6 +23,14 @@ inline bool wait_for(int fd, short events) {
     return ::poll(&p, 1, patience_ms) > 0;
 }
 
+/// Turns until it holds; false where it never does.
+template <class Holds, class Turn>
+bool turn_until(Holds&& holds, Turn&& turn) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
+    while (!holds() && std::chrono::steady_clock::now() < patience) turn();
+    return holds();
+}
+
 /// A server that listens, for a client in the same thread.
 class peer {
 public:

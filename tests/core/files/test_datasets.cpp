@@ -6,7 +6,6 @@
 #include "support/memory.hpp"
 #include "support/texts.hpp"
 
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>

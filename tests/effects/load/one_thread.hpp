@@ -50,9 +50,7 @@ public:
     /// does.
     template <class Holds>
     bool turn_until(Holds&& holds) {
-        const long long patience = now_ns() + peers::patience_ms * 1000000ll;
-        for (; !holds() && now_ns() < patience;) turn(20000000);
-        return holds();
+        return peers::turn_until(holds, [this] { turn(20000000); });
     }
     /// As long as nobody has anything to say.
     void turn(long long at_most_ns) {

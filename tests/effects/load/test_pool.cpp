@@ -30,12 +30,10 @@ struct pooled final : request_sink {
     }
     template <class Holds>
     void turn_until(Holds&& holds) {
-        const long long patience = now_ns() + peers::patience_ms * 1000000ll;
-        while (!holds() && now_ns() < patience) {
+        REQUIRE(peers::turn_until(holds, [this] {
             io.sockets.wait(now_ns() + 20000000);
             io.sockets.each();
-        }
-        REQUIRE(holds());
+        }));
     }
     std::vector<connection*> busy() {
         std::vector<connection*> all;

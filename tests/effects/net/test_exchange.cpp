@@ -30,9 +30,7 @@ struct told final : socket_user {
     void on_writable() override { ++writable; }
     /// Waits until there are so many calls of a kind; false where they never come.
     bool until(const int& calls, int n) {
-        const long long patience = now_ns() + peers::patience_ms * 1000000ll;
-        while (calls < n && now_ns() < patience) turn();
-        return calls >= n;
+        return peers::turn_until([&] { return calls >= n; }, [this] { turn(); });
     }
     void turn() {
         net.wait(now_ns() + 20000000);
