@@ -46,6 +46,8 @@ enum class token_throughput : unsigned char {
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
+/// The most load that keeps the scenario's other objectives; requests/s, or users of a closed loop.
+enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
 using enum speed_metric;
@@ -53,6 +55,7 @@ using enum token_throughput;
 using enum request_throughput_t;
 using enum share_metric;
 using enum run_time_metric;
+using enum capacity_metric;
 using enum baseline_t;
 
 namespace detail {
@@ -61,7 +64,8 @@ enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
     first_turn_ttft, later_turn_ttft,
     prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric
+    decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric,
+    capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -117,6 +121,7 @@ constexpr double si(request_rate r) { return r.per_second; }
 constexpr double si(token_rate r) { return r.per_second; }
 constexpr double si(share s) { return s.fraction; }
 constexpr double si(plain_number n) { return n.value; }
+constexpr double si(user_count n) { return n.users; }
 
 template <class U, class T>
 concept gives = requires(const T& t, void (&f)(U)) { f(t); };

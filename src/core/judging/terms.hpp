@@ -23,16 +23,19 @@ struct stored_baseline {
     std::string file{};
     double day_sd = 0;
     std::map<std::string, std::vector<double>> values{};
+    double carried = 0;  // the load that it was shown to carry, 0: none was searched
 };
 
 /// The objectives of a gate, and how sure of them it must be. The same evidence can be held against
 /// other terms.
 struct terms {
     std::vector<slo> slos{};
+    std::vector<slo> keeps{};  // what a searched load must keep: then `slos` are of its capacity
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
+    double day_sd = 0;  // of what today's server is held against, where that is an earlier day's
     reading read = reading::as_measured;  // of the candidate; of a live baseline the other way
 };
 

@@ -98,6 +98,7 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     c.paired = c.relative && e.has_live_baseline();
     c.mine = values_of(s.what, e.candidate, t.read);
     if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
+    if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;

@@ -47,6 +47,13 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
     std::string line =
         printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
+    if (is_capacity(metric)) {  // its numbers are loads, and its reason tells them
+        const char* of = str(v.unit) == "pair" ? "" : " at the limit";
+        if (v.repeats > 0)
+            line += printed("  %d %s%s%s x %lld requests", v.repeats, v.unit.c_str(),
+                            v.repeats == 1 ? "" : "s", of, v.requests / v.repeats);
+        return line + (v.reason.empty() ? "" : (v.repeats > 0 ? "; " : "  ") + str(v.reason));
+    }
     line += "  measured " + shown(v.measured);
     if (const std::string basis = basis_name(v); !basis.empty())
         line += ", " + basis + " " + shown(v.estimate.value);

@@ -29,10 +29,28 @@ inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
+/// Why a load was tried: what led to a capacity, what is to show one of its ends, what an objective
+/// asks for, what is held against a baseline.
+enum class probe_of : unsigned char { bracket, refine, low, high, asked, compared };
+inline const char* to_string(probe_of p) {
+    switch (p) {
+    case probe_of::bracket: return "bracket";
+    case probe_of::refine: return "refine";
+    case probe_of::low: return "low end";
+    case probe_of::high: return "high end";
+    case probe_of::compared: return "compared";
+    case probe_of::asked: break;
+    }
+    return "asked";
+}
+
 /// One repeat of one arm as a whole: all that was seen beside its requests.
 struct repeat_facts {
     run_arm arm = run_arm::candidate;
     int index = 0;
+    double load = 0;  // of a probe: requests/s, or users; 0: there is one load for all repeats
+    probe_of part = probe_of::asked;  // of a probe
+    std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
     long long window_from_ns = 0, window_to_ns = 0;
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced

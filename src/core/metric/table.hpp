@@ -15,10 +15,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, share, none };
+enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, users, share, none };
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself.
-enum class metric_of : unsigned char { request, window, requests, start, server };
+/// requests missed, the start of a server, the server itself, its repeats at several loads.
+enum class metric_of : unsigned char { request, window, requests, start, server, loads };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char { nothing, prompt_tokens, second_token, second_event };
@@ -92,6 +92,10 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server, .is_unmeasured = true},
+    {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
+     .side = bound_side::at_least, .of = metric_of::loads},
+    {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
+     .side = bound_side::at_least, .of = metric_of::loads},
 };
 
 constexpr const metric_facts& facts_of(metric_id m) {
@@ -101,7 +105,7 @@ constexpr const metric_facts& facts_of(metric_id m) {
 constexpr bool has_a_row_for_each_metric() {
     for (std::size_t i = 0; i < std::size(metric_table); ++i)
         if (metric_table[i].id != static_cast<metric_id>(i)) return false;
-    return metric_table[std::size(metric_table) - 1].id == metric_id::server_metric;
+    return metric_table[std::size(metric_table) - 1].id == metric_id::capacity_in_users;
 }
 static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
 
@@ -134,6 +138,7 @@ constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
 /// Of each request, and more is better.

@@ -5,7 +5,8 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 
-#include <cmath>  // isnan
+#include <algorithm>  // min
+#include <cmath>  // isinf, isnan
 #include <string>
 
 namespace llmbench {
@@ -15,14 +16,25 @@ namespace detail {
 /// A value of a metric with its unit.
 inline std::string value_text(metric_id m, double v) {
     if (std::isnan(v)) return "none";
+    const bool is_load = facts_of(m).of == metric_of::loads;
+    if (is_load && std::isinf(v)) return "infinite";
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
     case metric_unit::tokens_per_s: return printed(v < 999.5 ? "%.3g tok/s" : "%.0f tok/s", v);
     case metric_unit::requests_per_s: return printed(v < 999.5 ? "%.3g req/s" : "%.0f req/s", v);
+    case metric_unit::users: return printed(v < 999.5 ? "%.4g users" : "%.0f users", v);
     case metric_unit::share: return printed("%.4g %%", v * 100);
     case metric_unit::none: return printed("%.4g", v);
     }
     return time_text(v);
+}
+
+/// "[11.4, 12.6] req/s".
+inline std::string load_interval_text(metric_id m, double low, double high) {
+    const std::string from = value_text(m, low), to = value_text(m, high);
+    const std::size_t unit = std::min(to.find(' '), to.size());
+    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" +
+           to.substr(unit);
 }
 
 /// What requests lack that brought less than a metric needs.
@@ -42,6 +54,7 @@ inline std::string limit_text(metric_id m, double v) {
     case metric_unit::time: break;
     case metric_unit::tokens_per_s: return printed("%.6g tok/s", v);
     case metric_unit::requests_per_s: return printed("%.6g req/s", v);
+    case metric_unit::users: return printed("%.6g users", v);
     case metric_unit::share: return printed("%.6g %%", v * 100);
     case metric_unit::none: return printed("%.6g", v);
     }

@@ -1,0 +1,332 @@
+// the capacity that probes show
+// From the evidence alone, so that a stored search can be judged again.
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/client.hpp"
+#include "core/judging/doubt.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/numbers.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/terms.hpp"
+#include "core/judging/validity.hpp"
+#include "core/judging/words.hpp"
+#include "core/capacity/probes.hpp"
+#include "core/capacity/search.hpp"
+
+#include <algorithm>  // any_of, max
+#include <cmath>  // expm1, sqrt
+#include <cstddef>  // ptrdiff_t
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Whether a load was tried to show something of it. What led there was chosen by what it measured,
+/// and is no evidence.
+inline bool is_to_show(probe_of part) {
+    return part == probe_of::low || part == probe_of::high || part == probe_of::asked;
+}
+/// Whether what a probe says to whom it leads on may be the client's: those that show something
+/// are held against far more than this.
+inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
+    if (is_to_show(p.part)) return false;
+    if (late_share_of(d) > 0.20) return true;
+    if (!client_had_part(d) || p.over) return false;
+    return (worst_margin(t.keeps, d, reading::at_best) < 0) !=
+           (worst_margin(t.keeps, d, reading::at_worst) < 0);
+}
+/// The probe that a repeat was, as far as it speaks for itself.
+inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_data& d) {
+    evidence alone;
+    static_cast<load_conditions&>(alone) = e;
+    alone.candidate.push_back(d);
+    probe p;
+    p.part = d.part;
+    p.load = d.load;
+    p.margin = worst_margin(t.keeps, d);
+    p.over = is_over(d, e.arrival_cv2) || is_all_failed(d);
+    p.invalid = !d.disturbed.empty() || !self_check_of(alone).ok || is_misled(t, d, p);
+    return p;
+}
+
+/// What is held against the evidence at one load.
+inline terms terms_of_a_load(terms t) {
+    t.slos = std::move(t.keeps);
+    t.keeps.clear();
+    t.day_sd = t.stored.day_sd;
+    return t;
+}
+/// The evidence at one load, and which repeats it is of.
+struct load_evidence {
+    evidence seen{};
+    std::vector<std::size_t> places{};
+};
+inline load_evidence evidence_at(const evidence& e, const terms& t, double load) {
+    load_evidence at;
+    static_cast<load_conditions&>(at.seen) = e;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const repeat_data& d = e.candidate[i];
+        if (d.load != load || !is_to_show(d.part) || probe_of_repeat(e, t, d).invalid) continue;
+        at.seen.candidate.push_back(d);
+        at.places.push_back(i);
+    }
+    return at;
+}
+
+/// All that the probes show.
+struct found_capacity {
+    std::vector<probe> probes{};  // in their order
+    search_state state{};
+    std::string binding{};        // what bounds it, "" where nothing does
+};
+
+inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
+    const terms held = terms_of_a_load(t);
+    std::map<double, evidence> at;
+    std::vector<probe> probes;
+    for (const repeat_data& d : e.candidate) {
+        probe p = probe_of_repeat(e, t, d);
+        if (is_to_show(p.part) && !p.invalid) {
+            evidence& seen = at[p.load];
+            static_cast<load_conditions&>(seen) = e;
+            seen.candidate.push_back(d);
+            p.shown = carried_at(seen, held);
+        }
+        probes.push_back(p);
+    }
+    return probes;
+}
+
+/// The objective that is nearest to a miss at this load, or furthest beyond it.
+inline std::string binding_at(const evidence& e, const terms& t, double load) {
+    std::string name;
+    double worst = -infinity;
+    std::size_t over = 0, tried = 0;
+    for (const slo& s : t.keeps) {
+        if (s.is_advisory) continue;
+        double sum = 0;
+        for (const repeat_data& d : e.candidate)
+            if (d.load == load) sum += margin_of(s, d);
+        if (sum <= worst) continue;
+        worst = sum;
+        name = str(s.what.name);
+    }
+    for (const repeat_data& d : e.candidate) {
+        if (d.load != load) continue;
+        ++tried;
+        over += is_over(d, e.arrival_cv2) || is_all_failed(d);
+    }
+    if (2 * over > tried) return "the server's throughput";
+    const slo errors = error_limit(t.keeps);
+    double failed = 0;
+    for (const repeat_data& d : e.candidate)
+        if (d.load == load) failed += evaluate(errors.what, d);
+    const bool by_errors = worst <= 0 && tried > 0 &&
+                           failed / static_cast<double>(tried) > errors.bound;
+    return by_errors ? str(errors.what.name) : name;
+}
+
+inline found_capacity capacity_of(const evidence& e, const terms& t) {
+    found_capacity f;
+    f.probes = probes_of(e, t);
+    f.state = state_of(f.probes);
+    if (f.state.high < infinity) f.binding = binding_at(e, t, f.state.high);
+    else if (f.state.low > 0) f.binding = binding_at(e, t, f.state.low);
+    return f;
+}
+
+/// Whether the numbers at a load decide, whoever made them.
+inline bool is_decided(const evidence& e, const terms& t) {
+    bool open = false;
+    for (const slo& s : t.slos) {
+        if (s.is_advisory) continue;
+        const verdict v = judge_evidence(e, t, s).outcome;
+        if (v == verdict::fail) return true;
+        open = open || v == verdict::inconclusive;
+    }
+    return !open;
+}
+/// Why what a load seems to show was the client's, and the place of its probe among the repeats.
+/// While it shows nothing more probes come anyway.
+inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, double load) {
+    const load_evidence at = evidence_at(e, t, load);
+    if (at.places.size() < static_cast<std::size_t>(first_look)) return {};
+    if (!is_decided(at.seen, terms_of_a_load(t))) return {};
+    std::optional<client_doubt> doubt = assess(at.seen, terms_of_a_load(t)).doubt;
+    if (doubt) doubt->repeat = at.places[doubt->repeat];
+    return doubt;
+}
+
+/// The repeats that tables and pooled numbers are of: those at one load, the highest that is shown
+/// to be carried, or else the first that was tried to show something.
+inline evidence at_the_load_of_tables(const evidence& e, const terms& t) {
+    if (t.keeps.empty() || e.candidate.empty()) return e;
+    const search_state s = state_of(probes_of(e, t));
+    double load = s.low;
+    for (const repeat_data& d : e.candidate)
+        if (load == 0 && is_to_show(d.part)) load = d.load;
+    if (load == 0) load = e.candidate.front().load;
+    evidence at;
+    static_cast<load_conditions&>(at) = e;
+    for (const repeat_data& d : e.candidate)
+        if (d.load == load) at.candidate.push_back(d);
+    for (const repeat_data& d : e.baseline)
+        if (d.load == load && d.part == probe_of::compared) at.baseline.push_back(d);
+    return at;
+}
+
+inline const char* to_string(carried c) {
+    return c == carried::keeps ? "carried" : c == carried::misses ? "too much" : "nothing";
+}
+
+// ---- verdicts
+
+/// "carries 11.4 to 12.6 req/s".
+inline std::string range_words(metric_id unit, const search_state& s) {
+    const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
+    if (s.low > 0 && s.high < infinity) return "carries at least " + low + " and less than " + high;
+    if (s.low > 0) return "carries at least " + low;
+    if (s.high < infinity) return "carries less than " + high;
+    return "no load is shown to be carried, and none to be too much";
+}
+
+/// What decides, or keeps from deciding, at one load.
+inline std::string words_at(const evidence& seen, const terms& t) {
+    const findings f = assess(seen, terms_of_a_load(t));
+    if (!f.on.saturated.empty()) return f.on.saturated;
+    const slo_verdict* told = nullptr;
+    for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
+        for (const slo_verdict& x : f.verdicts) {
+            if (x.what.is_advisory || x.outcome != v || (told && told->outcome != v)) continue;
+            const bool nearer = told && !(headroom(x) >= headroom(*told));
+            if (!told || nearer) told = &x;
+        }
+    if (!told) return {};
+    const std::string room = room_text(*told), why = str(told->reason);
+    return str(told->what.text()) + " " + to_string(told->outcome) + ": " + measured_text(*told) +
+           (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
+}
+
+/// "capacity in [11.4, 12.6] req/s, bound by p90(ttft), 13 probes".
+inline std::string capacity_line(metric_id unit, const found_capacity& f) {
+    const search_state& s = f.state;
+    const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
+    const std::string found =
+        !s.monotone() ? "no capacity: " + low + " is shown to be carried and " + high + " is not"
+        : s.low > 0 && s.high < infinity ? "capacity in " + load_interval_text(unit, s.low, s.high)
+        : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
+        : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
+                            : "no capacity is shown";
+    return found + (f.binding.empty() ? "" : ", bound by " + f.binding) +
+           printed(", %zu probes", f.probes.size());
+}
+/// What each probe was, and how far an objective that hardly depends on the load can locate it.
+inline std::string probe_text(metric_id unit, const probe& p) {
+    const std::string shows = p.shown == carried::keeps    ? ", shown to be carried"
+                              : p.shown == carried::misses ? ", shown to be too much"
+                                                           : "";
+    const std::string margin =
+        p.over ? "it outgrew the server"
+               : printed("%+.1f %% of the limit", 100 * std::expm1(p.margin));
+    return value_text(unit, p.load) + " (" + to_string(p.part) + "): " +
+           (p.invalid ? "the client could not keep up" : margin) + shows;
+}
+/// "" where the objectives depend on the load as they should.
+inline std::string flatness_text(const found_capacity& f) {
+    if (!f.state.elasticity || *f.state.elasticity >= 1) return {};
+    const double sd = prior_sd / std::max(*f.state.elasticity, 0.01);
+    return printed("1 %% more load moves %s by %.2g %%: it hardly depends on the load, and cannot "
+                   "locate a capacity better than to +-%.0f %%",
+                   f.binding.empty() ? "the objectives" : f.binding.c_str(),
+                   *f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
+}
+inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
+    std::string t = capacity_line(unit, f);
+    for (std::size_t i = 0; i < f.probes.size(); ++i)
+        t += printed("\n  %zu. ", i + 1) + probe_text(unit, f.probes[i]);
+    const std::string flat = flatness_text(f);
+    return t + (flat.empty() ? "" : "\n  " + flat);
+}
+/// Why what was measured at a load is none, "" where it is something: answers that are no answers,
+/// a stream that is none. What a load does to a server is no such thing.
+inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
+    for (const repeat_data& d : e.candidate) {
+        if (!is_to_show(d.part)) continue;
+        const load_evidence at = evidence_at(e, t, d.load);
+        if (at.places.size() < static_cast<std::size_t>(first_look)) continue;
+        const findings f = assess(at.seen, terms_of_a_load(t));
+        if (!f.on.saturated.empty() || !f.on.invalid.empty() || f.doubt) continue;
+        for (const slo_verdict& v : f.verdicts)
+            if (v.outcome == verdict::invalid && !v.what.is_advisory)
+                return str(v.what.text()) + ": " + str(v.reason);
+    }
+    return {};
+}
+/// Why a search says nothing, "" where it says something.
+inline std::string fault_of_search(const evidence& e, const terms& t, const found_capacity& f) {
+    for (const std::string& why : {gate_invalid_reason(e), invalid_at_a_load(e, t)})
+        if (!why.empty()) return why;
+    if (!f.state.monotone()) return "not monotone: a load is shown to be carried above one that is "
+                                    "shown to be too much";
+    const std::size_t n = f.probes.size();
+    const bool late = n > 1 && f.probes[n - 1].invalid && f.probes[n - 2].invalid;
+    return late ? "the client could not keep up twice in a row" : "";
+}
+
+inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const grounds& g,
+                                    const found_capacity& f, const slo& s) {
+    slo_verdict v = undecided(s);
+    const metric_id unit = s.what.metric;
+    v.limit = s.factor > 0 ? s.factor : s.bound;
+    const double asked = asked_load(s, t.stored.carried);
+    const bool led = std::any_of(f.probes.begin(), f.probes.end(),
+                                 [](const probe& p) { return !is_to_show(p.part); });
+    v.estimate = {led ? f.state.capacity.value_or(not_a_number) : not_a_number, f.state.low,
+                  f.state.high};
+    v.unit = "probe";
+    v.method = "its objectives, load by load";
+    for (const probe& p : f.probes) {
+        v.inputs.push_back({"load " + printed("%.6g", p.load), {p.margin}});
+        v.repeats += is_to_show(p.part) && p.load == asked && !p.invalid;
+    }
+    const load_evidence at = evidence_at(e, t, asked);
+    v.requests = measured_requests(at.seen, at.seen.candidate.size());
+    if (f.probes.empty() && !e.stopped.empty())
+        return without_advice(v, verdict::inconclusive, e.stopped);
+    if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
+    if (!(asked > 0))
+        return without_advice(v, verdict::inconclusive, "the baseline's capacity is not known");
+    const std::string here = at.places.empty() ? "" : words_at(at.seen, t);
+    if (!f.state.monotone())
+        return without_advice(v, verdict::invalid,
+                              "not monotone: " + value_text(unit, f.state.low) +
+                                  " is shown to be carried, and " + value_text(unit, f.state.high) +
+                                  " to be too much");
+    if (f.state.low >= asked) v.outcome = verdict::pass;
+    else if (f.state.high <= asked) v.outcome = verdict::fail;
+    else if (const std::string why = fault_of_search(e, t, f); !why.empty())
+        return without_advice(v, verdict::invalid, why);
+    const std::string open = v.outcome == verdict::inconclusive ? e.stopped : std::string();
+    v.reason = range_words(unit, f.state) + (open.empty() ? "" : "; " + open) +
+               (here.empty() ? "" : "; " + here);
+    v.arithmetic = here;
+    return v;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

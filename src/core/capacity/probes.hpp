@@ -1,0 +1,95 @@
+// what probes say of a load
+#pragma once
+
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/saturation.hpp"
+#include "core/judging/terms.hpp"
+#include "core/capacity/search.hpp"
+
+#include <algorithm>  // all_of, clamp, max, none_of
+#include <cmath>  // ceil, isnan, log
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// How far from its limit a statistic is on the side of a miss: the log of their ratio, of shares
+/// the difference of their logits. Below 0 it keeps the limit.
+inline double margin_of(const slo& s, const repeat_data& d,
+                        reading how = reading::as_measured) {
+    const double value = evaluate(s.what, d, how);
+    const double sign = s.at_most ? 1 : -1;
+    if (std::isnan(value)) return infinity;
+    if (!is_share(s.what.metric)) return sign * std::log(value / s.bound);
+    const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
+    const auto logit = [&](double share) {
+        const double inside = std::clamp(share, 0.5 / n, 1 - 0.5 / n);
+        return std::log(inside / (1 - inside));
+    };
+    return sign * (logit(value) - logit(s.bound));
+}
+/// Of the objective that is nearest to a miss, or furthest beyond it.
+inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
+                           reading how = reading::as_measured) {
+    double worst = -infinity;
+    for (const slo& s : slos)
+        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d, how));
+    return worst;
+}
+/// The load outgrew the server.
+inline bool is_over(const repeat_data& d, double arrival_cv2) {
+    return !std::isnan(arrival_cv2) && !oversaturation_of(d, arrival_cv2).empty();
+}
+
+inline bool is_all_failed(const repeat_data& d) {
+    return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+}
+
+/// The load that an objective asks for, 0 where the baseline's is not known.
+inline double asked_load(const slo& s, double baseline_carries) {
+    if (s.factor == 0) return s.bound;
+    const double load = s.factor * baseline_carries;
+    return s.what.metric == metric_id::capacity_in_users ? std::ceil(load) : load;
+}
+
+/// The terms of an end: 2.5 % that a load which misses is shown to keep its objectives, and 2.5 %
+/// that one which keeps them is shown to miss any.
+inline constexpr double end_level = 0.025;
+inline judging_rule rule_of_an_end(const std::vector<slo>& slos) {
+    double blocking = 1;  // the guard on errors
+    for (const slo& s : slos) blocking += !s.is_advisory;
+    judging_options o;
+    o.false_pass = share(end_level);
+    o.false_fail = share(end_level / blocking);
+    return rule_of(o, replayed, first_look, last_look);
+}
+
+/// What all the evidence at one load shows of it.
+inline carried carried_at(const evidence& e, const terms& t) {
+    if (e.candidate.size() < static_cast<std::size_t>(first_look)) return carried::open;
+    const findings f = assess(e, t);
+    const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
+    if (all_failed || !f.on.saturated.empty()) return carried::misses;
+    bool keeps = true;
+    for (const slo_verdict& v : f.verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::fail) return carried::misses;
+        keeps = keeps && v.outcome == verdict::pass;
+    }
+    return keeps ? carried::keeps : carried::open;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

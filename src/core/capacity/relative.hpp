@@ -1,0 +1,244 @@
+// a capacity held against a live baseline's
+// First the baseline alone is led to where its objectives break, then both are probed in turns
+// below that. From the evidence alone, as all of core/capacity.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/client.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/numbers.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
+#include "core/judging/terms.hpp"
+#include "core/judging/validity.hpp"
+#include "core/capacity/compare.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/probes.hpp"
+#include "core/capacity/search.hpp"
+
+#include <cmath>  // abs, isfinite
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The probes that led to the baseline's capacity.
+inline std::vector<probe> baseline_lead(const evidence& e, const terms& t) {
+    std::vector<probe> lead;
+    for (const repeat_data& d : e.baseline)
+        if (d.part == probe_of::bracket || d.part == probe_of::refine)
+            lead.push_back(probe_of_repeat(e, t, d));
+    return lead;
+}
+
+/// Why there can be no comparison any more, "" where there can be one.
+inline std::string fault_of_lead(const evidence& e) {
+    for (const repeat_data& d : e.baseline) {
+        if (d.interrupted) return "the run was interrupted";
+        if (!d.target_gone.empty()) return "baseline server: " + d.target_gone;
+    }
+    const std::size_t n = e.baseline.size();
+    const bool dead = n > 0 && is_all_failed(e.baseline[n - 1]) && n < 2;
+    return dead ? "baseline server: no request of the first probe succeeded" : "";
+}
+
+/// Whether the client had too great a part in the last two probes, or pairs, so that there are no
+/// more.
+inline bool client_gave_up(const evidence& e, const terms& t, const std::vector<arm_probe>& all) {
+    if (const std::size_t n = all.size(); n >= 4)
+        return (all[n - 1].invalid || all[n - 2].invalid) &&
+               (all[n - 3].invalid || all[n - 4].invalid);
+    const std::vector<probe> lead = baseline_lead(e, t);
+    const std::size_t n = lead.size();
+    return all.empty() && n > 1 && lead[n - 1].invalid && lead[n - 2].invalid;
+}
+
+/// A probe of both at one load.
+struct compared_pair {
+    std::size_t candidate = 0, baseline = 0;  // their places in the evidence
+};
+inline std::vector<compared_pair> compared_pairs(const evidence& e) {
+    std::vector<compared_pair> pairs;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i)
+        for (std::size_t k = 0; k < e.baseline.size(); ++k)
+            if (e.candidate[i].part == probe_of::compared &&
+                e.baseline[k].index == e.candidate[i].index)
+                pairs.push_back({i, k});
+    return pairs;
+}
+/// One arm of a pair. A delay of the client is no part of its server's margin where a reading says
+/// so; whether that decides is seen by reading it both ways.
+inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
+                              reading how) {
+    const probe p = probe_of_repeat(e, t, d);
+    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over,
+            p.invalid || late_share_of(d) > 0.20};
+}
+inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, reading how) {
+    std::vector<arm_probe> probes;
+    for (const compared_pair& p : compared_pairs(e)) {
+        probes.push_back(arm_probe_of(e, t, e.baseline[p.baseline], opposite(how)));
+        probes.push_back(arm_probe_of(e, t, e.candidate[p.candidate], how));
+    }
+    return probes;
+}
+
+inline std::optional<compare_terms> compare_terms_of(const evidence& e, const terms& t,
+                                                     const slo& s) {
+    const std::optional<double> capacity = state_of(baseline_lead(e, t)).capacity;
+    if (!capacity) return {};
+    compare_terms c;
+    c.capacity = *capacity;
+    c.factor = s.factor;
+    c.whole = s.what.metric == metric_id::capacity_in_users;
+    return c;
+}
+
+/// The pair whose margins the client may have moved the most, where that may have decided.
+inline std::optional<client_doubt> doubt_of_ratio(const evidence& e, const terms& t,
+                                                  const slo& s) {
+    const auto c = compare_terms_of(e, t, s);
+    if (!c) return {};
+    const auto outcome = [&](reading how) {
+        return compared(*c, compared_probes(e, t, how)).outcome;
+    };
+    const verdict v = outcome(reading::as_measured);
+    if (v == verdict::inconclusive) return {};
+    const reading other = v == verdict::pass ? reading::at_worst : reading::at_best;
+    if (outcome(other) == v) return {};
+    client_doubt doubt{"client: it was held up, and without that its probes could show otherwise",
+                       0};
+    double most = -1;
+    for (const compared_pair& p : compared_pairs(e)) {
+        const repeat_data& d = e.candidate[p.candidate];
+        if (!d.disturbed.empty()) continue;
+        double width = 0;
+        for (const repeat_data* x : {&d, &e.baseline[p.baseline]})
+            width += std::abs(worst_margin(t.keeps, *x, reading::at_worst) -
+                              worst_margin(t.keeps, *x, reading::at_best));
+        if (!(width > most)) continue;
+        most = width;
+        doubt.repeat = p.candidate;
+    }
+    return doubt;
+}
+
+/// One arm at the loads that are compared.
+inline evidence compared_arm(const evidence& e, run_arm arm) {
+    evidence alone;
+    static_cast<load_conditions&>(alone) = e;
+    for (const repeat_data& d : arm == run_arm::candidate ? e.candidate : e.baseline)
+        if (d.part == probe_of::compared && d.disturbed.empty()) alone.candidate.push_back(d);
+    return alone;
+}
+/// Why an arm's probes are nothing to be compared, "" where they are.
+inline std::string fault_of_arm(const evidence& alone, const terms& t) {
+    const terms held = terms_of_a_load(t);
+    const grounds g = grounds_of(alone);
+    if (!g.invalid.empty()) return g.invalid;
+    for (const slo& s : held.slos) {
+        if (s.is_advisory) continue;
+        const slo_verdict v = judge_evidence(alone, held, s);
+        for (const std::string& why : {slo_invalid_reason(alone, held, g, v),
+                                       sample_invalid_reason(alone, held.rule, s)})
+            if (!why.empty()) return str(s.text()) + ": " + why;
+    }
+    return {};
+}
+
+inline slo_verdict relative_verdict(const evidence& e, const terms& t, const grounds& g,
+                                    const slo& s) {
+    slo_verdict v = undecided(s);
+    v.limit = s.factor;
+    v.unit = "pair";
+    v.method = "margins at loads a factor apart";
+    const std::vector<compared_pair> pairs = compared_pairs(e);
+    v.repeats = static_cast<int>(pairs.size());
+    v.requests = measured_requests(e, e.candidate.size());
+    if (pairs.empty() && !e.stopped.empty())
+        return without_advice(v, verdict::inconclusive, e.stopped);
+    const std::string lost = pairs.empty() ? fault_of_lead(e) : g.invalid;
+    if (!lost.empty()) return without_advice(v, verdict::invalid, lost);
+    const std::vector<arm_probe> probes = compared_probes(e, t, reading::as_measured);
+    if (client_gave_up(e, t, probes))
+        return without_advice(v, verdict::invalid, "the client could not keep up twice in a row");
+    const auto c = compare_terms_of(e, t, s);
+    if (!c)
+        return without_advice(v, verdict::inconclusive,
+                              "no load that may be tried is too much for the baseline, or each is");
+    if (probes.empty()) return without_advice(v, verdict::inconclusive, "nothing was compared");
+    for (const arm_probe& p : probes)
+        v.inputs.push_back({printed("%s at %.6g", to_string(p.arm), p.load), {p.margin}});
+    for (const run_arm arm : {run_arm::baseline, run_arm::candidate}) {
+        const evidence alone = compared_arm(e, arm);
+        const std::string who = std::string(to_string(arm)) + ": ";
+        if (const std::string why = fault_of_arm(alone, t); !why.empty())
+            return without_advice(v, verdict::invalid, who + why);
+        const slo_verdict errors = judge_evidence(alone, terms_of_a_load(t), error_limit(t.keeps),
+                                                  false, true);
+        if (errors.outcome == verdict::pass) continue;
+        const bool is_own = arm == run_arm::candidate;
+        const verdict o = is_own ? errors.outcome
+                                 : errors.outcome == verdict::fail ? verdict::invalid
+                                                                   : verdict::inconclusive;
+        return without_advice(v, o, who + flat_line(errors));
+    }
+    if (const auto doubt = doubt_of_ratio(e, t, s))
+        return without_advice(v, verdict::invalid, doubt->why);
+    const capacity_ratio r = compared(*c, probes);
+    v.outcome = r.outcome;
+    v.estimate = {r.ratio, r.low, r.high};
+    const bool known = std::isfinite(r.ratio) && std::isfinite(r.high);
+    std::string why =
+        "the baseline breaks at about " + value_text(s.what.metric, c->capacity) +
+        (known ? printed(", the candidate carries %.3f x that [%.3f, %.3f]", r.ratio, r.low, r.high)
+               : "") +
+        (r.reason.empty() ? "" : "; " + r.reason);
+    if (v.outcome == verdict::inconclusive && !e.stopped.empty()) why += "; " + e.stopped;
+    v.reason = why;
+    v.arithmetic = why;
+    return v;
+}
+
+// ---- of one load, of several, of a baseline's
+
+/// What a look at the evidence finds, of a gate of one load or of several.
+inline findings assess_loads(const evidence& e, const terms& t) {
+    if (t.keeps.empty()) return assess(e, t);
+    findings f;
+    f.on = grounds_of(e);
+    f.on.saturated.clear();  // where it was, is part of what was searched
+    f.on.self_check.asked_rate = f.on.self_check.achieved_rate = 0;  // of several loads
+    const found_capacity found = capacity_of(e, t);
+    for (const slo& s : t.slos)
+        f.verdicts.push_back(e.has_live_baseline() ? relative_verdict(e, t, f.on, s)
+                                                   : capacity_verdict(e, t, f.on, found, s));
+    return f;
+}
+
+/// The verdict on one more SLO, as if the gate had stated it too. Of a search only capacities can
+/// be judged, unless all of it was at one load.
+inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const slo& s) {
+    if (t.keeps.empty()) return judged_also(e, t, s);
+    if (is_capacity(s.what.metric) && s.factor > 0 && e.has_live_baseline())
+        return relative_verdict(e, t, grounds_of(e), s);
+    if (is_capacity(s.what.metric))
+        return capacity_verdict(e, t, grounds_of(e), capacity_of(e, t), s);
+    for (const repeat_data& d : e.candidate)
+        if (d.load != e.candidate.front().load)
+            return without_advice(undecided(s), verdict::invalid,
+                                  "the result is of several loads: only their capacity is judged");
+    return judged_also(e, terms_of_a_load(t), s);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
