@@ -1,6 +1,7 @@
 // results
 #pragma once
 
+#include "api/doctest.hpp"
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
 #include "api/text.hpp"
@@ -150,13 +151,49 @@ public:
     self_check_t self_check() && { return self_check_; }
     const types::text& name() const { return name_; }
 
-private:
+protected:
     friend struct detail::result_access;
     types::text name_{};
     mutable types::list<record> requests_{};  // a copy, made for whoever asks
     types::list<slo_verdict> verdicts_{};
     self_check_t self_check_{};
     detail::box data_{};
+};
+
+/// How much load a server carries: what find_capacity found. Loads are requests/s, or users of a
+/// closed loop. Tables, `measured` and `estimate` are of the highest load that was shown to be
+/// carried.
+class capacity_result : public result {
+public:
+    capacity_result() = default;
+    /// The highest load that was shown to keep all objectives; 0 where none was. A load that does
+    /// not keep them comes out here in 2.5 % of the searches at most.
+    double low() const { return low_; }
+    /// The lowest load that was shown to miss one, infinite where none was. A load that keeps them
+    /// all comes out here in 2.5 % of the searches at most.
+    double high() const { return high_; }
+    /// What bounds it: "p95(ttft)", "error_rate" or "the server's throughput".
+    const types::text& binding() const { return binding_; }
+    int probes() const { return probes_; }
+    /// "capacity in [30, 34] users, bound by p95(ttft), 13 probes".
+    const types::text& line() const { return line_; }
+    /// The same with every probe: its load, its margin to a miss and what it shows.
+    const types::text& explain() const { return explained_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const capacity_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const capacity_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::result_access;
+    double low_ = 0, high_ = 0;
+    int probes_ = 0;
+    types::text binding_{}, line_{}, explained_{};
 };
 
 /// One objective of a result that was read back. SI units, NaN where the file has no value.

@@ -84,6 +84,25 @@ using slo_list = types::list<slo>;
 /// Measured, judged and reported like any other, but never changes the outcome of the build.
 slo advisory(const slo& s);
 
+/// A limit on a capacity: a rate, a number of users, or a share of the baseline's.
+struct capacity_limit {
+    double bound = 0, factor = 0;
+    bool in_users = false;
+    source_line at{};
+    capacity_limit(request_rate r, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE())
+        : bound(r.per_second), at{file, line} {}
+    capacity_limit(user_count n, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : bound(n.users), in_users(true), at{file, line} {}
+    capacity_limit(relative_limit r, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE())
+        : factor(r.factor), at{file, line} {}
+    capacity_limit(baseline_t, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : factor(1), at{file, line} {}
+};
+/// Of a scenario whose load is `up_to(...)`: `capacity >= 12_rps`, `capacity >= 0.95 * baseline`.
+slo operator>=(capacity_metric, const capacity_limit& l);
+
 /// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
 struct predicate {
     types::list<detail::predicate_step> steps{};
@@ -207,6 +226,8 @@ slo operator>=(M m, const limit<detail::unit_of<M>>& l) {
 template <class M, class T>
     requires detail::request_metric<M> || detail::run_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
+template <class T>
+void operator==(capacity_metric, const T&) = delete;
 
 }  // inline namespace v0
 }  // namespace llmbench

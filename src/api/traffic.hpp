@@ -50,6 +50,18 @@ inline length_distribution from_trace(double scale = 1, double most = 1e7) {
     return {length_distribution::shape::trace, scale, most};
 }
 
+/// The load is what is searched, up to this: `poisson(up_to(64_rps))`, `closed_loop(up_to(256))`.
+struct searched_rate {
+    request_rate most{};
+};
+struct searched_users {
+    long long most = 0;
+};
+constexpr searched_rate up_to(request_rate most) { return {most}; }
+constexpr searched_users up_to(user_count most) { return {static_cast<long long>(most.users)}; }
+template <detail::integer I>
+constexpr searched_users up_to(I users) { return {static_cast<long long>(users)}; }
+
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
     request_rate rate{};
@@ -73,6 +85,7 @@ struct arrival_data {
     long long users = 1;
     double think_s = 0;
     double users_ramp_s = 0;
+    bool is_searched = false;  // up to its rate, or its users
 };
 }  // namespace detail
 
@@ -123,6 +136,9 @@ private:
 class closed_loop_users {
 public:
     explicit closed_loop_users(long long users) { data_.users = users; }
+    explicit closed_loop_users(searched_users s) : closed_loop_users(s.most) {
+        data_.is_searched = true;
+    }
     /// Pause of a user between an answer and the next request.
     closed_loop_users think(time_span t) const {
         closed_loop_users copy = *this;
@@ -160,6 +176,9 @@ open_loop constant(request_rate rate);
 open_loop poisson(request_rate rate);
 /// Gamma-distributed gaps of shape `burstiness`: 1 is Poisson, less is burstier, more is steadier.
 open_loop gamma(request_rate rate, double burstiness);
+open_loop constant(searched_rate rate);
+open_loop poisson(searched_rate rate);
+open_loop gamma(searched_rate rate, double burstiness);
 /// Poisson arrivals whose rate moves linearly over the given time, then stays.
 open_loop ramp(request_rate from, request_rate to, time_span over);
 /// Poisson arrivals in stages.
@@ -175,6 +194,7 @@ open_loop all_at_once();
 /// A fixed number of users.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
+inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
 }  // inline namespace v0
 }  // namespace llmbench

@@ -51,6 +51,13 @@ struct token_count {
     constexpr explicit token_count(double v) : tokens(v) {}
 };
 
+/// A number of users, `32_users`.
+struct user_count {
+    double users = 0;
+    constexpr user_count() = default;
+    constexpr explicit user_count(double v) : users(v) {}
+};
+
 /// A number without a unit: the value of a server's own gauge.
 struct plain_number {
     double value = 0;
@@ -89,6 +96,9 @@ constexpr token_rate operator""_tps(unsigned long long v) {
 constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
 constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
 constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
+constexpr user_count operator""_users(unsigned long long v) {
+    return user_count(static_cast<double>(v));
+}
 constexpr token_count operator""_tokens(unsigned long long v) {
     return token_count(static_cast<double>(v));
 }

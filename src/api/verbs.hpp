@@ -20,6 +20,13 @@ result run(const scenario& s, const char* file = __builtin_FILE(), int line = __
 /// Measures and asserts every SLO: the test case fails where one is missed or cannot be judged.
 result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
+/// How much load the server carries under the scenario's objectives, whose arrivals are
+/// `up_to(...)`: an interval, each end of which is wrong in 2.5 % of the searches at most, from 16
+/// probes at most. Objectives on the capacity have their verdicts, and nothing fails; otherwise as
+/// run().
+capacity_result find_capacity(const scenario& s, const char* file = __builtin_FILE(),
+                              int line = __builtin_LINE());
+
 /// The verdict of one SLO on a result.
 slo_verdict judge(const result& r, const slo& s);
 

@@ -35,3 +35,34 @@ TEST_CASE("this branch is not slower than main") {
           .requests = 200,
           .slos = {mean(tpot) <= 1.10 * baseline, p50(ttft) <= 1.10 * baseline}});
 }
+
+TEST_CASE("one replica carries 12 requests per second") {
+    gate({.workload =
+              synthetic{.prompt_tokens = lognormal(512, 0.6), .output_tokens = fixed(128)},
+          .arrivals = poisson(up_to(64_rps)),
+          .requests = 200,
+          .slos = {p90(ttft) <= 500_ms, mean(tpot) <= 40_ms, capacity >= 12_rps}});
+}
+
+TEST_CASE("how many users fit") {
+    const capacity_result c =
+        find_capacity({.workload = conversations{},
+                       .arrivals = closed_loop(up_to(256)).think(2_s),
+                       .slos = {p95(ttft) <= 2_s, p5(decode_speed) >= 20_tps}});
+    CHECK_SLO(c, capacity >= 32_users);
+    INFO(c);
+    CHECK(c.low() <= c.high());
+    CHECK(c.probes() <= 16);
+    MESSAGE(c.line().c_str(), c.explain().c_str(), c.binding().c_str());
+}
+
+TEST_CASE("it carries what main carries") {
+    gate({.target = endpoint{.url = "http://127.0.0.1:8001"},
+          .baseline = endpoint{.url = "http://127.0.0.1:8000"},
+          .arrivals = gamma(up_to(64_rps), 0.5),
+          .slos = {p90(ttft) <= 500_ms, capacity >= 0.95 * baseline}});
+    gate({.baseline = stored("capacity.json"),
+          .arrivals = closed_loop(up_to(64_users)),
+          .slos = {p90(ttft) <= 500_ms, capacity >= 95_pct * baseline, advisory(capacity >= baseline)}});
+    gate({.arrivals = constant(up_to(64_rps)), .slos = {error_rate <= 5_pct, capacity >= 2.5_rps}});
+}

@@ -15,7 +15,10 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/relative.hpp"
 #include "core/traffic/check_slo.hpp"
+#include "core/traffic/searched.hpp"
 #include "core/figures/held_gate.hpp"
 
 #include <cmath>  // isfinite
@@ -34,16 +37,18 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const slo_verdict v = judge_evidence(g->seen, g->held, s, true);
+    const evidence seen = at_the_load_of_tables(g->seen, g->held);
+    const slo_verdict v = judge_evidence(seen, g->held, s, true);
     const estimate_t e = v.estimate;
     const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
     if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value)) return e;
     s.bound = e.value;
-    return judge_evidence(g->seen, g->held, s, true).estimate;
+    return judge_evidence(seen, g->held, s, true).estimate;
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    return g ? pooled_value(what, g->seen.candidate) : not_a_number;
+    return g ? pooled_value(what, at_the_load_of_tables(g->seen, g->held).candidate)
+             : not_a_number;
 }
 }  // namespace detail
 
@@ -88,7 +93,8 @@ types::text slo_verdict::explain() const {
     return t;
 }
 
-slo_verdict judge(const result& r, const slo& s) {
+slo_verdict judge(const result& r, const slo& of) {
+    slo s = of;
     const auto g = detail::result_access::gate_of(r);
     if (!g || !g->refusal.empty()) {
         slo_verdict v = detail::undecided(s);
@@ -97,8 +103,10 @@ slo_verdict judge(const result& r, const slo& s) {
         v.reason = g ? g->refusal : "the result is empty";
         return v;
     }
+    if (s.factor > 0 && detail::is_capacity(s.what.metric))
+        s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
-    return detail::judged_also(g->seen, g->held, s);
+    return detail::judged_also_of_loads(g->seen, g->held, s);
 }
 
 const types::list<record>& result::requests() const& {

@@ -80,6 +80,12 @@ types::text slo::text() const {
     const std::string whole = detail::str(what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
+slo operator>=(capacity_metric, const capacity_limit& l) {
+    const auto id = l.in_users ? detail::metric_id::capacity_in_users
+                               : detail::metric_id::capacity_in_rate;
+    return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, l.bound, l.factor,
+            false, l.at};
+}
 slo advisory(const slo& s) {
     slo copy = s;
     copy.is_advisory = true;

@@ -17,6 +17,11 @@ inline open_loop open_loop_of(arrival_kind kind, double rate) {
     d.rate = rate;
     return open_loop(d);
 }
+inline open_loop searched(const open_loop& at_most) {
+    arrival_data d = at_most.data();
+    d.is_searched = true;
+    return open_loop(d);
+}
 }  // namespace detail
 open_loop constant(request_rate rate) {
     return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second);
@@ -30,6 +35,11 @@ open_loop gamma(request_rate rate, double burstiness) {
         detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
     d.burstiness = burstiness;
     return open_loop(d);
+}
+open_loop constant(searched_rate rate) { return detail::searched(constant(rate.most)); }
+open_loop poisson(searched_rate rate) { return detail::searched(poisson(rate.most)); }
+open_loop gamma(searched_rate rate, double burstiness) {
+    return detail::searched(gamma(rate.most, burstiness));
 }
 open_loop ramp(request_rate from, request_rate to, time_span over) {
     detail::arrival_data d =

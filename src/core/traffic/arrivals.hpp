@@ -26,13 +26,18 @@ inline const char* arrival_name(arrival_kind k) {
     return "";
 }
 
+inline bool is_counted_in_users(const arrival_data& a) {
+    return a.kind == arrival_kind::closed_loop;
+}
+
 inline std::string arrival_text(const arrival_data& a) {
     std::string t = arrival_name(a.kind);
+    const char* most = a.is_searched ? "up to " : "";
     switch (a.kind) {
         case arrival_kind::constant:
-        case arrival_kind::poisson: t += printed("(%.9g req/s)", a.rate); break;
+        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
         case arrival_kind::gamma:
-            t += printed("(%.9g req/s, burstiness %.9g)", a.rate, a.burstiness);
+            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
             break;
         case arrival_kind::ramp:
             t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
@@ -49,7 +54,7 @@ inline std::string arrival_text(const arrival_data& a) {
                  (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
             break;
         case arrival_kind::closed_loop:
-            t += printed("(%lld users", a.users) +
+            t += printed("(%s%lld users", most, a.users) +
                  (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
                  (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
             break;

@@ -12,7 +12,7 @@
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 
-#include <cmath>  // isfinite
+#include <cmath>  // floor, isfinite
 #include <string>
 #include <vector>
 
@@ -26,6 +26,7 @@ struct slo_context {
     bool has_baseline = false;  // a live one or a stored one
     bool has_turns = false;
     bool saturates = true;
+    bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
     long long first_turns = 0;  // of these
@@ -38,6 +39,7 @@ inline slo_context slo_context_of(const plan& p) {
             .has_baseline = p.has_baseline || p.has_stored_baseline,
             .has_turns = p.stride > 1,
             .saturates = saturates(p.arrivals),
+            .in_users = is_counted_in_users(p.arrivals),
             .arrivals = arrival_text(p.arrivals),
             .requests = expected_requests(p),
             .first_turns = expected_first_turns(p),
@@ -126,10 +128,24 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
                                          is_percentile ? " so that three lie beyond it" : "", n));
 }
 
+/// Planning has refused what does not go with the arrivals.
+inline void check_capacity(const slo& s, const slo_context& c, const std::string& given) {
+    const double limit = s.factor != 0 ? s.factor : s.bound;
+    require(limit > 0 && std::isfinite(limit), given + "the limit must be above zero");
+    require(s.factor == 0 || c.has_baseline, given + "the scenario has no baseline");
+    if (s.factor != 0) return;
+    const bool in_users = s.what.metric == metric_id::capacity_in_users;
+    require(in_users == c.in_users,
+            given + "arrivals is " + c.arrivals + ", whose capacity is a " +
+                (in_users ? "rate: write 12_rps" : "number of users: write 12_users"));
+    require(!in_users || std::floor(s.bound) == s.bound, given + "users are whole");
+}
+
 /// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    if (is_capacity(w.metric)) return check_capacity(s, c, given);
     check_metric(w, c, given);
     check_slo_limit(s, c, given);
     check_metric_of_load(w, c, given);

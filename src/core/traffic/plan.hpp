@@ -28,6 +28,16 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What a scenario wants of its server.
+enum class scenario_use : unsigned char { measure, gate, find_capacity };
+
+/// What a load that is searched is searched for.
+struct searched_load {
+    std::vector<slo> keeps{};     // what it must keep; the plan's objectives are of the capacity
+    std::vector<double> asked{};  // loads that those name, the ones that count first
+    bool to_the_interval = false; // else until these are decided
+};
+
 /// A scenario that was found sound, with every default filled in.
 struct plan {
     std::string name{};
@@ -61,6 +71,8 @@ struct plan {
     llmbench::limits limits{};
     client_options client{};
     std::vector<slo> slos{};
+    searched_load search{};
+    bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
 

@@ -7,7 +7,9 @@
 #include "core/dialects/request_body.hpp"
 #include "core/judging/rule.hpp"
 #include "core/traffic/arrivals.hpp"
+#include "core/metric/words.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/searched.hpp"
 
 #include <cmath>  // isnan
 #include <string>
@@ -20,8 +22,11 @@ inline std::string warmup_text(const plan& p) {
     return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
                           : printed(" after %lld to warm up", p.warmup_requests);
 }
-/// How long one repeat is.
+/// How long one repeat is; of a search, one probe at least.
 inline std::string extent_text(const plan& p) {
+    if (p.searches())
+        return printed("probes of %g s and %lld requests at least, longer where answers are slow",
+                       p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return t + warmup_text(p);
@@ -44,6 +49,9 @@ inline std::string options_text(const plan& p) {
 /// All that one repeat sends.
 inline std::string plan_text(const plan& p) {
     std::string t = arrival_text(p.arrivals);
+    if (p.searches())
+        return t + ", " + extent_text(p) + ", " + p.workload_text +
+               printed(", seed %llu", static_cast<unsigned long long>(p.seed));
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
     else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
@@ -55,7 +63,24 @@ inline std::string plan_text(const plan& p) {
 inline bool has_fixed_repeats(const plan& p) {
     return p.first_repeats == p.most_repeats;
 }
+/// What one calls a gate's repeats.
+inline const char* counted_word(const plan& p) {
+    return p.searches() ? "probe" : repeat_word(p.rule, p.has_baseline);
+}
+/// Which probe this is, of how many.
+inline std::string probe_name(const plan& p, std::size_t before) {
+    return printed("probe %zu of at most %d", before + 1, most_probes(p));
+}
 inline std::string repeats_text(const plan& p) {
+    if (p.searches() && p.has_baseline)
+        return printed("at most %d probes of both servers", most_probes(p));
+    if (p.search.to_the_interval) return printed("at most %d probes", p.most_repeats);
+    if (p.searches()) {
+        std::string loads;
+        for (const double load : p.search.asked)
+            loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
+        return printed("%d to %d probes at ", p.first_repeats, p.most_repeats) + loads;
+    }
     const bool exactly = has_fixed_repeats(p);
     return (exactly ? "" : printed("%d to ", p.first_repeats)) +
            printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),

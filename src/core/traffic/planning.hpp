@@ -15,6 +15,7 @@
 #include "core/traffic/options.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/schedule.hpp"
+#include "core/traffic/searched.hpp"
 #include "core/traffic/workload.hpp"
 
 #include <algorithm>  // any_of
@@ -51,7 +52,7 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
     require(duration_s >= 0 && duration_s <= 86400,
             printed("duration is %g s: it runs from 0 to 86400 s", duration_s));
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
-    require(requests > 0 || by_time > 0,
+    require(requests > 0 || by_time > 0 || a.is_searched,
             "neither requests nor duration is set: the scenario would never end");
     if (a.kind == arrival_kind::all_at_once) {
         require(requests > 0 && duration_s == 0,
@@ -124,9 +125,11 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
-inline repeat_counts planned_repeats(const scenario& s, bool is_gate) {
+inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
-    const bool judges = is_gate || s.slos.size() > 0;
+    constexpr int probes = most_probes_of_a_search;
+    if (use == scenario_use::find_capacity) return {probes, probes};
+    const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
                     is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
@@ -149,20 +152,22 @@ inline repeat_counts planned_repeats(const scenario& s, bool is_gate) {
 /// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
 /// a run without them only measures.
 inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
-                    bool is_gate = false) {
+                    scenario_use use = scenario_use::measure) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
     check_judging(s.judging);
+    if (arrivals.is_searched) check_search(s, use);
+    else check_no_search(s, arrivals, use);
     check_options(s.options);
     check_limits(s.limits);
     const request_spec common = common_request(s.options);
     const planned_workload workload = workload_of(s, arrivals, *read);
-    const repeat_counts repeats = planned_repeats(s, is_gate);
+    const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
-    const plan p{.arrivals = arrivals,
+    plan p{.arrivals = arrivals,
                  .warmup_requests = s.warmup.requests(),
                  .warmup_s = s.warmup.seconds(),
                  .requests = s.requests,
@@ -187,8 +192,10 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .limits = s.limits,
                  .client = s.client,
                  .slos = {s.slos.begin(), s.slos.end()}};
+    if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
     const slo_context context = slo_context_of(p);
-    for (const slo& x : p.slos) check_slo(x, context);
+    for (const auto* objectives : {&p.slos, &p.search.keeps})
+        for (const slo& x : *objectives) check_slo(x, context);
     return p;
 }
 
