@@ -71,56 +71,64 @@
 //   [C46] from verdicts to an exit code
 //   [C47] what a calibration tells
 //   [C48] calibration
-//   [C49] files of others' making, value by value
-//   [C50] datasets
-//   [C51] traces
-//   [C52] when requests are sent
-//   [C53] arrivals
-//   [C54] lengths
-//   [C55] prompts of a given number of tokens
-//   [C56] places of a trace
-//   [C57] conversations, recorded and made up
-//   [C58] prompts that stand alone
-//   [C59] where prompts come from
-//   [C60] the plan of a gate
-//   [C61] which SLOs a scenario can have
-//   [C62] the options of requests
-//   [C63] from a workload to its part of the plan
-//   [C64] from a scenario to its plan
-//   [C65] a plan in words
-//   [C66] where a gate's server stood
-//   [C67] the hash of all that a plan sends
-//   [C68] the requests of a plan
-//   [C69] what a plan says of the evidence that it will bring
-//   [C70] what of its prompts a workload lets a prefix cache have
-//   [C71] engine model
-//   [C72] what a request asks the simulated server
-//   [C73] answers of the simulated server
-//   [C74] what the simulated server says besides answers
-//   [C75] what a result holds of its gate
-//   [C76] the rows of a table: each metric over the repeats of an arm
-//   [C77] points and round steps of drawings
-//   [C78] distributions: quantiles as lines, of each repeat and of all
-//   [C79] how requests ended, and what their answers say of tokens
-//   [C80] how long made-up prompts were to be, and were
-//   [C81] timelines: repeats in windows of equal length
-//   [C82] all that reports tell of a gate's numbers, computed once
-//   [C83] the progress line
-//   [C84] what reports are made of
-//   [C85] words of reports
-//   [C86] result.json and records.jsonl
-//   [C87] stored results
-//   [C88] junit.xml, summary.md, annotations, metrics.txt
-//   [C89] what a console can show
-//   [C90] the console
-//   [C91] the report page: style, icons and script
-//   [C92] the report page: drawings
-//   [C93] the report page: verdicts
-//   [C94] the report page: distributions
-//   [C95] the report page: gates beside each other
-//   [C96] the report page: what else a gate has to say
-//   [C97] the report page: timelines
-//   [C98] the report page: the whole
+//   [C49] the search for a capacity
+//   [C50] what probes say of a load
+//   [C51] the capacity that probes show
+//   [C52] the capacity of a candidate beside that of a baseline
+//   [C53] a capacity held against a live baseline's
+//   [C54] files of others' making, value by value
+//   [C55] datasets
+//   [C56] traces
+//   [C57] when requests are sent
+//   [C58] arrivals
+//   [C59] lengths
+//   [C60] prompts of a given number of tokens
+//   [C61] places of a trace
+//   [C62] conversations, recorded and made up
+//   [C63] prompts that stand alone
+//   [C64] where prompts come from
+//   [C65] the plan of a gate
+//   [C66] which SLOs a scenario can have
+//   [C67] the options of requests
+//   [C68] a load that is searched
+//   [C69] from a workload to its part of the plan
+//   [C70] from a scenario to its plan
+//   [C71] a plan in words
+//   [C72] where a gate's server stood
+//   [C73] the hash of all that a plan sends
+//   [C74] the requests of a plan
+//   [C75] what a plan says of the evidence that it will bring
+//   [C76] what of its prompts a workload lets a prefix cache have
+//   [C77] engine model
+//   [C78] what a request asks the simulated server
+//   [C79] answers of the simulated server
+//   [C80] what the simulated server says besides answers
+//   [C81] what a result holds of its gate
+//   [C82] the rows of a table: each metric over the repeats of an arm
+//   [C83] points and round steps of drawings
+//   [C84] distributions: quantiles as lines, of each repeat and of all
+//   [C85] the curve of a search: objectives over the load
+//   [C86] how requests ended, and what their answers say of tokens
+//   [C87] how long made-up prompts were to be, and were
+//   [C88] timelines: repeats in windows of equal length
+//   [C89] all that reports tell of a gate's numbers, computed once
+//   [C90] the progress line
+//   [C91] what reports are made of
+//   [C92] words of reports
+//   [C93] result.json and records.jsonl
+//   [C94] stored results
+//   [C95] junit.xml, summary.md, annotations, metrics.txt
+//   [C96] what a console can show
+//   [C97] the console
+//   [C98] the report page: style, icons and script
+//   [C99] the report page: drawings
+//   [C100] the report page: verdicts
+//   [C101] the report page: distributions
+//   [C102] the report page: gates beside each other
+//   [C103] the report page: what a search found
+//   [C104] the report page: what else a gate has to say
+//   [C105] the report page: timelines
+//   [C106] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -503,6 +511,13 @@ struct token_count {
     constexpr explicit token_count(double v) : tokens(v) {}
 };
 
+/// A number of users, `32_users`.
+struct user_count {
+    double users = 0;
+    constexpr user_count() = default;
+    constexpr explicit user_count(double v) : users(v) {}
+};
+
 /// A number without a unit: the value of a server's own gauge.
 struct plain_number {
     double value = 0;
@@ -541,6 +556,9 @@ constexpr token_rate operator""_tps(unsigned long long v) {
 constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
 constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
 constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
+constexpr user_count operator""_users(unsigned long long v) {
+    return user_count(static_cast<double>(v));
+}
 constexpr token_count operator""_tokens(unsigned long long v) {
     return token_count(static_cast<double>(v));
 }
@@ -596,6 +614,8 @@ enum class token_throughput : unsigned char {
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
+/// The most load that keeps the scenario's other objectives; requests/s, or users of a closed loop.
+enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
 using enum speed_metric;
@@ -603,6 +623,7 @@ using enum token_throughput;
 using enum request_throughput_t;
 using enum share_metric;
 using enum run_time_metric;
+using enum capacity_metric;
 using enum baseline_t;
 
 namespace detail {
@@ -611,7 +632,8 @@ enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
     first_turn_ttft, later_turn_ttft,
     prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric
+    decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric,
+    capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -667,6 +689,7 @@ constexpr double si(request_rate r) { return r.per_second; }
 constexpr double si(token_rate r) { return r.per_second; }
 constexpr double si(share s) { return s.fraction; }
 constexpr double si(plain_number n) { return n.value; }
+constexpr double si(user_count n) { return n.users; }
 
 template <class U, class T>
 concept gives = requires(const T& t, void (&f)(U)) { f(t); };
@@ -754,6 +777,25 @@ using slo_list = types::list<slo>;
 
 /// Measured, judged and reported like any other, but never changes the outcome of the build.
 slo advisory(const slo& s);
+
+/// A limit on a capacity: a rate, a number of users, or a share of the baseline's.
+struct capacity_limit {
+    double bound = 0, factor = 0;
+    bool in_users = false;
+    source_line at{};
+    capacity_limit(request_rate r, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE())
+        : bound(r.per_second), at{file, line} {}
+    capacity_limit(user_count n, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : bound(n.users), in_users(true), at{file, line} {}
+    capacity_limit(relative_limit r, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE())
+        : factor(r.factor), at{file, line} {}
+    capacity_limit(baseline_t, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+        : factor(1), at{file, line} {}
+};
+/// Of a scenario whose load is `up_to(...)`: `capacity >= 12_rps`, `capacity >= 0.95 * baseline`.
+slo operator>=(capacity_metric, const capacity_limit& l);
 
 /// A condition on one request, for goodput: `ttft <= 300_ms && tpot <= 30_ms`.
 struct predicate {
@@ -878,6 +920,8 @@ slo operator>=(M m, const limit<detail::unit_of<M>>& l) {
 template <class M, class T>
     requires detail::request_metric<M> || detail::run_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
+template <class T>
+void operator==(capacity_metric, const T&) = delete;
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -1012,6 +1056,18 @@ inline length_distribution from_trace(double scale = 1, double most = 1e7) {
     return {length_distribution::shape::trace, scale, most};
 }
 
+/// The load is what is searched, up to this: `poisson(up_to(64_rps))`, `closed_loop(up_to(256))`.
+struct searched_rate {
+    request_rate most{};
+};
+struct searched_users {
+    long long most = 0;
+};
+constexpr searched_rate up_to(request_rate most) { return {most}; }
+constexpr searched_users up_to(user_count most) { return {static_cast<long long>(most.users)}; }
+template <detail::integer I>
+constexpr searched_users up_to(I users) { return {static_cast<long long>(users)}; }
+
 /// One stage of `steps({...})`: Poisson arrivals at `rate` for `lasts`.
 struct load_step {
     request_rate rate{};
@@ -1035,6 +1091,7 @@ struct arrival_data {
     long long users = 1;
     double think_s = 0;
     double users_ramp_s = 0;
+    bool is_searched = false;  // up to its rate, or its users
 };
 }  // namespace detail
 
@@ -1085,6 +1142,9 @@ private:
 class closed_loop_users {
 public:
     explicit closed_loop_users(long long users) { data_.users = users; }
+    explicit closed_loop_users(searched_users s) : closed_loop_users(s.most) {
+        data_.is_searched = true;
+    }
     /// Pause of a user between an answer and the next request.
     closed_loop_users think(time_span t) const {
         closed_loop_users copy = *this;
@@ -1122,6 +1182,9 @@ open_loop constant(request_rate rate);
 open_loop poisson(request_rate rate);
 /// Gamma-distributed gaps of shape `burstiness`: 1 is Poisson, less is burstier, more is steadier.
 open_loop gamma(request_rate rate, double burstiness);
+open_loop constant(searched_rate rate);
+open_loop poisson(searched_rate rate);
+open_loop gamma(searched_rate rate, double burstiness);
 /// Poisson arrivals whose rate moves linearly over the given time, then stays.
 open_loop ramp(request_rate from, request_rate to, time_span over);
 /// Poisson arrivals in stages.
@@ -1137,6 +1200,7 @@ open_loop all_at_once();
 /// A fixed number of users.
 template <detail::integer I>
 closed_loop_users closed_loop(I users) { return closed_loop_users(static_cast<long long>(users)); }
+inline closed_loop_users closed_loop(searched_users users) { return closed_loop_users(users); }
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -1619,13 +1683,49 @@ public:
     self_check_t self_check() && { return self_check_; }
     const types::text& name() const { return name_; }
 
-private:
+protected:
     friend struct detail::result_access;
     types::text name_{};
     mutable types::list<record> requests_{};  // a copy, made for whoever asks
     types::list<slo_verdict> verdicts_{};
     self_check_t self_check_{};
     detail::box data_{};
+};
+
+/// How much load a server carries: what find_capacity found. Loads are requests/s, or users of a
+/// closed loop. Tables, `measured` and `estimate` are of the highest load that was shown to be
+/// carried.
+class capacity_result : public result {
+public:
+    capacity_result() = default;
+    /// The highest load that was shown to keep all objectives; 0 where none was. A load that does
+    /// not keep them comes out here in 2.5 % of the searches at most.
+    double low() const { return low_; }
+    /// The lowest load that was shown to miss one, infinite where none was. A load that keeps them
+    /// all comes out here in 2.5 % of the searches at most.
+    double high() const { return high_; }
+    /// What bounds it: "p95(ttft)", "error_rate" or "the server's throughput".
+    const types::text& binding() const { return binding_; }
+    int probes() const { return probes_; }
+    /// "capacity in [30, 34] users, bound by p95(ttft), 13 probes".
+    const types::text& line() const { return line_; }
+    /// The same with every probe: its load, its margin to a miss and what it shows.
+    const types::text& explain() const { return explained_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const capacity_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const capacity_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::result_access;
+    double low_ = 0, high_ = 0;
+    int probes_ = 0;
+    types::text binding_{}, line_{}, explained_{};
 };
 
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
@@ -1668,6 +1768,13 @@ result run(const scenario& s, const char* file = __builtin_FILE(), int line = __
 
 /// Measures and asserts every SLO: the test case fails where one is missed or cannot be judged.
 result gate(const scenario& s, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
+/// How much load the server carries under the scenario's objectives, whose arrivals are
+/// `up_to(...)`: an interval, each end of which is wrong in 2.5 % of the searches at most, from 16
+/// probes at most. Objectives on the capacity have their verdicts, and nothing fails; otherwise as
+/// run().
+capacity_result find_capacity(const scenario& s, const char* file = __builtin_FILE(),
+                              int line = __builtin_LINE());
 
 /// The verdict of one SLO on a result.
 slo_verdict judge(const result& r, const slo& s);
@@ -2563,10 +2670,10 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, share, none };
+enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, users, share, none };
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself.
-enum class metric_of : unsigned char { request, window, requests, start, server };
+/// requests missed, the start of a server, the server itself, its repeats at several loads.
+enum class metric_of : unsigned char { request, window, requests, start, server, loads };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char { nothing, prompt_tokens, second_token, second_event };
@@ -2640,6 +2747,10 @@ inline constexpr metric_facts metric_table[] = {
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server, .is_unmeasured = true},
+    {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
+     .side = bound_side::at_least, .of = metric_of::loads},
+    {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
+     .side = bound_side::at_least, .of = metric_of::loads},
 };
 
 constexpr const metric_facts& facts_of(metric_id m) {
@@ -2649,7 +2760,7 @@ constexpr const metric_facts& facts_of(metric_id m) {
 constexpr bool has_a_row_for_each_metric() {
     for (std::size_t i = 0; i < std::size(metric_table); ++i)
         if (metric_table[i].id != static_cast<metric_id>(i)) return false;
-    return metric_table[std::size(metric_table) - 1].id == metric_id::server_metric;
+    return metric_table[std::size(metric_table) - 1].id == metric_id::capacity_in_users;
 }
 static_assert(has_a_row_for_each_metric(), "one row for each metric, in the order of metric_id");
 
@@ -2682,6 +2793,7 @@ constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
 /// Of each request, and more is better.
@@ -2714,14 +2826,25 @@ namespace detail {
 /// A value of a metric with its unit.
 inline std::string value_text(metric_id m, double v) {
     if (std::isnan(v)) return "none";
+    const bool is_load = facts_of(m).of == metric_of::loads;
+    if (is_load && std::isinf(v)) return "infinite";
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
     case metric_unit::tokens_per_s: return printed(v < 999.5 ? "%.3g tok/s" : "%.0f tok/s", v);
     case metric_unit::requests_per_s: return printed(v < 999.5 ? "%.3g req/s" : "%.0f req/s", v);
+    case metric_unit::users: return printed(v < 999.5 ? "%.4g users" : "%.0f users", v);
     case metric_unit::share: return printed("%.4g %%", v * 100);
     case metric_unit::none: return printed("%.4g", v);
     }
     return time_text(v);
+}
+
+/// "[11.4, 12.6] req/s".
+inline std::string load_interval_text(metric_id m, double low, double high) {
+    const std::string from = value_text(m, low), to = value_text(m, high);
+    const std::size_t unit = std::min(to.find(' '), to.size());
+    return "[" + from.substr(0, from.find(' ')) + ", " + to.substr(0, unit) + "]" +
+           to.substr(unit);
 }
 
 /// What requests lack that brought less than a metric needs.
@@ -2741,6 +2864,7 @@ inline std::string limit_text(metric_id m, double v) {
     case metric_unit::time: break;
     case metric_unit::tokens_per_s: return printed("%.6g tok/s", v);
     case metric_unit::requests_per_s: return printed("%.6g req/s", v);
+    case metric_unit::users: return printed("%.6g users", v);
     case metric_unit::share: return printed("%.6g %%", v * 100);
     case metric_unit::none: return printed("%.6g", v);
     }
@@ -4886,10 +5010,28 @@ inline void add_handshakes(handshakes_t& to, const handshakes_t& more) {
 
 inline constexpr std::uint64_t not_listed = ~0ull;
 
+/// Why a load was tried: what led to a capacity, what is to show one of its ends, what an objective
+/// asks for, what is held against a baseline.
+enum class probe_of : unsigned char { bracket, refine, low, high, asked, compared };
+inline const char* to_string(probe_of p) {
+    switch (p) {
+    case probe_of::bracket: return "bracket";
+    case probe_of::refine: return "refine";
+    case probe_of::low: return "low end";
+    case probe_of::high: return "high end";
+    case probe_of::compared: return "compared";
+    case probe_of::asked: break;
+    }
+    return "asked";
+}
+
 /// One repeat of one arm as a whole: all that was seen beside its requests.
 struct repeat_facts {
     run_arm arm = run_arm::candidate;
     int index = 0;
+    double load = 0;  // of a probe: requests/s, or users; 0: there is one load for all repeats
+    probe_of part = probe_of::asked;  // of a probe
+    std::string disturbed{};  // why a probe is no evidence: the client had too great a part in it
     long long window_from_ns = 0, window_to_ns = 0;
     double startup_s = not_a_number;
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
@@ -6117,16 +6259,19 @@ struct stored_baseline {
     std::string file{};
     double day_sd = 0;
     std::map<std::string, std::vector<double>> values{};
+    double carried = 0;  // the load that it was shown to carry, 0: none was searched
 };
 
 /// The objectives of a gate, and how sure of them it must be. The same evidence can be held against
 /// other terms.
 struct terms {
     std::vector<slo> slos{};
+    std::vector<slo> keeps{};  // what a searched load must keep: then `slos` are of its capacity
     judging_rule rule{};
     std::map<std::string, double> noise{};  // calibrated sd of the log statistic, under its name
     std::string noise_file{};               // where that was read
     stored_baseline stored{};
+    double day_sd = 0;  // of what today's server is held against, where that is an earlier day's
     reading read = reading::as_measured;  // of the candidate; of a live baseline the other way
 };
 
@@ -6740,6 +6885,7 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     c.paired = c.relative && e.has_live_baseline();
     c.mine = values_of(s.what, e.candidate, t.read);
     if (c.paired) c.other = values_of(s.what, e.baseline, opposite(t.read));
+    if (!c.relative) c.stored.day_sd = t.day_sd;
     if (!c.relative || c.paired) return c;
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
@@ -7094,6 +7240,13 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
     for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
     std::string line =
         printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
+    if (is_capacity(metric)) {  // its numbers are loads, and its reason tells them
+        const char* of = str(v.unit) == "pair" ? "" : " at the limit";
+        if (v.repeats > 0)
+            line += printed("  %d %s%s%s x %lld requests", v.repeats, v.unit.c_str(),
+                            v.repeats == 1 ? "" : "s", of, v.requests / v.repeats);
+        return line + (v.reason.empty() ? "" : (v.repeats > 0 ? "; " : "  ") + str(v.reason));
+    }
     line += "  measured " + shown(v.measured);
     if (const std::string basis = basis_name(v); !basis.empty())
         line += ", " + basis + " " + shown(v.estimate.value);
@@ -8147,7 +8300,1321 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] files of others' making, value by value =============================================
+// ===== [C49] the search for a capacity ===========================================================
+// Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
+// so a stored search can be done again. Only probes of the last part are evidence, each for the
+// load that it was run at: those that led there were chosen by what they measured.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What is shown of a load by all the evidence at it.
+enum class carried : unsigned char { open, keeps, misses };
+
+/// One run of the scenario at one load.
+struct probe {
+    probe_of part = probe_of::bracket;
+    double load = 0;     // requests/s or users
+    double margin = 0;   // the worst log(statistic/limit) of its objectives: below 0 it keeps them
+    bool over = false;   // the load outgrew the server: a miss without a size
+    bool invalid = false;  // the client did not keep up: it says nothing
+    carried shown = carried::open;  // of this load, with the probes of the same part before it
+};
+
+/// What is searched, and how far one goes for it.
+struct search_terms {
+    double start = 1;      // the first load
+    double least = 1e-3, most = 1e6;  // up_to(most)
+    bool whole = false;    // users
+    double believed_sd = prior_sd;  // of a margin, from probe to probe
+    int most_probes = 16;
+};
+
+/// Where a search stands.
+struct search_state {
+    double low = 0;           // the highest load shown to keep its objectives, 0: none
+    double high = infinity;   // the lowest shown to miss one
+    std::optional<double> capacity{};    // the estimate by all the probes; no evidence
+    std::optional<double> elasticity{};  // d margin / d log load there
+    bool monotone() const { return low < high; }
+};
+
+/// The next load to try, or why there is none.
+struct search_step {
+    probe_of part = probe_of::bracket;
+    double load = 0;
+    std::string done{};
+};
+
+// ---- what probes say without being evidence
+
+inline bool looks_missed(const probe& p) { return p.over || p.margin >= 0; }
+inline bool is_evidence(const probe& p) {
+    return p.part == probe_of::low || p.part == probe_of::high;
+}
+inline bool has_size(const probe& p) {
+    return !p.invalid && !p.over && std::isfinite(p.margin);
+}
+inline std::vector<probe> without_evidence(const std::vector<probe>& probes) {
+    std::vector<probe> out;
+    for (const probe& p : probes)
+        if (!is_evidence(p) && !p.invalid) out.push_back(p);
+    return out;
+}
+
+struct bracket {
+    const probe* keeps = nullptr;   // the highest load below the lowest miss
+    const probe* misses = nullptr;  // the lowest load that looks missed
+    bool is_closed() const { return keeps && misses; }
+    double ratio() const { return misses->load / keeps->load; }
+};
+inline bracket bracket_of(const std::vector<probe>& probes) {
+    bracket b;
+    for (const probe& p : probes)
+        if (!p.invalid && looks_missed(p) && (!b.misses || p.load < b.misses->load)) b.misses = &p;
+    for (const probe& p : probes)
+        if (!p.invalid && !looks_missed(p) && (!b.misses || p.load < b.misses->load) &&
+            (!b.keeps || p.load > b.keeps->load))
+            b.keeps = &p;
+    return b;
+}
+
+/// What margins look like over the log of the load: means of the probes at a load, pooled with
+/// neighbours that noise has put in the wrong order (Ayer and others 1955), joined by straight
+/// lines. One line through all would be far off: the curve of a knee is flat, then steep.
+struct margin_curve {
+    struct knot {
+        double x = 0, y = 0, n = 0;
+    };
+    std::vector<knot> knots{};
+    /// The log load where it crosses y, not far beyond its ends.
+    double crosses(double y) const {
+        if (knots.size() == 1) return knots[0].x;
+        std::size_t i = 1;
+        while (i + 1 < knots.size() && knots[i].y < y) ++i;
+        const knot &a = knots[i - 1], &b = knots[i];
+        return std::clamp(a.x + (y - a.y) / (b.y - a.y) * (b.x - a.x), knots.front().x - 0.5,
+                          knots.back().x + 0.5);
+    }
+};
+// What stands for a margin without a size: the statistic at 4.5 times its limit, or far below.
+inline constexpr double margin_of_an_over = 1.5, margin_of_nothing = -3;
+
+inline margin_curve curve_of(const std::vector<probe>& probes) {
+    std::vector<probe> sorted;
+    for (const probe& p : probes)
+        if (!p.invalid) sorted.push_back(p);
+    // Those of one load in any order: their mean is taken.
+    std::sort(sorted.begin(), sorted.end(), [](const probe& a, const probe& b) {
+        return a.load != b.load ? a.load < b.load : a.margin < b.margin;
+    });
+    using knot = margin_curve::knot;
+    const auto pooled = [](const knot& a, const knot& b) {
+        const double n = a.n + b.n;
+        return knot{(a.x * a.n + b.x * b.n) / n, (a.y * a.n + b.y * b.n) / n, n};
+    };
+    std::vector<knot> loads, up;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+        const probe& p = sorted[i];
+        const knot k{std::log(p.load),
+                     has_size(p)       ? p.margin
+                     : looks_missed(p) ? margin_of_an_over
+                                       : margin_of_nothing,
+                     1};
+        if (i > 0 && p.load == sorted[i - 1].load) loads.back() = pooled(loads.back(), k);
+        else loads.push_back(k);
+    }
+    for (knot k : loads) {
+        for (; !up.empty() && up.back().y >= k.y; up.pop_back()) k = pooled(up.back(), k);
+        up.push_back(k);
+    }
+    return {up};
+}
+
+/// What the evidence shows, of whichever part it is, and what all probes make likely.
+inline search_state state_of(const std::vector<probe>& probes) {
+    search_state s;
+    for (const probe& p : probes) {
+        if (p.shown == carried::keeps) s.low = std::max(s.low, p.load);
+        if (p.shown == carried::misses) s.high = std::min(s.high, p.load);
+    }
+    const std::vector<probe> before = without_evidence(probes);
+    if (!bracket_of(before).is_closed()) return s;
+    const margin_curve c = curve_of(probes);
+    s.capacity = std::exp(c.crosses(0));
+    if (c.knots.size() > 1) s.elasticity = 0.2 / (c.crosses(0.1) - c.crosses(-0.1));
+    return s;
+}
+
+inline double in_range(const search_terms& t, probe_of part, double load) {
+    if (t.whole) load = part == probe_of::high ? std::ceil(load) : std::floor(load);
+    return std::clamp(load, t.whole ? std::max(1.0, t.least) : t.least, t.most);
+}
+/// The same, and another load than the last where users are counted.
+inline double moved_from(double last, const search_terms& t, probe_of part, double load) {
+    const double next = in_range(t, part, load);
+    return t.whole && next == last ? in_range(t, part, last + (load < last ? -1 : 1)) : next;
+}
+
+// ---- bracket and refine
+
+// No step up is larger: a load far beyond the capacity takes long to drain, and may leave a server
+// other than it found it.
+inline constexpr double step_up = 2, largest_step_down = 4;
+
+/// Outwards of what was tried, until a load keeps and one misses. A line through the last two
+/// margins lies above a curve that bends upwards, so that its root is a bound of the capacity.
+inline double outwards_of(const search_terms& t, const std::vector<probe>& before,
+                          const bracket& b) {
+    if (!b.keeps) {
+        const double step = 1 + 0.5 * static_cast<double>(before.size());
+        return moved_from(b.misses->load, t, probe_of::bracket,
+                          b.misses->load / std::min(step, largest_step_down));
+    }
+    double next = b.keeps->load * step_up;
+    const margin_curve c = curve_of(before);
+    if (c.knots.size() > 1)
+        next = std::min(next, std::max(1.1 * std::exp(c.crosses(0)), 1.2 * b.keeps->load));
+    return moved_from(b.keeps->load, t, probe_of::bracket, next);
+}
+
+inline constexpr int least_refined = 1, most_refined = 3;
+inline constexpr double narrow_bracket = 1.25;
+
+/// Whether the ends of a bracket are near enough for evidence.
+inline bool is_refined(const search_terms& t, const bracket& b, int refined) {
+    if (t.whole && b.misses->load - b.keeps->load <= 1) return true;
+    return refined >= most_refined || (refined >= least_refined && b.ratio() <= narrow_bracket);
+}
+/// Inside a bracket: where its margins put the root, but never nearer to the load that keeps, for
+/// the root of a curve that bends upwards is above that of its chord.
+inline double interpolated(const bracket& b) {
+    double share = 0.5;
+    if (has_size(*b.misses) && has_size(*b.keeps))
+        share = -b.keeps->margin / (b.misses->margin - b.keeps->margin);
+    return b.keeps->load * std::pow(b.ratio(), std::clamp(share, 0.5, 0.85));
+}
+
+// ---- show
+
+/// One end of the interval, as its evidence is judged: the scores of rule_of_an_end, the first look
+/// that can show it.
+struct end_facts {
+    double outwards, z;
+    int first;
+    double spare;  // standard errors of a mean that its distance has to spare
+};
+// Beyond a knee a chord overstates the margin, so the upper end has more to spare.
+inline constexpr end_facts low_end{-1, 2.413, first_look, 1};
+inline constexpr end_facts high_end{1, 2.675, first_fail, 2.25};
+inline const end_facts& facts_of(probe_of part) {
+    return part == probe_of::low ? low_end : high_end;
+}
+
+// A machine whose speed differs from probe to probe by this much moves the whole curve.
+inline constexpr double believed_wander = 0.0125;
+inline constexpr double wander_df = 4, steepest = 20;
+
+/// How much a margin is believed to differ from probe to probe where the curve has this slope,
+/// moderated by what the evidence of this end spread by around the means of its loads.
+inline double spread_near(const search_terms& t, const std::vector<probe>& probes, probe_of part,
+                          double slope) {
+    const double moved = believed_wander * std::min(slope, steepest);
+    double df = wander_df, squares = df * (t.believed_sd * t.believed_sd + moved * moved);
+    std::vector<double> here;
+    const auto add = [&] {
+        if (here.size() > 1) {
+            df += static_cast<double>(here.size() - 1);
+            squares += static_cast<double>(here.size() - 1) * sample_variance(here);
+        }
+        here.clear();
+    };
+    double load = 0;
+    for (const probe& p : probes) {
+        if (p.part != part || !has_size(p)) continue;
+        if (p.load != load) add();
+        load = p.load;
+        here.push_back(p.margin);
+    }
+    add();
+    return std::sqrt(squares / df);
+}
+
+/// How far from 0 the mean of n margins that spread by sd must be for the rule to show it.
+inline double reach_of(const search_terms& t, double n, double sd, double z) {
+    const double quiet = t.believed_sd * (noisy_sd / prior_sd), own = (n - 1) * sd * sd;
+    const bool is_quiet = n < 2 || own <= quiet * quiet * chi_square_95(n - 1);
+    const double df = is_quiet ? prior_df : noisy_df, prior = is_quiet ? t.believed_sd : quiet;
+    const double moderated = std::sqrt((df * prior * prior + own) / (df + n - 1));
+    return student_t_quantile(normal_cdf(z), df + n - 1) * moderated / std::sqrt(n);
+}
+
+/// Loads that an end was tried at, in order, and what came of the last of them.
+struct tried_end {
+    std::vector<double> loads{};
+    std::vector<double> margins{};  // those that have a size
+    int times = 0, all = 0;         // at the last of the loads, and at all
+    carried shown = carried::open;
+};
+inline tried_end tried(const std::vector<probe>& probes, probe_of part) {
+    tried_end e;
+    for (const probe& p : probes) {
+        if (p.part != part || p.invalid) continue;
+        if (e.loads.empty() || e.loads.back() != p.load) {
+            e.loads.push_back(p.load);
+            e.margins.clear();
+            e.times = 0;
+        }
+        ++e.times;
+        ++e.all;
+        if (has_size(p)) e.margins.push_back(p.margin);
+        e.shown = p.shown;
+    }
+    return e;
+}
+
+/// An end at a distance at which a number of probes will mostly show it.
+struct end_place {
+    double load = 0, slope = 0, sd = 0, reach = 0;
+};
+inline constexpr double wanted_ratio = 1.094;  // of the ends: no probes are spent on a narrower one
+inline constexpr double least_step = 0.015, largest_step = 0.5;  // of log load
+inline constexpr double spare_of_a_step = 2;  // more standard errors with each load that was tried
+inline constexpr int spare_probes = 3;
+
+/// By the fewest probes that show it as near as is wanted, or else by as many as it can be given.
+inline end_place end_place_of(const search_terms& t, const std::vector<probe>& probes,
+                              probe_of part, int left, std::size_t steps = 0) {
+    const end_facts& f = facts_of(part);
+    const margin_curve c = curve_of(probes);
+    const double root = c.crosses(0);
+    const int most = std::clamp((left - spare_probes) / 2, f.first, last_look);
+    const double spare = f.spare + spare_of_a_step * static_cast<double>(steps);
+    end_place e;
+    for (int n = f.first;; ++n) {
+        e.sd = t.believed_sd;
+        double d = 0;
+        for (int i = 0; i < 4; ++i) {  // the spread depends on the slope, the slope on the place
+            e.reach = reach_of(t, n, e.sd, f.z) + spare * e.sd / std::sqrt(n);
+            d = std::clamp(f.outwards * (c.crosses(f.outwards * e.reach) - root), 0.005,
+                           largest_step);
+            e.slope = e.reach / d;
+            e.sd = spread_near(t, probes, part, e.slope);
+        }
+        e.load = std::exp(root + f.outwards * std::max(d, least_step));
+        if (2 * d <= std::log(wanted_ratio) || n >= most) return e;
+    }
+}
+
+/// How likely an end is to be shown where it was last tried.
+inline double chance_of(const search_terms& t, const tried_end& mine, const end_place& place,
+                        probe_of part, int left) {
+    const end_facts& f = facts_of(part);
+    if (mine.shown != carried::open || mine.times >= last_look || mine.times + left < f.first)
+        return 0;
+    if (mine.margins.size() < static_cast<std::size_t>(mine.times))
+        return part == probe_of::high;  // the load outgrew the server
+    const double n = mine.times, most = std::min<double>(last_look, n + left);
+    const double short_of = reach_of(t, most, place.sd, f.z) - f.outwards * mean_of(mine.margins);
+    return normal_cdf(-short_of / (place.sd * std::sqrt(1 / n - 1 / most)));
+}
+inline constexpr double hopeless_at_first = 0.1, hopeless = 0.35, hopeless_at_last = 0.7;
+inline constexpr double hopeless_inside = 0.5;
+
+/// The load at which an end that is not shown is tried next; nothing where it cannot be.
+inline std::optional<double> next_of_end(const search_terms& t, const std::vector<probe>& probes,
+                                         const search_state& s, probe_of part, int left) {
+    const end_facts& f = facts_of(part);
+    const bool is_low = part == probe_of::low;
+    if (is_low ? s.low > 0 : s.high < infinity) return std::nullopt;
+    const tried_end mine = tried(probes, part);
+    const end_place place = end_place_of(t, probes, part, left, mine.loads.size());
+    std::optional<double> next;
+    if (mine.loads.empty()) {
+        next = in_range(t, part, place.load);
+    } else {
+        const double last = mine.loads.back();
+        const bool last_chance = left == f.first;  // to show another load
+        const double enough = mine.times < first_look ? hopeless_at_first
+                              : last_chance           ? hopeless_at_last
+                                                      : hopeless;
+        if (chance_of(t, mine, place, part, left) > enough) return last;
+        // Further out, and beyond what shows that it was on the wrong side of the capacity.
+        const double from = is_low ? std::min(last, s.high) : std::max(last, s.low);
+        double step = f.outwards * std::log(place.load / from);
+        if (from == last && !mine.margins.empty())
+            step = std::max(step, (place.reach - f.outwards * mean_of(mine.margins)) / place.slope);
+        step = std::clamp(step, least_step, largest_step);
+        next = moved_from(last, t, part, from * std::exp(f.outwards * step));
+        if (*next == last) return std::nullopt;  // there is no load beyond it
+    }
+    if (left < f.first) return std::nullopt;
+    return next;
+}
+
+inline constexpr double least_gain = 0.03;  // of log load
+
+/// The load at which an end that is shown is tried further in, while probes are left. What is shown
+/// stays so, and the level is not divided: to be wrong further in takes a false verdict there, to
+/// which one comes only by way of ends that are right.
+inline std::optional<double> further_in(const search_terms& t, const std::vector<probe>& probes,
+                                        const search_state& s, probe_of part, int left) {
+    const end_facts& f = facts_of(part);
+    if (!s.monotone() || s.high <= wanted_ratio * s.low) return std::nullopt;
+    const double end = part == probe_of::low ? s.low : s.high;
+    const tried_end mine = tried(probes, part);
+    const end_place place = end_place_of(t, probes, part, 2 * left + spare_probes);
+    const bool is_inside = f.outwards * std::log(mine.loads.back() / end) < 0;
+    if (is_inside) {
+        if (chance_of(t, mine, place, part, left) <= hopeless_inside) return std::nullopt;
+        return mine.loads.back();
+    }
+    const double next = in_range(t, part, place.load);
+    const bool is_new = std::find(mine.loads.begin(), mine.loads.end(), next) == mine.loads.end();
+    if (left < f.first || !is_new || -f.outwards * std::log(next / end) < least_gain)
+        return std::nullopt;
+    return next;
+}
+
+/// Evidence where both ends were found likely.
+inline search_step next_evidence(const search_terms& t, const std::vector<probe>& probes,
+                                 const search_state& s, int left) {
+    const tried_end low = tried(probes, probe_of::low), high = tried(probes, probe_of::high);
+    const auto next_low = next_of_end(t, probes, s, probe_of::low, left);
+    const auto next_high = next_of_end(t, probes, s, probe_of::high, left);
+    if (next_low && next_high) {
+        // In turns, so that a drift of the server does not look like a load; where probes are left
+        // for one end alone, for the one that needs fewer.
+        const auto needed = [](const tried_end& e, double load, probe_of part) {
+            const bool goes_on = !e.loads.empty() && e.loads.back() == load;
+            return std::max(1, facts_of(part).first - (goes_on ? e.times : 0));
+        };
+        const int for_low = needed(low, *next_low, probe_of::low),
+                  for_high = needed(high, *next_high, probe_of::high);
+        const bool low_first = for_low + for_high > left ? for_low <= for_high
+                                                         : low.all <= high.all;
+        if (low_first) return {probe_of::low, *next_low, {}};
+        return {probe_of::high, *next_high, {}};
+    }
+    if (next_low) return {probe_of::low, *next_low, {}};
+    if (next_high) return {probe_of::high, *next_high, {}};
+    if (s.low == 0 || s.high == infinity)
+        return {{}, 0, printed("an end could not be shown with %d probes", t.most_probes)};
+    const bool high_is_wider = s.high / *s.capacity > *s.capacity / s.low;
+    for (const bool is_high : {high_is_wider, !high_is_wider}) {
+        const probe_of part = is_high ? probe_of::high : probe_of::low;
+        if (const auto next = further_in(t, probes, s, part, left)) return {part, *next, {}};
+    }
+    return {{}, 0, "both ends are shown"};
+}
+
+/// What to try next.
+inline search_step next_step(const search_terms& t, const std::vector<probe>& probes) {
+    const search_state s = state_of(probes);
+    const int left = t.most_probes - static_cast<int>(probes.size());
+    if (left <= 0)
+        return {{}, 0, s.low > 0 && s.high < infinity
+                           ? "both ends are shown"
+                           : printed("%d probes are spent", t.most_probes)};
+    if (!probes.empty() && probes.back().invalid) {
+        const bool again = probes.size() > 1 && probes[probes.size() - 2].invalid;
+        if (again) return {{}, 0, "the client could not keep up twice in a row"};
+        return {probes.back().part, probes.back().load, {}};
+    }
+    const std::vector<probe> before = without_evidence(probes);
+    if (before.empty()) return {probe_of::bracket, in_range(t, probe_of::bracket, t.start), {}};
+    const bracket b = bracket_of(before);
+    if (b.is_closed()) {
+        int refined = 0;
+        for (const probe& p : before) refined += p.part == probe_of::refine;
+        const double next = in_range(t, probe_of::refine, interpolated(b));
+        if (!is_refined(t, b, refined) && next > b.keeps->load && next < b.misses->load)
+            return {probe_of::refine, next, {}};
+        return next_evidence(t, probes, s, left);
+    }
+    const double next = outwards_of(t, before, b);
+    if (next != (b.keeps ? b.keeps : b.misses)->load) return {probe_of::bracket, next, {}};
+    // All loads that may be tried look alike: only one end can be shown.
+    const probe_of part = b.keeps ? probe_of::low : probe_of::high;
+    const tried_end mine = tried(probes, part);
+    if (mine.shown == (b.keeps ? carried::keeps : carried::misses))
+        return {{}, 0, b.keeps ? "the highest load that was allowed keeps its objectives"
+                               : "the lowest load that was allowed misses its objectives"};
+    if (mine.shown != carried::open || mine.times >= last_look)
+        return {{}, 0, b.keeps ? "the highest load that was allowed could not be shown to keep its "
+                                 "objectives"
+                               : "the lowest load that was allowed could not be shown to miss its "
+                                 "objectives"};
+    return {part, b.keeps ? in_range(t, part, t.most) : in_range(t, part, t.least), {}};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C50] what probes say of a load ===========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// How far from its limit a statistic is on the side of a miss: the log of their ratio, of shares
+/// the difference of their logits. Below 0 it keeps the limit.
+inline double margin_of(const slo& s, const repeat_data& d,
+                        reading how = reading::as_measured) {
+    const double value = evaluate(s.what, d, how);
+    const double sign = s.at_most ? 1 : -1;
+    if (std::isnan(value)) return infinity;
+    if (!is_share(s.what.metric)) return sign * std::log(value / s.bound);
+    const double n = static_cast<double>(std::max<std::size_t>(d.records.size(), 1));
+    const auto logit = [&](double share) {
+        const double inside = std::clamp(share, 0.5 / n, 1 - 0.5 / n);
+        return std::log(inside / (1 - inside));
+    };
+    return sign * (logit(value) - logit(s.bound));
+}
+/// Of the objective that is nearest to a miss, or furthest beyond it.
+inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
+                           reading how = reading::as_measured) {
+    double worst = -infinity;
+    for (const slo& s : slos)
+        if (!s.is_advisory) worst = std::max(worst, margin_of(s, d, how));
+    return worst;
+}
+/// The load outgrew the server.
+inline bool is_over(const repeat_data& d, double arrival_cv2) {
+    return !std::isnan(arrival_cv2) && !oversaturation_of(d, arrival_cv2).empty();
+}
+
+inline bool is_all_failed(const repeat_data& d) {
+    return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+}
+
+/// The load that an objective asks for, 0 where the baseline's is not known.
+inline double asked_load(const slo& s, double baseline_carries) {
+    if (s.factor == 0) return s.bound;
+    const double load = s.factor * baseline_carries;
+    return s.what.metric == metric_id::capacity_in_users ? std::ceil(load) : load;
+}
+
+/// The terms of an end: 2.5 % that a load which misses is shown to keep its objectives, and 2.5 %
+/// that one which keeps them is shown to miss any.
+inline constexpr double end_level = 0.025;
+inline judging_rule rule_of_an_end(const std::vector<slo>& slos) {
+    double blocking = 1;  // the guard on errors
+    for (const slo& s : slos) blocking += !s.is_advisory;
+    judging_options o;
+    o.false_pass = share(end_level);
+    o.false_fail = share(end_level / blocking);
+    return rule_of(o, replayed, first_look, last_look);
+}
+
+/// What all the evidence at one load shows of it.
+inline carried carried_at(const evidence& e, const terms& t) {
+    if (e.candidate.size() < static_cast<std::size_t>(first_look)) return carried::open;
+    const findings f = assess(e, t);
+    const bool all_failed = std::all_of(e.candidate.begin(), e.candidate.end(), is_all_failed);
+    if (all_failed || !f.on.saturated.empty()) return carried::misses;
+    bool keeps = true;
+    for (const slo_verdict& v : f.verdicts) {
+        if (v.what.is_advisory) continue;
+        if (v.outcome == verdict::fail) return carried::misses;
+        keeps = keeps && v.outcome == verdict::pass;
+    }
+    return keeps ? carried::keeps : carried::open;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C51] the capacity that probes show =======================================================
+// From the evidence alone, so that a stored search can be judged again.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Whether a load was tried to show something of it. What led there was chosen by what it measured,
+/// and is no evidence.
+inline bool is_to_show(probe_of part) {
+    return part == probe_of::low || part == probe_of::high || part == probe_of::asked;
+}
+/// Whether what a probe says to whom it leads on may be the client's: those that show something
+/// are held against far more than this.
+inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
+    if (is_to_show(p.part)) return false;
+    if (late_share_of(d) > 0.20) return true;
+    if (!client_had_part(d) || p.over) return false;
+    return (worst_margin(t.keeps, d, reading::at_best) < 0) !=
+           (worst_margin(t.keeps, d, reading::at_worst) < 0);
+}
+/// The probe that a repeat was, as far as it speaks for itself.
+inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_data& d) {
+    evidence alone;
+    static_cast<load_conditions&>(alone) = e;
+    alone.candidate.push_back(d);
+    probe p;
+    p.part = d.part;
+    p.load = d.load;
+    p.margin = worst_margin(t.keeps, d);
+    p.over = is_over(d, e.arrival_cv2) || is_all_failed(d);
+    p.invalid = !d.disturbed.empty() || !self_check_of(alone).ok || is_misled(t, d, p);
+    return p;
+}
+
+/// What is held against the evidence at one load.
+inline terms terms_of_a_load(terms t) {
+    t.slos = std::move(t.keeps);
+    t.keeps.clear();
+    t.day_sd = t.stored.day_sd;
+    return t;
+}
+/// The evidence at one load, and which repeats it is of.
+struct load_evidence {
+    evidence seen{};
+    std::vector<std::size_t> places{};
+};
+inline load_evidence evidence_at(const evidence& e, const terms& t, double load) {
+    load_evidence at;
+    static_cast<load_conditions&>(at.seen) = e;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const repeat_data& d = e.candidate[i];
+        if (d.load != load || !is_to_show(d.part) || probe_of_repeat(e, t, d).invalid) continue;
+        at.seen.candidate.push_back(d);
+        at.places.push_back(i);
+    }
+    return at;
+}
+
+/// All that the probes show.
+struct found_capacity {
+    std::vector<probe> probes{};  // in their order
+    search_state state{};
+    std::string binding{};        // what bounds it, "" where nothing does
+};
+
+inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
+    const terms held = terms_of_a_load(t);
+    std::map<double, evidence> at;
+    std::vector<probe> probes;
+    for (const repeat_data& d : e.candidate) {
+        probe p = probe_of_repeat(e, t, d);
+        if (is_to_show(p.part) && !p.invalid) {
+            evidence& seen = at[p.load];
+            static_cast<load_conditions&>(seen) = e;
+            seen.candidate.push_back(d);
+            p.shown = carried_at(seen, held);
+        }
+        probes.push_back(p);
+    }
+    return probes;
+}
+
+/// The objective that is nearest to a miss at this load, or furthest beyond it.
+inline std::string binding_at(const evidence& e, const terms& t, double load) {
+    std::string name;
+    double worst = -infinity;
+    std::size_t over = 0, tried = 0;
+    for (const slo& s : t.keeps) {
+        if (s.is_advisory) continue;
+        double sum = 0;
+        for (const repeat_data& d : e.candidate)
+            if (d.load == load) sum += margin_of(s, d);
+        if (sum <= worst) continue;
+        worst = sum;
+        name = str(s.what.name);
+    }
+    for (const repeat_data& d : e.candidate) {
+        if (d.load != load) continue;
+        ++tried;
+        over += is_over(d, e.arrival_cv2) || is_all_failed(d);
+    }
+    if (2 * over > tried) return "the server's throughput";
+    const slo errors = error_limit(t.keeps);
+    double failed = 0;
+    for (const repeat_data& d : e.candidate)
+        if (d.load == load) failed += evaluate(errors.what, d);
+    const bool by_errors = worst <= 0 && tried > 0 &&
+                           failed / static_cast<double>(tried) > errors.bound;
+    return by_errors ? str(errors.what.name) : name;
+}
+
+inline found_capacity capacity_of(const evidence& e, const terms& t) {
+    found_capacity f;
+    f.probes = probes_of(e, t);
+    f.state = state_of(f.probes);
+    if (f.state.high < infinity) f.binding = binding_at(e, t, f.state.high);
+    else if (f.state.low > 0) f.binding = binding_at(e, t, f.state.low);
+    return f;
+}
+
+/// Whether the numbers at a load decide, whoever made them.
+inline bool is_decided(const evidence& e, const terms& t) {
+    bool open = false;
+    for (const slo& s : t.slos) {
+        if (s.is_advisory) continue;
+        const verdict v = judge_evidence(e, t, s).outcome;
+        if (v == verdict::fail) return true;
+        open = open || v == verdict::inconclusive;
+    }
+    return !open;
+}
+/// Why what a load seems to show was the client's, and the place of its probe among the repeats.
+/// While it shows nothing more probes come anyway.
+inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, double load) {
+    const load_evidence at = evidence_at(e, t, load);
+    if (at.places.size() < static_cast<std::size_t>(first_look)) return {};
+    if (!is_decided(at.seen, terms_of_a_load(t))) return {};
+    std::optional<client_doubt> doubt = assess(at.seen, terms_of_a_load(t)).doubt;
+    if (doubt) doubt->repeat = at.places[doubt->repeat];
+    return doubt;
+}
+
+/// The repeats that tables and pooled numbers are of: those at one load, the highest that is shown
+/// to be carried, or else the first that was tried to show something.
+inline evidence at_the_load_of_tables(const evidence& e, const terms& t) {
+    if (t.keeps.empty() || e.candidate.empty()) return e;
+    const search_state s = state_of(probes_of(e, t));
+    double load = s.low;
+    for (const repeat_data& d : e.candidate)
+        if (load == 0 && is_to_show(d.part)) load = d.load;
+    if (load == 0) load = e.candidate.front().load;
+    evidence at;
+    static_cast<load_conditions&>(at) = e;
+    for (const repeat_data& d : e.candidate)
+        if (d.load == load) at.candidate.push_back(d);
+    for (const repeat_data& d : e.baseline)
+        if (d.load == load && d.part == probe_of::compared) at.baseline.push_back(d);
+    return at;
+}
+
+inline const char* to_string(carried c) {
+    return c == carried::keeps ? "carried" : c == carried::misses ? "too much" : "nothing";
+}
+
+// ---- verdicts
+
+/// "carries 11.4 to 12.6 req/s".
+inline std::string range_words(metric_id unit, const search_state& s) {
+    const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
+    if (s.low > 0 && s.high < infinity) return "carries at least " + low + " and less than " + high;
+    if (s.low > 0) return "carries at least " + low;
+    if (s.high < infinity) return "carries less than " + high;
+    return "no load is shown to be carried, and none to be too much";
+}
+
+/// What decides, or keeps from deciding, at one load.
+inline std::string words_at(const evidence& seen, const terms& t) {
+    const findings f = assess(seen, terms_of_a_load(t));
+    if (!f.on.saturated.empty()) return f.on.saturated;
+    const slo_verdict* told = nullptr;
+    for (const verdict v : {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::pass})
+        for (const slo_verdict& x : f.verdicts) {
+            if (x.what.is_advisory || x.outcome != v || (told && told->outcome != v)) continue;
+            const bool nearer = told && !(headroom(x) >= headroom(*told));
+            if (!told || nearer) told = &x;
+        }
+    if (!told) return {};
+    const std::string room = room_text(*told), why = str(told->reason);
+    return str(told->what.text()) + " " + to_string(told->outcome) + ": " + measured_text(*told) +
+           (room.empty() ? "" : ", " + room) + (why.empty() ? "" : "; " + why);
+}
+
+/// "capacity in [11.4, 12.6] req/s, bound by p90(ttft), 13 probes".
+inline std::string capacity_line(metric_id unit, const found_capacity& f) {
+    const search_state& s = f.state;
+    const std::string low = value_text(unit, s.low), high = value_text(unit, s.high);
+    const std::string found =
+        !s.monotone() ? "no capacity: " + low + " is shown to be carried and " + high + " is not"
+        : s.low > 0 && s.high < infinity ? "capacity in " + load_interval_text(unit, s.low, s.high)
+        : s.low > 0 ? "capacity at least " + low + ", no load is shown to be too much"
+        : s.high < infinity ? "capacity less than " + high + ", no load is shown to be carried"
+                            : "no capacity is shown";
+    return found + (f.binding.empty() ? "" : ", bound by " + f.binding) +
+           printed(", %zu probes", f.probes.size());
+}
+/// What each probe was, and how far an objective that hardly depends on the load can locate it.
+inline std::string probe_text(metric_id unit, const probe& p) {
+    const std::string shows = p.shown == carried::keeps    ? ", shown to be carried"
+                              : p.shown == carried::misses ? ", shown to be too much"
+                                                           : "";
+    const std::string margin =
+        p.over ? "it outgrew the server"
+               : printed("%+.1f %% of the limit", 100 * std::expm1(p.margin));
+    return value_text(unit, p.load) + " (" + to_string(p.part) + "): " +
+           (p.invalid ? "the client could not keep up" : margin) + shows;
+}
+/// "" where the objectives depend on the load as they should.
+inline std::string flatness_text(const found_capacity& f) {
+    if (!f.state.elasticity || *f.state.elasticity >= 1) return {};
+    const double sd = prior_sd / std::max(*f.state.elasticity, 0.01);
+    return printed("1 %% more load moves %s by %.2g %%: it hardly depends on the load, and cannot "
+                   "locate a capacity better than to +-%.0f %%",
+                   f.binding.empty() ? "the objectives" : f.binding.c_str(),
+                   *f.state.elasticity, 100 * 2 * sd / std::sqrt(3.0));
+}
+inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
+    std::string t = capacity_line(unit, f);
+    for (std::size_t i = 0; i < f.probes.size(); ++i)
+        t += printed("\n  %zu. ", i + 1) + probe_text(unit, f.probes[i]);
+    const std::string flat = flatness_text(f);
+    return t + (flat.empty() ? "" : "\n  " + flat);
+}
+/// Why what was measured at a load is none, "" where it is something: answers that are no answers,
+/// a stream that is none. What a load does to a server is no such thing.
+inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
+    for (const repeat_data& d : e.candidate) {
+        if (!is_to_show(d.part)) continue;
+        const load_evidence at = evidence_at(e, t, d.load);
+        if (at.places.size() < static_cast<std::size_t>(first_look)) continue;
+        const findings f = assess(at.seen, terms_of_a_load(t));
+        if (!f.on.saturated.empty() || !f.on.invalid.empty() || f.doubt) continue;
+        for (const slo_verdict& v : f.verdicts)
+            if (v.outcome == verdict::invalid && !v.what.is_advisory)
+                return str(v.what.text()) + ": " + str(v.reason);
+    }
+    return {};
+}
+/// Why a search says nothing, "" where it says something.
+inline std::string fault_of_search(const evidence& e, const terms& t, const found_capacity& f) {
+    for (const std::string& why : {gate_invalid_reason(e), invalid_at_a_load(e, t)})
+        if (!why.empty()) return why;
+    if (!f.state.monotone()) return "not monotone: a load is shown to be carried above one that is "
+                                    "shown to be too much";
+    const std::size_t n = f.probes.size();
+    const bool late = n > 1 && f.probes[n - 1].invalid && f.probes[n - 2].invalid;
+    return late ? "the client could not keep up twice in a row" : "";
+}
+
+inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const grounds& g,
+                                    const found_capacity& f, const slo& s) {
+    slo_verdict v = undecided(s);
+    const metric_id unit = s.what.metric;
+    v.limit = s.factor > 0 ? s.factor : s.bound;
+    const double asked = asked_load(s, t.stored.carried);
+    const bool led = std::any_of(f.probes.begin(), f.probes.end(),
+                                 [](const probe& p) { return !is_to_show(p.part); });
+    v.estimate = {led ? f.state.capacity.value_or(not_a_number) : not_a_number, f.state.low,
+                  f.state.high};
+    v.unit = "probe";
+    v.method = "its objectives, load by load";
+    for (const probe& p : f.probes) {
+        v.inputs.push_back({"load " + printed("%.6g", p.load), {p.margin}});
+        v.repeats += is_to_show(p.part) && p.load == asked && !p.invalid;
+    }
+    const load_evidence at = evidence_at(e, t, asked);
+    v.requests = measured_requests(at.seen, at.seen.candidate.size());
+    if (f.probes.empty() && !e.stopped.empty())
+        return without_advice(v, verdict::inconclusive, e.stopped);
+    if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
+    if (!(asked > 0))
+        return without_advice(v, verdict::inconclusive, "the baseline's capacity is not known");
+    const std::string here = at.places.empty() ? "" : words_at(at.seen, t);
+    if (!f.state.monotone())
+        return without_advice(v, verdict::invalid,
+                              "not monotone: " + value_text(unit, f.state.low) +
+                                  " is shown to be carried, and " + value_text(unit, f.state.high) +
+                                  " to be too much");
+    if (f.state.low >= asked) v.outcome = verdict::pass;
+    else if (f.state.high <= asked) v.outcome = verdict::fail;
+    else if (const std::string why = fault_of_search(e, t, f); !why.empty())
+        return without_advice(v, verdict::invalid, why);
+    const std::string open = v.outcome == verdict::inconclusive ? e.stopped : std::string();
+    v.reason = range_words(unit, f.state) + (open.empty() ? "" : "; " + open) +
+               (here.empty() ? "" : "; " + here);
+    v.arithmetic = here;
+    return v;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C52] the capacity of a candidate beside that of a baseline ===============================
+// Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
+// that factor of the capacity has at each load the margin that the baseline has one load further
+// up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One run of one arm at one load.
+struct arm_probe {
+    run_arm arm = run_arm::candidate;
+    double load = 0;    // requests/s or users
+    double margin = 0;  // the worst log(statistic/limit): below 0 it keeps the objectives
+    bool over = false;     // the load outgrew the server: a miss without a size
+    bool invalid = false;  // the client did not keep up: it says nothing
+};
+
+/// What is compared, and how far one goes for it.
+struct compare_terms {
+    double capacity = 1;   // of the baseline, as a search without evidence put it
+    double factor = 0.95;  // of the baseline's capacity that the candidate must have
+    bool whole = false;    // users
+    double believed_sd = prior_sd;  // of a margin, from probe to probe
+    int most_rounds = 3;            // probes of each arm at each load
+};
+
+/// The next load to try with both arms and which of them goes first, or why there is none.
+struct pair_step {
+    double load = 0;
+    run_arm first = run_arm::baseline;
+    std::string done{};
+};
+
+/// What a comparison shows.
+struct capacity_ratio {
+    verdict outcome = verdict::inconclusive;
+    double ratio = not_a_number;  // candidate / baseline
+    double low = 0, high = infinity;  // each one-sided at 5 %
+    double elasticity = not_a_number;  // d margin / d log load, of both arms
+    std::string reason{};
+};
+
+// The curve is steepest at the capacity itself, and only there do the margins of a slower server
+// equal the baseline's at another load: below it all its requests are slower too.
+inline constexpr std::size_t compared_loads = 3;
+inline constexpr int first_compared = 2;  // rounds before the first look
+
+/// From low to high. Users are rounded so that no step is larger than the factor.
+inline std::vector<double> loads_of(const compare_terms& t) {
+    std::vector<double> loads;
+    double load = t.capacity;
+    if (t.whole) load = std::max(1.0, std::floor(load));
+    for (std::size_t i = 0; i < compared_loads; ++i) {
+        loads.push_back(load);
+        load *= t.factor;
+        if (t.whole) load = std::ceil(load - 1e-9);
+    }
+    std::reverse(loads.begin(), loads.end());
+    return loads;
+}
+
+/// Two probes in a row, one of each arm at the same load.
+struct probe_pair {
+    arm_probe baseline{}, candidate{};
+    bool is_valid() const { return !baseline.invalid && !candidate.invalid; }
+};
+inline std::vector<probe_pair> pairs_of(const std::vector<arm_probe>& probes) {
+    std::vector<probe_pair> out;
+    for (std::size_t i = 0; i + 1 < probes.size(); i += 2) {
+        const bool swapped = probes[i].arm == run_arm::candidate;
+        out.push_back({probes[i + (swapped ? 1 : 0)], probes[i + (swapped ? 0 : 1)]});
+    }
+    return out;
+}
+/// Rounds of all loads in order, each load once in each.
+inline std::vector<std::vector<probe_pair>> rounds_of(const compare_terms& t,
+                                                      const std::vector<arm_probe>& probes) {
+    const std::size_t size = loads_of(t).size();
+    std::vector<std::vector<probe_pair>> out;
+    for (const probe_pair& p : pairs_of(probes)) {
+        if (!p.is_valid()) continue;
+        if (out.empty() || out.back().size() == size) out.emplace_back();
+        out.back().push_back(p);
+    }
+    // Every other round went down.
+    for (std::size_t i = 1; i < out.size(); i += 2)
+        if (out[i].size() == size) std::reverse(out[i].begin(), out[i].end());
+    if (!out.empty() && out.back().size() < size) out.pop_back();
+    return out;
+}
+
+/// What stands for the margin of a load that the server outgrew: 4.5 times the limit.
+inline double sized_margin(const arm_probe& p) {
+    return !p.over && std::isfinite(p.margin) ? p.margin : std::max(1.5, std::min(p.margin, 3.0));
+}
+
+/// Differences that are at most 0 in the mean where the candidate has the factor of the baseline's
+/// capacity, and where it has all of it.
+struct margin_differences {
+    std::vector<double> by_factor{}, at_equal_loads{};
+    std::vector<double> slopes{};  // of both arms from the lowest load to the highest, by round
+};
+inline margin_differences differences_of(const std::vector<std::vector<probe_pair>>& rounds) {
+    margin_differences d;
+    for (const std::vector<probe_pair>& r : rounds) {
+        for (std::size_t i = 0; i < r.size(); ++i) {
+            const double candidate = sized_margin(r[i].candidate);
+            d.at_equal_loads.push_back(candidate - sized_margin(r[i].baseline));
+            if (i + 1 < r.size())
+                d.by_factor.push_back(candidate - sized_margin(r[i + 1].baseline));
+        }
+        const double rise = (sized_margin(r.back().candidate) + sized_margin(r.back().baseline) -
+                             sized_margin(r.front().candidate) - sized_margin(r.front().baseline)) /
+                            2;
+        const double span = std::log(r.back().baseline.load / r.front().baseline.load);
+        if (span > 0) d.slopes.push_back(rise / span);
+    }
+    return d;
+}
+
+/// A look at differences that come from some loads in turns, whose means may differ: they spread by
+/// what each load's own do. As of pairs, what is believed may widen what they leave open and never
+/// narrows it.
+inline look look_at_loads(const std::vector<double>& differences, std::size_t loads, double s0,
+                          const judging_rule& rule) {
+    const auto n = static_cast<double>(differences.size()), own_df = n - static_cast<double>(loads);
+    double squares = 0;
+    for (std::size_t k = 0; k < loads; ++k) {
+        std::vector<double> here;
+        for (std::size_t i = k; i < differences.size(); i += loads) here.push_back(differences[i]);
+        squares += sample_variance(here) * static_cast<double>(here.size() - 1);
+    }
+    look believed;
+    believed.mean = mean_of(differences);
+    const double quiet_sd = s0 * (noisy_sd / prior_sd);
+    const bool is_quiet = own_df <= 0 || squares <= quiet_sd * quiet_sd * chi_square_95(own_df);
+    believed.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
+    believed.prior_df = is_quiet ? prior_df : noisy_df;
+    believed.prior_sd = is_quiet ? s0 : quiet_sd;
+    believed.df = believed.prior_df + own_df;
+    believed.sd = std::sqrt(
+        (believed.prior_df * believed.prior_sd * believed.prior_sd + squares) / believed.df);
+    believed.se = believed.sd / std::sqrt(n);
+    decide(believed, rule);
+    if (own_df <= 0) return believed;
+    look measured = believed;
+    measured.spread = spread_of::measured;
+    measured.outcome = verdict::inconclusive;
+    measured.df = own_df;
+    measured.sd = std::sqrt(squares / own_df);
+    measured.se = measured.sd / std::sqrt(n);
+    decide(measured, rule);
+    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+}
+
+/// As many looks as there are rounds after the first ones.
+inline judging_rule rule_of_a_comparison(const compare_terms& t) {
+    judging_rule r;
+    r.looks = std::max(1, t.most_rounds - first_compared + 1);
+    r.pass_z = pocock_constant(r.looks, r.pass_level);
+    r.fail_z = pocock_constant(r.looks, r.fail_level);
+    return r;
+}
+
+/// The ratio where the lines of both arms are a distance apart, and how sure that is: by the delta
+/// method, for the slope is measured too.
+inline void tell_ratio(capacity_ratio& r, const margin_differences& d, const compare_terms& t) {
+    const double s0 = t.believed_sd * std::sqrt(2.0), tail = student_t_quantile(0.95, prior_df);
+    const look apart = look_at_loads(d.at_equal_loads, compared_loads, s0, judging_rule{});
+    const double n = static_cast<double>(d.slopes.size());
+    const double span = -std::log(t.factor) * static_cast<double>(compared_loads - 1);
+    r.elasticity = mean_of(d.slopes);
+    // Of the slope of a round: two arms, each with the noise of two probes.
+    const double slope_sd = std::max(std::sqrt(sample_variance(d.slopes)), t.believed_sd / span);
+    const double slope_error = slope_sd / std::sqrt(n);
+    if (!(r.elasticity > tail * slope_error)) {
+        r.reason = printed("the objectives hardly depend on the load: their margin moves by %.2g "
+                           "%% where that moves by 1 %%",
+                           r.elasticity);
+        return;
+    }
+    const double log_ratio = -apart.mean / r.elasticity;
+    const double error = std::sqrt(apart.se * apart.se + std::pow(log_ratio * slope_error, 2)) /
+                         r.elasticity;
+    r.ratio = std::exp(log_ratio);
+    r.low = std::exp(log_ratio - tail * error);
+    r.high = std::exp(log_ratio + tail * error);
+}
+
+/// What complete rounds show. A pass: the ratio is above the factor, at 5 %. A fail: it is below 1
+/// at 1 %, and more likely below the factor than above.
+inline capacity_ratio compared(const compare_terms& t, const std::vector<arm_probe>& probes) {
+    capacity_ratio out;
+    const std::vector<std::vector<probe_pair>> rounds = rounds_of(t, probes);
+    std::size_t n = 0, candidate_over = 0, baseline_over = 0;
+    for (const std::vector<probe_pair>& r : rounds)
+        for (const probe_pair& p : r) {
+            ++n;
+            candidate_over += p.candidate.over;
+            baseline_over += p.baseline.over;
+        }
+    if (n == 0) {
+        out.reason = "no load was tried with both";
+        return out;
+    }
+    if (baseline_over > 0) {
+        out.reason = "the baseline was over-saturated below the capacity that was found";
+        return out;
+    }
+    if (candidate_over == n) {
+        out.outcome = verdict::fail;
+        out.ratio = 0;
+        out.high = loads_of(t).front() / t.capacity;
+        out.low = 0;
+        out.reason = printed("over-saturated at %.3g of the baseline's capacity and above, where "
+                             "the baseline is not",
+                             out.high);
+        return out;
+    }
+    const margin_differences d = differences_of(rounds);
+    tell_ratio(out, d, t);
+    if (static_cast<int>(rounds.size()) < first_compared) return out;
+    const judging_rule rule = rule_of_a_comparison(t);
+    const double s0 = t.believed_sd * std::sqrt(2.0);
+    const look by_factor = look_at_loads(d.by_factor, compared_loads - 1, s0, rule);
+    const look equal = look_at_loads(d.at_equal_loads, compared_loads, s0, rule);
+    const bool keeps = by_factor.outcome == verdict::pass && candidate_over == 0;
+    if (keeps) out.outcome = verdict::pass;
+    else if (equal.outcome == verdict::fail && by_factor.mean > 0) out.outcome = verdict::fail;
+    else if (out.reason.empty()) out.reason = "too close to call";
+    if (out.outcome != verdict::inconclusive) out.reason.clear();
+    return out;
+}
+
+/// Which load comes next: up, then down, so that a drift cancels; the arms take turns in going
+/// first, A B B A.
+inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>& probes) {
+    const std::vector<double> loads = loads_of(t);
+    const std::vector<probe_pair> pairs = pairs_of(probes);
+    std::size_t valid = 0;
+    for (const probe_pair& p : pairs) valid += p.is_valid();
+    const std::size_t n = pairs.size();
+    if (n > 1 && !pairs[n - 1].is_valid() && !pairs[n - 2].is_valid())
+        return {0, {}, "the client could not keep up twice in a row"};
+    const std::size_t round = valid / loads.size(), at = valid % loads.size();
+    if (at == 0 && round > 0 && (n == 0 || pairs.back().is_valid())) {
+        if (static_cast<int>(round) >= t.most_rounds) return {0, {}, "all loads were compared"};
+        const capacity_ratio r = compared(t, probes);
+        if (r.outcome != verdict::inconclusive) return {0, {}, "the comparison is decided"};
+    }
+    pair_step next;
+    next.load = loads[round % 2 == 0 ? at : loads.size() - 1 - at];
+    next.first = valid % 2 == 0 ? run_arm::baseline : run_arm::candidate;
+    return next;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C53] a capacity held against a live baseline's ===========================================
+// First the baseline alone is led to where its objectives break, then both are probed in turns
+// below that. From the evidence alone, as all of core/capacity.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The probes that led to the baseline's capacity.
+inline std::vector<probe> baseline_lead(const evidence& e, const terms& t) {
+    std::vector<probe> lead;
+    for (const repeat_data& d : e.baseline)
+        if (d.part == probe_of::bracket || d.part == probe_of::refine)
+            lead.push_back(probe_of_repeat(e, t, d));
+    return lead;
+}
+
+/// Why there can be no comparison any more, "" where there can be one.
+inline std::string fault_of_lead(const evidence& e) {
+    for (const repeat_data& d : e.baseline) {
+        if (d.interrupted) return "the run was interrupted";
+        if (!d.target_gone.empty()) return "baseline server: " + d.target_gone;
+    }
+    const std::size_t n = e.baseline.size();
+    const bool dead = n > 0 && is_all_failed(e.baseline[n - 1]) && n < 2;
+    return dead ? "baseline server: no request of the first probe succeeded" : "";
+}
+
+/// Whether the client had too great a part in the last two probes, or pairs, so that there are no
+/// more.
+inline bool client_gave_up(const evidence& e, const terms& t, const std::vector<arm_probe>& all) {
+    if (const std::size_t n = all.size(); n >= 4)
+        return (all[n - 1].invalid || all[n - 2].invalid) &&
+               (all[n - 3].invalid || all[n - 4].invalid);
+    const std::vector<probe> lead = baseline_lead(e, t);
+    const std::size_t n = lead.size();
+    return all.empty() && n > 1 && lead[n - 1].invalid && lead[n - 2].invalid;
+}
+
+/// A probe of both at one load.
+struct compared_pair {
+    std::size_t candidate = 0, baseline = 0;  // their places in the evidence
+};
+inline std::vector<compared_pair> compared_pairs(const evidence& e) {
+    std::vector<compared_pair> pairs;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i)
+        for (std::size_t k = 0; k < e.baseline.size(); ++k)
+            if (e.candidate[i].part == probe_of::compared &&
+                e.baseline[k].index == e.candidate[i].index)
+                pairs.push_back({i, k});
+    return pairs;
+}
+/// One arm of a pair. A delay of the client is no part of its server's margin where a reading says
+/// so; whether that decides is seen by reading it both ways.
+inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
+                              reading how) {
+    const probe p = probe_of_repeat(e, t, d);
+    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over,
+            p.invalid || late_share_of(d) > 0.20};
+}
+inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, reading how) {
+    std::vector<arm_probe> probes;
+    for (const compared_pair& p : compared_pairs(e)) {
+        probes.push_back(arm_probe_of(e, t, e.baseline[p.baseline], opposite(how)));
+        probes.push_back(arm_probe_of(e, t, e.candidate[p.candidate], how));
+    }
+    return probes;
+}
+
+inline std::optional<compare_terms> compare_terms_of(const evidence& e, const terms& t,
+                                                     const slo& s) {
+    const std::optional<double> capacity = state_of(baseline_lead(e, t)).capacity;
+    if (!capacity) return {};
+    compare_terms c;
+    c.capacity = *capacity;
+    c.factor = s.factor;
+    c.whole = s.what.metric == metric_id::capacity_in_users;
+    return c;
+}
+
+/// The pair whose margins the client may have moved the most, where that may have decided.
+inline std::optional<client_doubt> doubt_of_ratio(const evidence& e, const terms& t,
+                                                  const slo& s) {
+    const auto c = compare_terms_of(e, t, s);
+    if (!c) return {};
+    const auto outcome = [&](reading how) {
+        return compared(*c, compared_probes(e, t, how)).outcome;
+    };
+    const verdict v = outcome(reading::as_measured);
+    if (v == verdict::inconclusive) return {};
+    const reading other = v == verdict::pass ? reading::at_worst : reading::at_best;
+    if (outcome(other) == v) return {};
+    client_doubt doubt{"client: it was held up, and without that its probes could show otherwise",
+                       0};
+    double most = -1;
+    for (const compared_pair& p : compared_pairs(e)) {
+        const repeat_data& d = e.candidate[p.candidate];
+        if (!d.disturbed.empty()) continue;
+        double width = 0;
+        for (const repeat_data* x : {&d, &e.baseline[p.baseline]})
+            width += std::abs(worst_margin(t.keeps, *x, reading::at_worst) -
+                              worst_margin(t.keeps, *x, reading::at_best));
+        if (!(width > most)) continue;
+        most = width;
+        doubt.repeat = p.candidate;
+    }
+    return doubt;
+}
+
+/// One arm at the loads that are compared.
+inline evidence compared_arm(const evidence& e, run_arm arm) {
+    evidence alone;
+    static_cast<load_conditions&>(alone) = e;
+    for (const repeat_data& d : arm == run_arm::candidate ? e.candidate : e.baseline)
+        if (d.part == probe_of::compared && d.disturbed.empty()) alone.candidate.push_back(d);
+    return alone;
+}
+/// Why an arm's probes are nothing to be compared, "" where they are.
+inline std::string fault_of_arm(const evidence& alone, const terms& t) {
+    const terms held = terms_of_a_load(t);
+    const grounds g = grounds_of(alone);
+    if (!g.invalid.empty()) return g.invalid;
+    for (const slo& s : held.slos) {
+        if (s.is_advisory) continue;
+        const slo_verdict v = judge_evidence(alone, held, s);
+        for (const std::string& why : {slo_invalid_reason(alone, held, g, v),
+                                       sample_invalid_reason(alone, held.rule, s)})
+            if (!why.empty()) return str(s.text()) + ": " + why;
+    }
+    return {};
+}
+
+inline slo_verdict relative_verdict(const evidence& e, const terms& t, const grounds& g,
+                                    const slo& s) {
+    slo_verdict v = undecided(s);
+    v.limit = s.factor;
+    v.unit = "pair";
+    v.method = "margins at loads a factor apart";
+    const std::vector<compared_pair> pairs = compared_pairs(e);
+    v.repeats = static_cast<int>(pairs.size());
+    v.requests = measured_requests(e, e.candidate.size());
+    if (pairs.empty() && !e.stopped.empty())
+        return without_advice(v, verdict::inconclusive, e.stopped);
+    const std::string lost = pairs.empty() ? fault_of_lead(e) : g.invalid;
+    if (!lost.empty()) return without_advice(v, verdict::invalid, lost);
+    const std::vector<arm_probe> probes = compared_probes(e, t, reading::as_measured);
+    if (client_gave_up(e, t, probes))
+        return without_advice(v, verdict::invalid, "the client could not keep up twice in a row");
+    const auto c = compare_terms_of(e, t, s);
+    if (!c)
+        return without_advice(v, verdict::inconclusive,
+                              "no load that may be tried is too much for the baseline, or each is");
+    if (probes.empty()) return without_advice(v, verdict::inconclusive, "nothing was compared");
+    for (const arm_probe& p : probes)
+        v.inputs.push_back({printed("%s at %.6g", to_string(p.arm), p.load), {p.margin}});
+    for (const run_arm arm : {run_arm::baseline, run_arm::candidate}) {
+        const evidence alone = compared_arm(e, arm);
+        const std::string who = std::string(to_string(arm)) + ": ";
+        if (const std::string why = fault_of_arm(alone, t); !why.empty())
+            return without_advice(v, verdict::invalid, who + why);
+        const slo_verdict errors = judge_evidence(alone, terms_of_a_load(t), error_limit(t.keeps),
+                                                  false, true);
+        if (errors.outcome == verdict::pass) continue;
+        const bool is_own = arm == run_arm::candidate;
+        const verdict o = is_own ? errors.outcome
+                                 : errors.outcome == verdict::fail ? verdict::invalid
+                                                                   : verdict::inconclusive;
+        return without_advice(v, o, who + flat_line(errors));
+    }
+    if (const auto doubt = doubt_of_ratio(e, t, s))
+        return without_advice(v, verdict::invalid, doubt->why);
+    const capacity_ratio r = compared(*c, probes);
+    v.outcome = r.outcome;
+    v.estimate = {r.ratio, r.low, r.high};
+    const bool known = std::isfinite(r.ratio) && std::isfinite(r.high);
+    std::string why =
+        "the baseline breaks at about " + value_text(s.what.metric, c->capacity) +
+        (known ? printed(", the candidate carries %.3f x that [%.3f, %.3f]", r.ratio, r.low, r.high)
+               : "") +
+        (r.reason.empty() ? "" : "; " + r.reason);
+    if (v.outcome == verdict::inconclusive && !e.stopped.empty()) why += "; " + e.stopped;
+    v.reason = why;
+    v.arithmetic = why;
+    return v;
+}
+
+// ---- of one load, of several, of a baseline's
+
+/// What a look at the evidence finds, of a gate of one load or of several.
+inline findings assess_loads(const evidence& e, const terms& t) {
+    if (t.keeps.empty()) return assess(e, t);
+    findings f;
+    f.on = grounds_of(e);
+    f.on.saturated.clear();  // where it was, is part of what was searched
+    f.on.self_check.asked_rate = f.on.self_check.achieved_rate = 0;  // of several loads
+    const found_capacity found = capacity_of(e, t);
+    for (const slo& s : t.slos)
+        f.verdicts.push_back(e.has_live_baseline() ? relative_verdict(e, t, f.on, s)
+                                                   : capacity_verdict(e, t, f.on, found, s));
+    return f;
+}
+
+/// The verdict on one more SLO, as if the gate had stated it too. Of a search only capacities can
+/// be judged, unless all of it was at one load.
+inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const slo& s) {
+    if (t.keeps.empty()) return judged_also(e, t, s);
+    if (is_capacity(s.what.metric) && s.factor > 0 && e.has_live_baseline())
+        return relative_verdict(e, t, grounds_of(e), s);
+    if (is_capacity(s.what.metric))
+        return capacity_verdict(e, t, grounds_of(e), capacity_of(e, t), s);
+    for (const repeat_data& d : e.candidate)
+        if (d.load != e.candidate.front().load)
+            return without_advice(undecided(s), verdict::invalid,
+                                  "the result is of several loads: only their capacity is judged");
+    return judged_also(e, terms_of_a_load(t), s);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C54] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -8341,7 +9808,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] datasets ============================================================================
+// ===== [C55] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8653,7 +10120,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] traces ==============================================================================
+// ===== [C56] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8806,7 +10273,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] when requests are sent ==============================================================
+// ===== [C57] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8969,7 +10436,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] arrivals ============================================================================
+// ===== [C58] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8989,13 +10456,18 @@ inline const char* arrival_name(arrival_kind k) {
     return "";
 }
 
+inline bool is_counted_in_users(const arrival_data& a) {
+    return a.kind == arrival_kind::closed_loop;
+}
+
 inline std::string arrival_text(const arrival_data& a) {
     std::string t = arrival_name(a.kind);
+    const char* most = a.is_searched ? "up to " : "";
     switch (a.kind) {
         case arrival_kind::constant:
-        case arrival_kind::poisson: t += printed("(%.9g req/s)", a.rate); break;
+        case arrival_kind::poisson: t += printed("(%s%.9g req/s)", most, a.rate); break;
         case arrival_kind::gamma:
-            t += printed("(%.9g req/s, burstiness %.9g)", a.rate, a.burstiness);
+            t += printed("(%s%.9g req/s, burstiness %.9g)", most, a.rate, a.burstiness);
             break;
         case arrival_kind::ramp:
             t += printed("(%.9g to %.9g req/s over %.9g s)", a.rate, a.rate_to, a.over_s);
@@ -9012,7 +10484,7 @@ inline std::string arrival_text(const arrival_data& a) {
                  (a.speed != 1 ? printed(", speed %.9g", a.speed) : "") + ")";
             break;
         case arrival_kind::closed_loop:
-            t += printed("(%lld users", a.users) +
+            t += printed("(%s%lld users", most, a.users) +
                  (a.think_s > 0 ? printed(", think %.9g s", a.think_s) : "") +
                  (a.users_ramp_s > 0 ? printed(", ramp %.9g s", a.users_ramp_s) : "") + ")";
             break;
@@ -9075,7 +10547,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] lengths =============================================================================
+// ===== [C59] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9136,7 +10608,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] prompts of a given number of tokens =================================================
+// ===== [C60] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9298,7 +10770,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] places of a trace ===================================================================
+// ===== [C61] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -9373,7 +10845,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] conversations, recorded and made up =================================================
+// ===== [C62] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -9482,7 +10954,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] prompts that stand alone ============================================================
+// ===== [C63] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -9605,7 +11077,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] where prompts come from =============================================================
+// ===== [C64] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9631,11 +11103,21 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the plan of a gate ==================================================================
+// ===== [C65] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// What a scenario wants of its server.
+enum class scenario_use : unsigned char { measure, gate, find_capacity };
+
+/// What a load that is searched is searched for.
+struct searched_load {
+    std::vector<slo> keeps{};     // what it must keep; the plan's objectives are of the capacity
+    std::vector<double> asked{};  // loads that those name, the ones that count first
+    bool to_the_interval = false; // else until these are decided
+};
 
 /// A scenario that was found sound, with every default filled in.
 struct plan {
@@ -9670,6 +11152,8 @@ struct plan {
     llmbench::limits limits{};
     client_options client{};
     std::vector<slo> slos{};
+    searched_load search{};
+    bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
 
@@ -9794,7 +11278,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] which SLOs a scenario can have ======================================================
+// ===== [C66] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9806,6 +11290,7 @@ struct slo_context {
     bool has_baseline = false;  // a live one or a stored one
     bool has_turns = false;
     bool saturates = true;
+    bool in_users = false;  // the load is a number of them
     std::string arrivals{};  // as they are told
     long long requests = 0;  // measured ones of a repeat, 0 where only the run can tell
     long long first_turns = 0;  // of these
@@ -9818,6 +11303,7 @@ inline slo_context slo_context_of(const plan& p) {
             .has_baseline = p.has_baseline || p.has_stored_baseline,
             .has_turns = p.stride > 1,
             .saturates = saturates(p.arrivals),
+            .in_users = is_counted_in_users(p.arrivals),
             .arrivals = arrival_text(p.arrivals),
             .requests = expected_requests(p),
             .first_turns = expected_first_turns(p),
@@ -9906,10 +11392,24 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
                                          is_percentile ? " so that three lie beyond it" : "", n));
 }
 
+/// Planning has refused what does not go with the arrivals.
+inline void check_capacity(const slo& s, const slo_context& c, const std::string& given) {
+    const double limit = s.factor != 0 ? s.factor : s.bound;
+    require(limit > 0 && std::isfinite(limit), given + "the limit must be above zero");
+    require(s.factor == 0 || c.has_baseline, given + "the scenario has no baseline");
+    if (s.factor != 0) return;
+    const bool in_users = s.what.metric == metric_id::capacity_in_users;
+    require(in_users == c.in_users,
+            given + "arrivals is " + c.arrivals + ", whose capacity is a " +
+                (in_users ? "rate: write 12_rps" : "number of users: write 12_users"));
+    require(!in_users || std::floor(s.bound) == s.bound, given + "users are whole");
+}
+
 /// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+    if (is_capacity(w.metric)) return check_capacity(s, c, given);
     check_metric(w, c, given);
     check_slo_limit(s, c, given);
     check_metric_of_load(w, c, given);
@@ -9928,7 +11428,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] the options of requests =============================================================
+// ===== [C67] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10003,7 +11503,263 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] from a workload to its part of the plan =============================================
+// ===== [C68] a load that is searched =============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+// ---- what is refused
+
+inline bool is_of_capacity(const slo& s) { return is_capacity(s.what.metric); }
+
+/// Where no load is searched, nothing can be said of a capacity.
+inline void check_no_search(const scenario& s, const arrival_data& a, scenario_use use) {
+    const std::string given = "arrivals is " + arrival_text(a) + ", one load: ";
+    const char* cure = is_counted_in_users(a) ? "closed_loop(up_to(256)), for one"
+                                              : "poisson(up_to(64_rps)), for one";
+    require(use != scenario_use::find_capacity,
+            given + "find_capacity searches a load of up_to(...): " + cure);
+    for (const slo& x : s.slos)
+        require(!is_of_capacity(x), "the SLO " + str(x.text()) + " is refused: " + given +
+                                        "a capacity is that of a load of up_to(...): " + cure);
+}
+
+/// What of a scenario does not go with a load that is searched.
+inline void check_search(const scenario& s, scenario_use use) {
+    const arrival_data& a = s.arrivals.data();
+    const std::string given = "arrivals is " + arrival_text(a) + ": ";
+    require(use != scenario_use::measure,
+            given + "run() measures one load, use find_capacity() or a gate()");
+    require(s.traffic == replayed, given + "a capacity is that of replayed traffic, and traffic is "
+                                           "fresh");
+    require(a.max_in_flight == 0, given + "with so many in flight at most, a load above that never "
+                                          "reaches the server: leave max_in_flight out");
+    int capacities = 0;
+    bool has_other = false, is_relative = false;
+    for (const slo& x : s.slos) {
+        const std::string why = "the SLO " + str(x.text()) + " is refused: ";
+        if (!is_of_capacity(x)) {
+            has_other = has_other || !x.is_advisory;
+            require(x.factor == 0, why + "what a load must keep has limits of its own, compare "
+                                         "capacities: capacity >= 0.95 * baseline");
+            require(!is_throughput(x.what.metric),
+                    why + "a throughput rises with the load, and cannot be what the load must "
+                          "keep");
+            require(!is_of_start(x.what.metric), why + "a start has nothing to do with the load");
+            continue;
+        }
+        ++capacities;
+        is_relative = is_relative || x.factor != 0;
+        if (x.factor != 0) continue;
+        const double most = is_counted_in_users(a) ? static_cast<double>(a.users) : a.rate;
+        require(x.bound <= most, why + given + "more than that is not tried");
+    }
+    require(has_other, given + "the objectives must say what a load has to keep, as in "
+                               "{p90(ttft) <= 500_ms, capacity >= 12_rps}");
+    require(capacities > 0 || use == scenario_use::find_capacity,
+            given + "a gate needs an objective that decides it, capacity >= 12_rps for one; "
+                    "find_capacity() only measures");
+    const bool is_live = s.baseline.is_live();
+    require((use == scenario_use::gate && !is_live) || s.repeats == 0,
+            given + printed("repeats is %lld: a search takes as many probes as it needs",
+                            static_cast<long long>(s.repeats)));
+    require(!is_relative || !is_live || capacities == 1,
+            given + "one capacity is compared with a live baseline's at a time: write a gate for "
+                    "each");
+    require(is_relative || !(s.baseline.is_live() || s.baseline.is_stored()),
+            given + "the scenario has a baseline, and no objective as capacity >= 0.95 * baseline");
+}
+
+// ---- from a scenario's plan to that of a search
+
+/// A load is told as a capacity is.
+inline metric_id load_metric(const plan& p) {
+    return is_counted_in_users(p.arrivals) ? metric_id::capacity_in_users
+                                           : metric_id::capacity_in_rate;
+}
+
+inline constexpr int most_probes_of_a_search = 16;
+inline constexpr int most_probes_of_a_lead = 8;  // to where the baseline breaks
+inline constexpr long long requests_of_a_probe = 100;
+inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
+
+/// How sure a load must be shown to keep all of so many objectives, or to miss any.
+inline judging_rule rule_of_a_load(judging_options o, scenario_use use, std::size_t objectives,
+                                   int most) {
+    if (use == scenario_use::find_capacity) o.false_pass = o.false_fail = share(end_level);
+    // It keeps them if it keeps each; it misses if it misses one, the guard on errors among them.
+    o.false_fail = share(o.false_fail.fraction / static_cast<double>(objectives + 1));
+    o.holm = false;
+    return rule_of(o, replayed, first_look, std::max(most, last_look));
+}
+
+/// With the loads that its objectives ask for.
+inline plan asking_for(plan p, double baseline_carries) {
+    std::vector<double>& asked = p.search.asked;
+    asked.clear();
+    for (const slo& s : p.slos) {
+        const double load = asked_load(s, baseline_carries);
+        if (load > 0 && std::find(asked.begin(), asked.end(), load) == asked.end())
+            asked.push_back(load);
+    }
+    return p;
+}
+
+inline plan searching(plan p, const judging_options& judging, scenario_use use) {
+    // The loads of objectives that count are decided first.
+    std::vector<slo> all;
+    for (const bool advisory : {false, true})
+        for (const slo& s : p.slos)
+            if (s.is_advisory == advisory) all.push_back(s);
+    p.slos.clear();
+    std::size_t blocking = 0;
+    long long least = p.requests == 0 && p.duration_s == 0 ? requests_of_a_probe : p.requests;
+    for (slo& s : all) {
+        if (is_of_capacity(s)) {
+            if (s.factor != 0) s.what.metric = load_metric(p);
+            p.slos.push_back(s);
+            continue;
+        }
+        blocking += !s.is_advisory;
+        least = std::max(least, least_replayed(s.what));
+        p.search.keeps.push_back(s);
+    }
+    p.requests = least;
+    p.search.to_the_interval = use == scenario_use::find_capacity;
+    p.rule = rule_of_a_load(judging, use, blocking,
+                            use == scenario_use::gate ? p.most_repeats : last_look);
+    p.most_if_noisy = 0;
+    return asking_for(std::move(p), 0);
+}
+
+// ---- which load is next
+
+inline double most_load(const plan& p) {
+    return is_counted_in_users(p.arrivals) ? static_cast<double>(p.arrivals.users)
+                                           : p.arrivals.rate;
+}
+
+inline search_terms search_terms_of(const plan& p) {
+    search_terms t;
+    t.whole = is_counted_in_users(p.arrivals);
+    t.most = most_load(p);
+    t.least = t.whole ? 1 : t.most / 1000;
+    // From below: what a server is given too much of takes long to drain.
+    t.start = p.search.asked.empty() ? std::max(t.least, t.most / 16) : p.search.asked[0];
+    t.most_probes = p.has_baseline ? most_probes_of_a_lead : p.most_repeats;
+    return t;
+}
+/// Probes at the loads that objectives name, until each is decided.
+inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
+    const std::size_t n = probes.size();
+    if (n > 1 && probes[n - 1].invalid && probes[n - 2].invalid)
+        return {{}, 0, "the client could not keep up twice in a row"};
+    for (const double load : p.search.asked) {
+        int valid = 0;
+        carried shown = carried::open;
+        for (const probe& x : probes) {
+            if (x.load != load || x.invalid) continue;
+            ++valid;
+            shown = x.shown;
+        }
+        if (shown == carried::open && valid < p.most_repeats) return {probe_of::asked, load, {}};
+    }
+    return {{}, 0, "all loads that were asked for are tried"};
+}
+inline search_step next_probe(const plan& p, const std::vector<probe>& probes) {
+    return p.search.to_the_interval ? next_step(search_terms_of(p), probes)
+                                    : next_asked(p, probes);
+}
+
+/// On which servers, the first of them first.
+struct next_on_arms : search_step {
+    std::vector<run_arm> arms{run_arm::candidate};
+};
+/// The baseline alone until it breaks, then both.
+inline next_on_arms next_compared(const plan& p, const evidence& e, const terms& t) {
+    const search_step lead = next_step(search_terms_of(p), baseline_lead(e, t));
+    if (lead.part == probe_of::bracket || lead.part == probe_of::refine)
+        if (lead.done.empty() && compared_pairs(e).empty())
+            return {lead, {run_arm::baseline}};
+    const auto terms_of_pairs = compare_terms_of(e, t, p.slos[0]);
+    if (!terms_of_pairs) return {{{}, 0, "the baseline's capacity was not found"}, {}};
+    const pair_step next =
+        next_pair(*terms_of_pairs, compared_probes(e, t, reading::as_measured));
+    const run_arm second =
+        next.first == run_arm::baseline ? run_arm::candidate : run_arm::baseline;
+    return {{probe_of::compared, next.load, next.done}, {next.first, second}};
+}
+inline next_on_arms next_probes(const plan& p, const evidence& e, const terms& t) {
+    if (p.has_baseline) return next_compared(p, e, t);
+    return {next_probe(p, probes_of(e, t)), {run_arm::candidate}};
+}
+
+/// How many there are at most, a pair counted as one.
+inline int most_probes(const plan& p) {
+    if (p.has_baseline)
+        return most_probes_of_a_lead +
+               compare_terms{}.most_rounds * static_cast<int>(compared_loads);
+    if (p.search.to_the_interval) return p.most_repeats;
+    return p.most_repeats * static_cast<int>(std::max<std::size_t>(1, p.search.asked.size()));
+}
+
+// ---- the plan of one probe
+
+inline double between_requests_s(const plan& p, double load, double answer_s) {
+    return (is_counted_in_users(p.arrivals) ? answer_s + p.arrivals.think_s : 1) / load;
+}
+/// How long the measured part of a probe is, where an answer takes so long: four answers at least,
+/// so that it is no start that is measured.
+inline double probe_seconds(const plan& p, double load, double answer_s) {
+    return std::max({p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, 4 * answer_s,
+                     static_cast<double>(p.requests) * between_requests_s(p, load, answer_s)});
+}
+/// The scenario at one load. Its warm-up is the same load before the measured part, as long as was
+/// asked for and until the server is as full of it as it gets.
+inline plan at_load(plan p, double load, double answer_s) {
+    const double seconds = probe_seconds(p, load, answer_s);
+    const double warmup_s =
+        static_cast<double>(p.warmup_requests) * between_requests_s(p, load, answer_s);
+    p.hash.clear();
+    p.arrivals.is_searched = false;
+    p.warmup_requests = 0;
+    p.warmup_s = std::max({p.warmup_s, warmup_s, std::min(lead_of_a_probe, seconds / 4), answer_s});
+    p.slos = p.search.keeps;
+    p.search = {};
+    p.requests = 0;
+    p.duration_s = seconds;
+    if (is_counted_in_users(p.arrivals)) p.arrivals.users = std::llround(load);
+    else p.arrivals.rate = load;
+    if (!is_counted_in_users(p.arrivals) && p.stride == 1) {
+        p.requests = static_cast<long long>(std::ceil(load * seconds - 1e-9));
+        p.duration_s = 0;
+    }
+    return p;
+}
+/// Seconds that one repeat takes at least, of a search the first probe; 0 where only the run can
+/// tell.
+inline double seconds_of_one(const plan& p) {
+    if (!p.searches()) return expected_seconds(p);
+    const plan first = at_load(p, search_terms_of(p).start, 0);
+    return expected_seconds(first) + (first.is_open_loop() ? 0 : first.warmup_s);
+}
+/// How long an answer takes, 0 where none came.
+inline double usual_answer_s(const repeat_data& d) {
+    std::vector<double> took;
+    for (const record& r : d.records)
+        if (is_pooled(r)) took.push_back(static_cast<double>(r.end_ns - r.scheduled_ns) * 1e-9);
+    if (took.empty()) return 0;
+    const auto middle = took.begin() + static_cast<long>(took.size() / 2);
+    std::nth_element(took.begin(), middle, took.end());
+    return *middle;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C69] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10209,7 +11965,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] from a scenario to its plan =========================================================
+// ===== [C70] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10239,7 +11995,7 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
     require(duration_s >= 0 && duration_s <= 86400,
             printed("duration is %g s: it runs from 0 to 86400 s", duration_s));
     const double by_time = duration_s > 0 ? duration_s : own_length(a, trace);
-    require(requests > 0 || by_time > 0,
+    require(requests > 0 || by_time > 0 || a.is_searched,
             "neither requests nor duration is set: the scenario would never end");
     if (a.kind == arrival_kind::all_at_once) {
         require(requests > 0 && duration_s == 0,
@@ -10312,9 +12068,11 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
-inline repeat_counts planned_repeats(const scenario& s, bool is_gate) {
+inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
-    const bool judges = is_gate || s.slos.size() > 0;
+    constexpr int probes = most_probes_of_a_search;
+    if (use == scenario_use::find_capacity) return {probes, probes};
+    const bool judges = use == scenario_use::gate || s.slos.size() > 0;
     const long long asked = s.repeats;
     repeat_counts n{is_fresh ? 1 : is_paired ? first_pair_look : first_look,
                     is_fresh ? last_stage : is_paired ? last_pair_look : last_look};
@@ -10337,20 +12095,22 @@ inline repeat_counts planned_repeats(const scenario& s, bool is_gate) {
 /// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
 /// a run without them only measures.
 inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
-                    bool is_gate = false) {
+                    scenario_use use = scenario_use::measure) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
     check_counts(s);
     check_baseline(s);
     check_judging(s.judging);
+    if (arrivals.is_searched) check_search(s, use);
+    else check_no_search(s, arrivals, use);
     check_options(s.options);
     check_limits(s.limits);
     const request_spec common = common_request(s.options);
     const planned_workload workload = workload_of(s, arrivals, *read);
-    const repeat_counts repeats = planned_repeats(s, is_gate);
+    const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
-    const plan p{.arrivals = arrivals,
+    plan p{.arrivals = arrivals,
                  .warmup_requests = s.warmup.requests(),
                  .warmup_s = s.warmup.seconds(),
                  .requests = s.requests,
@@ -10375,8 +12135,10 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .limits = s.limits,
                  .client = s.client,
                  .slos = {s.slos.begin(), s.slos.end()}};
+    if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
     const slo_context context = slo_context_of(p);
-    for (const slo& x : p.slos) check_slo(x, context);
+    for (const auto* objectives : {&p.slos, &p.search.keeps})
+        for (const slo& x : *objectives) check_slo(x, context);
     return p;
 }
 
@@ -10384,7 +12146,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] a plan in words =====================================================================
+// ===== [C71] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10394,8 +12156,11 @@ inline std::string warmup_text(const plan& p) {
     return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
                           : printed(" after %lld to warm up", p.warmup_requests);
 }
-/// How long one repeat is.
+/// How long one repeat is; of a search, one probe at least.
 inline std::string extent_text(const plan& p) {
+    if (p.searches())
+        return printed("probes of %g s and %lld requests at least, longer where answers are slow",
+                       p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return t + warmup_text(p);
@@ -10418,6 +12183,9 @@ inline std::string options_text(const plan& p) {
 /// All that one repeat sends.
 inline std::string plan_text(const plan& p) {
     std::string t = arrival_text(p.arrivals);
+    if (p.searches())
+        return t + ", " + extent_text(p) + ", " + p.workload_text +
+               printed(", seed %llu", static_cast<unsigned long long>(p.seed));
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
     else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
@@ -10429,7 +12197,24 @@ inline std::string plan_text(const plan& p) {
 inline bool has_fixed_repeats(const plan& p) {
     return p.first_repeats == p.most_repeats;
 }
+/// What one calls a gate's repeats.
+inline const char* counted_word(const plan& p) {
+    return p.searches() ? "probe" : repeat_word(p.rule, p.has_baseline);
+}
+/// Which probe this is, of how many.
+inline std::string probe_name(const plan& p, std::size_t before) {
+    return printed("probe %zu of at most %d", before + 1, most_probes(p));
+}
 inline std::string repeats_text(const plan& p) {
+    if (p.searches() && p.has_baseline)
+        return printed("at most %d probes of both servers", most_probes(p));
+    if (p.search.to_the_interval) return printed("at most %d probes", p.most_repeats);
+    if (p.searches()) {
+        std::string loads;
+        for (const double load : p.search.asked)
+            loads += (loads.empty() ? "" : " and at ") + value_text(load_metric(p), load);
+        return printed("%d to %d probes at ", p.first_repeats, p.most_repeats) + loads;
+    }
     const bool exactly = has_fixed_repeats(p);
     return (exactly ? "" : printed("%d to ", p.first_repeats)) +
            printed("%d %s%s%s", p.most_repeats, repeat_word(p.rule, p.has_baseline),
@@ -10450,7 +12235,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] where a gate's server stood =========================================================
+// ===== [C72] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10495,7 +12280,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the hash of all that a plan sends ===================================================
+// ===== [C73] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10532,7 +12317,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] the requests of a plan ==============================================================
+// ===== [C74] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10599,7 +12384,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] what a plan says of the evidence that it will bring =================================
+// ===== [C75] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10609,6 +12394,10 @@ inline load_conditions load_conditions_of(const plan& p) {
     load_conditions c;
     const bool as_planned = p.arrivals.max_in_flight == 0 && p.stride == 1;
     c.arrival_cv2 = as_planned ? arrival_cv2_of(p.arrivals) : not_a_number;
+    // Turns come in batches as large as a conversation at most. Only a search is in need of that:
+    // it sends more than the server can take on purpose.
+    if (p.searches() && p.stride > 1)
+        c.arrival_cv2 = arrival_cv2_of(p.arrivals) + static_cast<double>(p.stride);
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = p.client.spin;
     return c;
@@ -10618,7 +12407,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C76] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10674,7 +12463,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] engine model ========================================================================
+// ===== [C77] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -10864,7 +12653,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what a request asks the simulated server ============================================
+// ===== [C78] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10981,7 +12770,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] answers of the simulated server =====================================================
+// ===== [C79] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -11218,7 +13007,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] what the simulated server says besides answers ======================================
+// ===== [C80] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11295,7 +13084,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] what a result holds of its gate =====================================================
+// ===== [C81] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11322,6 +13111,20 @@ struct result_access {
         r.data_ = box::make(std::move(g));
         return r;
     }
+    static capacity_result capacity_in(const result& r) {
+        capacity_result c;
+        static_cast<result&>(c) = r;
+        const auto g = gate_of(r);
+        const found_capacity found = g ? capacity_of(g->seen, g->held) : found_capacity{};
+        const metric_id unit = g ? load_metric(g->what) : metric_id::capacity_in_rate;
+        c.low_ = found.state.low;
+        c.high_ = found.state.high;
+        c.binding_ = found.binding;
+        c.probes_ = static_cast<int>(found.probes.size());
+        c.line_ = capacity_line(unit, found);
+        c.explained_ = capacity_explained(unit, found);
+        return c;
+    }
     /// Null where the result is empty.
     static std::shared_ptr<const held_gate> gate_of(const result& r) { return gate_in(r.data_); }
     static std::shared_ptr<const held_gate> gate_in(const box& data) {
@@ -11334,7 +13137,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C82] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11362,7 +13165,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] points and round steps of drawings ==================================================
+// ===== [C83] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11392,7 +13195,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C84] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11456,7 +13259,67 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] how requests ended, and what their answers say of tokens ============================
+// ===== [C85] the curve of a search: objectives over the load =====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One probe as reports tell it.
+struct load_point {
+    run_arm arm = run_arm::candidate;
+    probe what{};
+    long long requests = 0;        // measured ones
+    std::vector<double> values{};  // of what the load must keep
+    std::string disturbed{};       // why it shows nothing
+};
+/// What a search found, empty where no load was searched.
+struct load_curve {
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<slo> keeps{};
+    std::vector<load_point> points{};
+    search_state state{};
+    std::string binding{}, line{}, explained{};
+    std::string flat{};   // why it cannot be located better
+    std::string fault{};  // why it says nothing
+    double of_tables = 0;  // the load that tables are of
+    bool empty() const { return keeps.empty(); }
+    /// "at 12 req/s", "" where all of a gate was at one load.
+    std::string tables_at() const {
+        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
+    }
+};
+inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t) {
+    load_curve c;
+    if (!p.searches()) return c;
+    const found_capacity found = capacity_of(e, t);
+    c.unit = load_metric(p);
+    c.keeps = t.keeps;
+    c.state = found.state;
+    c.binding = found.binding;
+    c.line = capacity_line(c.unit, found);
+    c.explained = capacity_explained(c.unit, found);
+    c.flat = flatness_text(found);
+    c.fault = fault_of_search(e, t, found);
+    if (e.has_live_baseline()) c.line.clear();  // verdicts tell of both
+    for_each_repeat(e, [&](const repeat_data& d) {
+        const std::size_t i = c.points.size();
+        load_point at{d.arm,
+                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
+                      std::count_if(d.records.begin(), d.records.end(), is_measured),
+                      {},
+                      d.disturbed};
+        for (const slo& s : t.keeps) at.values.push_back(evaluate(s.what, d));
+        c.points.push_back(at);
+    });
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C86] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11531,7 +13394,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] how long made-up prompts were to be, and were =======================================
+// ===== [C87] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11577,7 +13440,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] timelines: repeats in windows of equal length =======================================
+// ===== [C88] timelines: repeats in windows of equal length =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11679,7 +13542,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C89] all that reports tell of a gate's numbers, computed once ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11722,6 +13585,7 @@ struct gate_figures {
     bool has_goodput = false;
     std::uint64_t counted_gaps = 0;  // in classes, because they were too many
     arm_figures candidate{}, baseline{};
+    load_curve search{};
 };
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
@@ -11818,11 +13682,25 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
     return g;
 }
 
+/// Tables are of one load, its repeats are all probes.
+inline gate_figures figures_of_search(const plan& p, const evidence& e, const terms& t) {
+    const evidence at = at_the_load_of_tables(e, t);
+    gate_figures g = figures_of(p, at, t.keeps);
+    for (auto* arm : {&g.candidate, &g.baseline}) {
+        arm->repeats.clear();
+        for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
+            arm->repeats.push_back(repeat_figures_of(d, g.kept));
+    }
+    g.search = load_curve_of(p, e, t);
+    if (!at.candidate.empty()) g.search.of_tables = at.candidate.front().load;
+    return g;
+}
+
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the progress line ===================================================================
+// ===== [C90] the progress line ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11884,7 +13762,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] what reports are made of ============================================================
+// ===== [C91] what reports are made of ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11928,7 +13806,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] words of reports ====================================================================
+// ===== [C92] words of reports ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12084,6 +13962,16 @@ inline std::pair<double, double> expected_span(const plan& p, double each_s) {
         const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
         return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
+    if (p.searches() && p.has_baseline) {
+        const double pairs = static_cast<double>(2 * compared_loads) * each_s;  // of a round
+        return {3 * each_s + first_compared * pairs,
+                most_probes_of_a_lead * each_s + compare_terms{}.most_rounds * pairs};
+    }
+    if (p.searches()) {
+        const double loads = static_cast<double>(std::max<std::size_t>(1, p.search.asked.size()));
+        return {each_s * p.first_repeats * (p.search.to_the_interval ? 0.5 : loads),
+                each_s * p.most_repeats * (p.search.to_the_interval ? 1 : loads)};
+    }
     const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
     return {lasting(p.first_repeats), most};
 }
@@ -12096,7 +13984,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] result.json and records.jsonl =======================================================
+// ===== [C93] result.json and records.jsonl =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12213,9 +14101,10 @@ inline std::string blind_text(const repeat_facts& d) {
 
 inline void write_repeat(json_writer& j, const repeat_figures& d,
                          const std::vector<statistic_data>& kept) {
-    j.open('{')
-        .field("index", d.index)
-        .field("window_from_ns", d.window_from_ns)
+    j.open('{').field("index", d.index);
+    if (d.load > 0)
+        j.field("load", d.load).field("part", to_string(d.part)).field("disturbed", d.disturbed);
+    j.field("window_from_ns", d.window_from_ns)
         .field("window_to_ns", d.window_to_ns);
     j.field("asked_rate", d.asked_rate)
         .field("achieved_rate", d.achieved_rate)
@@ -12305,7 +14194,9 @@ inline void write_judging(json_writer& j, const gate_report& g) {
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
     j.key("stored_baseline").open('{').field("file", stored.file);
-    j.field("day_to_day_sd", stored.day_sd).key("statistics").open('{');
+    j.field("day_to_day_sd", stored.day_sd);
+    if (stored.carried > 0) j.field("carried", stored.carried);
+    j.key("statistics").open('{');
     for (const auto& [name, values] : stored.values) {
         j.key(name).open('[');
         for (const double v : values) j.value(v);
@@ -12338,6 +14229,36 @@ inline void write_scenario(json_writer& j, const plan& p) {
         .field("trace_hash", trace_hash(p))
         .field("nonce", printed("%016llx", static_cast<unsigned long long>(p.nonce)))
         .close();
+}
+
+/// What a search found, and from which probes.
+inline void write_search(json_writer& j, const load_curve& c) {
+    j.key("capacity")
+        .open('{')
+        .field("unit", c.unit == metric_id::capacity_in_users ? "users" : "requests/s")
+        .field("low", c.state.low)
+        .field("high", c.state.high)
+        .field("estimate", c.state.capacity.value_or(not_a_number))
+        .field("elasticity", c.state.elasticity.value_or(not_a_number));
+    j.field("binding", c.binding).field("line", c.line).field("fault", c.fault);
+    j.key("keeps").open('[');
+    for (const slo& s : c.keeps) j.value(str(s.text()));
+    j.close().key("probes").open('[');
+    for (const load_point& p : c.points) {
+        j.open('{')
+            .field("arm", to_string(p.arm))
+            .field("load", p.what.load)
+            .field("part", to_string(p.what.part))
+            .field("margin", p.what.margin)
+            .field("over_saturated", p.what.over)
+            .field("invalid", p.what.invalid)
+            .field("shows", to_string(p.what.shown))
+            .field("requests", p.requests);
+        j.key("values").open('[');
+        for (const double v : p.values) j.value(v);
+        j.close().close();
+    }
+    j.close().close();
 }
 
 inline void write_self_check(json_writer& j, const self_check_t& c) {
@@ -12391,6 +14312,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.key("slos").open('[');
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
         j.close();
+        if (!g.figures.search.empty()) write_search(j, g.figures.search);
         write_judging(j, g);
         write_arm(j, g, run_arm::candidate);
         if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);
@@ -12445,7 +14367,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] stored results ======================================================================
+// ===== [C94] stored results ======================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -12461,12 +14383,20 @@ struct stored_gate {
     evidence seen{};
     terms held{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
+    double carried = 0;  // the highest load that a search showed, 0: none
 };
 
 inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     repeat_data d;
     d.arm = arm;
     d.index = count_member(v, "index");
+    if (member(v, "load")) {
+        d.load = number_member(v, "load");
+        d.disturbed = string_member(v, "disturbed");
+        const std::string part = string_member(v, "part");
+        for (int k = 0; k <= static_cast<int>(probe_of::compared); ++k)
+            if (part == to_string(static_cast<probe_of>(k))) d.part = static_cast<probe_of>(k);
+    }
     d.asked_rate = number_member(v, "asked_rate");
     d.achieved_rate = number_member(v, "achieved_rate");
     d.connections_opened = count_member(v, "connections_opened");
@@ -12530,6 +14460,7 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     if (const picojson::value* stored = member(v, "stored_baseline")) {
         g.held.stored.file = string_member(*stored, "file");
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
+        if (member(*stored, "carried")) g.held.stored.carried = number_member(*stored, "carried");
         g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
     require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 &&
@@ -12608,10 +14539,13 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         g.trace_hash = string_member(*s, "trace_hash");
         g.context.arrivals = g.arrivals;
         const std::string kind = string_member(*s, "arrival_kind");
+        g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
         for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
             if (kind == arrival_name(static_cast<arrival_kind>(k)))
                 g.context.saturates = saturates(static_cast<arrival_kind>(k));
     }
+    if (const picojson::value* c = member(*found, "capacity"))
+        g.carried = number_member(*c, "low");
     read_judging(*member(*found, "judging"), g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const picojson::value* a = member(*found, to_string(arm));
@@ -12705,6 +14639,11 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("trace hash", old.trace_hash, trace_hash(what));
     for (const slo& s : what.slos) {
         if (s.factor == 0) continue;
+        if (is_capacity(s.what.metric)) {
+            require(old.carried > 0, "baseline is stored(\"" + file + "\"): it shows no load to be "
+                                     "carried, write it again");
+            continue;
+        }
         const auto at = old.statistics.find(str(s.what.name));
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)
@@ -12814,11 +14753,20 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C95] junit.xml, summary.md, annotations, metrics.txt =====================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Where an objective was written; the guard on errors stands at its gate.
+inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
+    const bool written = v.what.at.line > 0;
+    return written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place;
+}
+inline std::string search_words(const load_curve& c) {
+    return c.line + (c.fault.empty() ? "" : "; " + c.fault);
+}
 
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
 /// error. Where inconclusive fails the build it is a failure: no red build without a red case.
@@ -12864,6 +14812,12 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             ++of.failures;
             test("test case", "failure", g.beside, gate_place);
         }
+        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+            property("capacity: low", json_number(c.state.low));
+            property("capacity: high", json_number(c.state.high));
+            of.errors += !c.fault.empty();
+            test("the search", c.fault.empty() ? "" : "error", search_words(c), gate_place);
+        }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
@@ -12880,10 +14834,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             of.failures += failed;
             of.errors += invalid;
             of.skipped += skip;
-            const bool written = v.what.at.line > 0;
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
-                 flat_line(v),
-                 written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place);
+                 flat_line(v), place_of(v, gate_place));
         }
         if (const std::string words = unverified_servers(g); !words.empty())
             property("tls", words);
@@ -12937,6 +14889,11 @@ inline std::string summary_of(const gate_report& g) {
     for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
         if (!words.empty()) out += markdown_code(words) + "\n\n";
     if (!g.refusal.empty()) return out;
+    if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+        out += markdown_escaped(c.line) + "\n\n";
+        for (const std::string& words : {c.flat, c.fault, g.under.stopped})
+            if (!words.empty()) out += markdown_escaped(words) + "\n\n";
+    }
     if (!g.verdicts.empty())
         out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
@@ -13023,8 +14980,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
-        if (!g.beside.empty())
-            add(1, "error", g.what.file, g.what.line, g.what.name, g.beside);
+        for (const std::string& why : {g.beside, g.figures.search.fault})
+            if (!why.empty()) add(1, "error", g.what.file, g.what.line, g.what.name, why);
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
             if (v.outcome == verdict::skipped) continue;
@@ -13062,7 +15019,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
         return std::isnan(v) ? std::string("NaN")
                : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
     };
-    std::string measured, estimates, limits, metrics;
+    std::string measured, estimates, limits, metrics, loads;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
         const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
@@ -13072,6 +15029,11 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
+        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval)
+            for (const auto& [end, value] :
+                 {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
+                loads += "llmbench_capacity" + gate + "end=\"" + end + "\"} " + number(value) +
+                         "\n";
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
@@ -13084,6 +15046,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
     return "# TYPE llmbench_slo_measured gauge\n" + measured +
            "# TYPE llmbench_slo_estimate gauge\n" + estimates +
            "# TYPE llmbench_slo_limit gauge\n" + limits +
+           (loads.empty() ? "" : "# TYPE llmbench_capacity gauge\n" + loads) +
            "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
            metrics + "# EOF\n";
 }
@@ -13092,7 +15055,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] what a console can show =============================================================
+// ===== [C96] what a console can show =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13121,7 +15084,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the console =========================================================================
+// ===== [C97] the console =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13150,6 +15113,18 @@ inline std::string calibration_text(const gate_report& g) {
     return out;
 }
 
+/// What a search found: its line, and each probe where there was an interval to be found.
+inline std::string search_text(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || !g.what.search.to_the_interval) return {};
+    std::string out = "  " + c.line + "\n";
+    for (std::size_t i = 0; i < c.points.size(); ++i)
+        out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";
+    for (const std::string& words : {c.flat, c.fault, g.under.stopped})
+        if (!words.empty()) out += "  " + words + "\n";
+    return out;
+}
+
 /// A verdict's words in its colour, behind its mark where those can be shown.
 inline std::string styled(verdict v, const std::string& words, const console_style& style) {
     struct dress { const char *mark, *colour; };
@@ -13172,6 +15147,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
     const std::string title = g.what.name + ": " + to_string(g.outcome);
     std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    out += search_text(g);
     std::size_t width = 0;
     for (const slo_verdict& v : g.verdicts)
         width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
@@ -13182,7 +15158,8 @@ inline std::string console_text(const gate_report& g, const console_style& style
         if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
-    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
+    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n",
+                   g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
     for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
         const metric_row& r = g.figures.candidate.distributions[i].row;
         out +=
@@ -13230,7 +15207,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the report page: style, icons and script ============================================
+// ===== [C98] the report page: style, icons and script ============================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -13300,6 +15277,8 @@ polyline.c2{stroke:var(--mine);opacity:.4;stroke-width:1}
 polyline.b2{stroke:var(--other);opacity:.4;stroke-width:1}
 polyline.a{stroke:var(--dim);stroke-width:4;opacity:.35}polyline.f{stroke:var(--fail)}
 circle.c{fill:var(--mine)}circle.b{fill:var(--other)}
+circle.open{fill:var(--back);stroke:var(--mine);stroke-width:1.5}
+circle.pass,circle.fail{fill:currentColor}.stretch{fill:var(--ink);opacity:.12}
 .limit{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:3 2}
 svg text.mark{fill:var(--ink);paint-order:stroke;stroke:var(--back);stroke-width:3px}
 .ring{fill:var(--back);stroke:var(--ink);stroke-width:1.5}
@@ -13438,7 +15417,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the report page: drawings ===========================================================
+// ===== [C99] the report page: drawings ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13608,6 +15587,17 @@ public:
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
+    /// A limit on what lies along y.
+    void limit_across(double y, const std::string& words) {
+        drawn_ += "<path class=\"limit\" d=\"M50 " + pixels(at_y(y)) + "H288\"/>";
+        put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
+    }
+    /// A stretch of x.
+    void stretch(const char* style, double from, double to) {
+        drawn_ += std::string("<rect class=\"") + style + "\" x=\"" + pixels(at_x(from)) +
+                  "\" y=\"8\" height=\"134\" width=\"" +
+                  pixels(std::max(at_x(to) - at_x(from), 1.0)) + "\"/>";
+    }
     /// A value in its interval, at the height of its quantile; of a mean above the axis.
     void interval(double x, double low, double high, double q) {
         if (!std::isfinite(x)) return;
@@ -13652,7 +15642,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the report page: verdicts ===========================================================
+// ===== [C100] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13690,6 +15680,8 @@ inline std::string escaped_lines(std::string_view s) {
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
+    if (const load_curve& c = g.figures.search; g.what.search.to_the_interval)
+        return (c.fault.empty() ? c.line : c.fault) + ".";
     if (g.verdicts.empty()) return "Measured only: no objective was set.";
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
@@ -13698,7 +15690,9 @@ inline std::string gate_sentence(const gate_report& g) {
             const std::string slo = str(v.what.text()), why = str(v.reason);
             const std::string room = room_text(v);
             std::string t;
-            if (outcome == verdict::fail)
+            if (is_capacity(v.what.what.metric))
+                t = slo + (outcome == verdict::fail ? " is missed: " : ": ") + why;
+            else if (outcome == verdict::fail)
                 t = slo + " is missed: " + measured_text(v) + (room.empty() ? "" : ", " + room);
             else if (outcome == verdict::inconclusive)
                 t = slo + " is neither shown to be met nor missed" +
@@ -13795,6 +15789,7 @@ inline std::string verdict_item(const slo_verdict& v) {
     if (!advice.empty()) h += "<p class=\"note\">Advice: " + xml_escaped(advice) + "</p>";
     h += "</div>";
     const estimate_t& e = v.estimate;
+    if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason tells the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
     h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, v.measured)) + "</b>";
     const std::string basis = basis_name(v);
@@ -13823,7 +15818,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] the report page: distributions ======================================================
+// ===== [C101] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13939,7 +15934,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] the report page: gates beside each other ============================================
+// ===== [C102] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14047,7 +16042,98 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the report page: what else a gate has to say ========================================
+// ===== [C103] the report page: what a search found ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The colour of a probe: of what it shows, else of nobody.
+inline const char* style_of(const load_point& p) {
+    return p.arm == run_arm::baseline        ? "b"
+           : p.what.shown == carried::keeps  ? "pass"
+           : p.what.shown == carried::misses ? "fail"
+                                             : "open";
+}
+/// One objective over the load.
+inline std::string objective_figure(const load_curve& c, std::size_t which) {
+    const slo& s = c.keeps[which];
+    const metric_id id = s.what.metric;
+    const bool share = is_share(id);
+    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
+    for (const load_point& p : c.points) {
+        least = std::min(least, p.what.load);
+        most = std::max(most, p.what.load);
+        const double v = p.values[which];
+        if (!std::isfinite(v) || !(v > 0)) continue;
+        low = std::min(low, std::max(v, s.bound / 10));
+        high = std::max(high, std::min(v, s.bound * 10));
+    }
+    const bool in_time = facts_of(id).unit == metric_unit::time;
+    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
+                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
+                 share ? plot_scale{plot_scale::shape::linear, 0, 1}
+                       : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
+                 share     ? plot_unit::share
+                 : in_time ? plot_unit::seconds
+                           : plot_unit::tokens_per_second);
+    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
+        drawing.stretch("stretch", c.state.low, c.state.high);
+    drawing.limit_across(s.bound, limit_text(id, s.bound));
+    const std::string name = str(s.what.name);
+    std::string alt = name + " over the load, limit " + limit_text(id, s.bound);
+    for (const load_point& p : c.points) {
+        const double v = p.values[which];
+        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
+        drawing.dot(style_of(p), {p.what.load, shown});
+        alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
+    }
+    return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
+                              (c.unit == metric_id::capacity_in_users ? "users" : "requests/s") +
+                              "</span>",
+                          alt, false);
+}
+inline std::string search_html(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || c.points.empty()) return {};
+    std::string h = "<h3>Capacity</h3>\n";
+    if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
+    const bool both = !g.figures.baseline.empty();
+    for (const std::string& words : {c.flat, c.fault})
+        if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
+    h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
+         "carried, red where they show that it is too much, hollow where they show nothing or only "
+         "led there. The dashed line is the limit, the grey stretch the capacity." +
+         arms_key(both) +
+         "</p>\n"
+         "<div class=\"plots\">\n";
+    std::string rows;
+    for (std::size_t i = 0; i < c.keeps.size(); ++i) h += objective_figure(c, i);
+    for (std::size_t i = 0; i < c.points.size(); ++i) {
+        const load_point& p = c.points[i];
+        const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
+                                  : p.what.invalid                ? "the client could not keep up"
+                                  : p.what.shown != carried::open ? to_string(p.what.shown)
+                                  : p.what.over                   ? "it outgrew the server"
+                                                                  : "";
+        rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
+                (both ? std::string(to_string(p.arm)) + ", " : "") + to_string(p.what.part) +
+                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
+                number_cell(std::to_string(p.requests));
+        for (std::size_t k = 0; k < c.keeps.size(); ++k)
+            rows += number_cell(value_text(c.keeps[k].what.metric, p.values[k]));
+        rows += "</tr>\n";
+    }
+    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
+    for (const slo& s : c.keeps) head.push_back(xml_escaped(str(s.what.name)));
+    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C104] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14215,7 +16301,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the report page: timelines ==========================================================
+// ===== [C105] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14324,7 +16410,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] the report page: the whole ==========================================================
+// ===== [C106] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14333,7 +16419,8 @@ namespace detail {
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = "<h3>Latency</h3>\n" + latency_table(g) +
+    const std::string at = f.search.tables_at();
+    std::string h = "<h3>Latency" + (at.empty() ? "" : " " + at) + "</h3>\n" + latency_table(g) +
                     "<p class=\"note\">Of all repeats together: what was measured, the slowest "
                     "request of all as max.</p>\n";
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
@@ -14378,7 +16465,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
-        h += std::string("</ol>\n") + verdicts_key;
+        h += "</ol>\n";
+        if (g.figures.search.empty()) h += verdicts_key;
     }
     if (!g.calibration.empty()) h += "<pre>" + escaped_lines(calibration_text(g)) + "</pre>\n";
     const std::string command = rerun_command(g, env);
@@ -14386,6 +16474,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                                               : "<h3>Run it again</h3>\n<pre><code>" +
                                                     xml_escaped(command) + "</code></pre>\n";
     if (!g.refusal.empty()) return h + again + "</section>\n";
+    h += search_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     if (measured) h += self_check_html(g.self_check) + repeats_html(g);
@@ -14615,6 +16704,12 @@ types::text slo::text() const {
     const std::string whole = detail::str(what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
 }
+slo operator>=(capacity_metric, const capacity_limit& l) {
+    const auto id = l.in_users ? detail::metric_id::capacity_in_users
+                               : detail::metric_id::capacity_in_rate;
+    return {detail::make_statistic(detail::statistic_kind::value, id, 0), false, l.bound, l.factor,
+            false, l.at};
+}
 slo advisory(const slo& s) {
     slo copy = s;
     copy.is_advisory = true;
@@ -14642,6 +16737,11 @@ inline open_loop open_loop_of(arrival_kind kind, double rate) {
     d.rate = rate;
     return open_loop(d);
 }
+inline open_loop searched(const open_loop& at_most) {
+    arrival_data d = at_most.data();
+    d.is_searched = true;
+    return open_loop(d);
+}
 }  // namespace detail
 open_loop constant(request_rate rate) {
     return detail::open_loop_of(detail::arrival_kind::constant, rate.per_second);
@@ -14655,6 +16755,11 @@ open_loop gamma(request_rate rate, double burstiness) {
         detail::open_loop_of(detail::arrival_kind::gamma, rate.per_second).data();
     d.burstiness = burstiness;
     return open_loop(d);
+}
+open_loop constant(searched_rate rate) { return detail::searched(constant(rate.most)); }
+open_loop poisson(searched_rate rate) { return detail::searched(poisson(rate.most)); }
+open_loop gamma(searched_rate rate, double burstiness) {
+    return detail::searched(gamma(rate.most, burstiness));
 }
 open_loop ramp(request_rate from, request_rate to, time_span over) {
     detail::arrival_data d =
@@ -14687,16 +16792,18 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const slo_verdict v = judge_evidence(g->seen, g->held, s, true);
+    const evidence seen = at_the_load_of_tables(g->seen, g->held);
+    const slo_verdict v = judge_evidence(seen, g->held, s, true);
     const estimate_t e = v.estimate;
     const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
     if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value)) return e;
     s.bound = e.value;
-    return judge_evidence(g->seen, g->held, s, true).estimate;
+    return judge_evidence(seen, g->held, s, true).estimate;
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    return g ? pooled_value(what, g->seen.candidate) : not_a_number;
+    return g ? pooled_value(what, at_the_load_of_tables(g->seen, g->held).candidate)
+             : not_a_number;
 }
 }  // namespace detail
 
@@ -14741,7 +16848,8 @@ types::text slo_verdict::explain() const {
     return t;
 }
 
-slo_verdict judge(const result& r, const slo& s) {
+slo_verdict judge(const result& r, const slo& of) {
+    slo s = of;
     const auto g = detail::result_access::gate_of(r);
     if (!g || !g->refusal.empty()) {
         slo_verdict v = detail::undecided(s);
@@ -14750,8 +16858,10 @@ slo_verdict judge(const result& r, const slo& s) {
         v.reason = g ? g->refusal : "the result is empty";
         return v;
     }
+    if (s.factor > 0 && detail::is_capacity(s.what.metric))
+        s.what.metric = detail::load_metric(g->what);
     detail::check_slo(s, detail::slo_context_of(g->what));
-    return detail::judged_also(g->seen, g->held, s);
+    return detail::judged_also_of_loads(g->seen, g->held, s);
 }
 
 const types::list<record>& result::requests() const& {
@@ -19273,7 +21383,7 @@ namespace detail {
 class progress_meter {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
-        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(expected_seconds(p)) {
+        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
         facts_.slos = p.slos.size();
         if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
     }
@@ -19576,7 +21686,7 @@ namespace detail {
 /// What the gate will do, said before it does it.
 inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
-    const double seconds = expected_seconds(p);
+    const double seconds = seconds_of_one(p);
     std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
     t += compared_text(baseline);
     t += "; " + repeats_text(p);
@@ -19622,6 +21732,9 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     return mode;
 }
 
+inline std::string stored_field(const std::string& file) {
+    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
 /// A file that cannot be written is told of before the load, not after it.
 inline void check_writable(const std::string& file) {
     const std::filesystem::path path = file;
@@ -19664,13 +21777,11 @@ public:
         if (mode.write_baseline) check_writable(str(p_.stored.file));
         else if (p_.has_stored_baseline) {
             const std::string file = str(p_.stored.file);
-            old_ = read_stored_gate(
-                file_content(file, "baseline is stored(\"" + file +
-                                       "\"), which LLMBENCH_WRITE_BASELINE=1 would write"),
-                file, p_.name);
+            old_ = read_stored_gate(file_content(file, stored_field(file)), file, p_.name);
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
         all_.held.slos = p.slos;
+        all_.held.keeps = p.search.keeps;
         all_.held.rule = p.rule;
         all_.held.noise = mode.noise;
         all_.held.noise_file = mode.noise_file;
@@ -19697,13 +21808,27 @@ public:
         all_.baseline.url = str(p_.stored.file);
         if (mode_.write_baseline) return true;
         check_comparable(old_, str(p_.stored.file), p_, all_.target);
-        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics};
+        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics,
+                            old_.carried};
         return true;
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said. A repeat that the client has too great a part in is measured again.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
+        if (p_.searches()) search();
+        else measure_repeats();
+    }
+    /// All that there is to know, once.
+    measured_gate finished() {
+        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
+        if (mode_.write_baseline && !p_.searches())
+            all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
+        return std::move(all_);
+    }
+
+private:
+    void measure_repeats() {
         while (count() < most_repeats_) {
             const long long began = now_ns();
             if (is_out_of_time(next_slot())) return tell_stop();
@@ -19726,14 +21851,84 @@ public:
             meter_.decided(all_.found.verdicts);
         }
     }
-    /// All that there is to know, once.
-    measured_gate finished() {
-        if (!is_assessed_) all_.found = assess(all_.seen, all_.held);
-        if (mode_.write_baseline) all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
-        return std::move(all_);
+    /// Probes, until all that can be shown of the capacity is, or there are no more.
+    void search() {
+        for (;;) {
+            const bool lost = count() > 0 ? !gate_invalid_reason(all_.seen).empty()
+                                          : !fault_of_lead(all_.seen).empty();
+            if (lost) return;
+            const next_on_arms next = next_probes(p_, all_.seen, all_.held);
+            if (!next.done.empty()) return;
+            const long long arms = static_cast<long long>(next.arms.size());
+            if (is_past_deadline(arms * ns_of(expected_seconds(plan_at(next.load)))))
+                return tell_stop();
+            if (!probe_once(next)) return tell_stop();
+            const std::vector<repeat_data>& last = arm_of(next.arms.back());
+            if (next.arms.size() == 1 && lengthens(last.back())) continue;
+            if (const auto doubt = doubt_of_probes(next)) {
+                for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
+                    for (repeat_data& d : *arm)
+                        if (d.index == all_.seen.candidate[doubt->repeat].index)
+                            d.disturbed = doubt->why;
+                meter_.say(printed("  probe %zu shows nothing: ", doubt->repeat + 1) + doubt->why +
+                           "\n");
+            }
+        }
     }
-
-private:
+    std::optional<client_doubt> doubt_of_probes(const next_on_arms& last) const {
+        if (last.part == probe_of::compared)
+            return doubt_of_ratio(all_.seen, all_.held, p_.slos[0]);
+        return last.arms[0] == run_arm::candidate ? doubt_at(all_.seen, all_.held, last.load)
+                                                  : std::nullopt;
+    }
+    std::vector<repeat_data>& arm_of(run_arm a) {
+        return a == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
+    }
+    /// On each of the arms in turn. False where the time ended before all were measured: then none
+    /// of them is evidence.
+    bool probe_once(const next_on_arms& next) {
+        const int number = measured_++;
+        const std::size_t before =
+            std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
+        for (const run_arm arm : next.arms) {
+            meter_.stage(probe_name(p_, before) + " at " +
+                         value_text(load_metric(p_), next.load) +
+                         (p_.has_baseline ? std::string(", ") + to_string(arm) : ""));
+            live_target& on = arm == run_arm::baseline ? *baseline_ : candidate_;
+            if (repeat_on(on, arm, number, number, plan_at(next.load), &next)) continue;
+            for (const run_arm a : {run_arm::candidate, run_arm::baseline})
+                if (!arm_of(a).empty() && arm_of(a).back().index == number) arm_of(a).pop_back();
+            return false;
+        }
+        return true;
+    }
+    /// The same for all probes at a load.
+    const plan& plan_at(double load) {
+        const auto at = probe_plans_.find(load);
+        if (at != probe_plans_.end()) return at->second;
+        return probe_plans_.emplace(load, at_load(p_, load, answer_s_)).first->second;
+    }
+    /// Where answers take so long that it was the start of a load that was measured, not the load,
+    /// its first probe is set aside and those to come are longer. A later one stays, however slow:
+    /// what goes must not depend on how good it was.
+    bool lengthens(const repeat_data& d) {
+        const double now = usual_answer_s(d), was = answer_s_;
+        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
+        answer_s_ = now;
+        const double measured_s = probe_seconds(p_, d.load, was);
+        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
+        const std::vector<repeat_data>& all = arm_of(d.arm);
+        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
+        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
+        probe_plans_.erase(d.load);
+        const client_doubt short_of{
+            printed("an answer took %s, and %s of load were too short for that",
+                    time_text(now).c_str(), time_text(measured_s).c_str()),
+            all_.seen.candidate.size() - 1};
+        const bool goes = measure_again(short_of);
+        again_ = -1;  // what comes next follows from the probes that are left
+        return goes;
+    }
     void check_two_servers() const {
         const std::string why = same_server_reason(candidate_.load(), candidate_.facts().url,
                                                    other_->load(), other_->facts().url);
@@ -19760,13 +21955,16 @@ private:
         const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
         const double arms = baseline_ ? 2 : 1;
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
-        return mode_.deadline_ns > 0 && now_ns() + needed * (doubled ? 2 : 1) > mode_.deadline_ns;
+        return is_past_deadline(needed * (doubled ? 2 : 1));
+    }
+    bool is_past_deadline(long long needed_ns) const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
     }
     void tell_stop() {
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    count(), most_repeats_, repeat_word(p_.rule, p_.has_baseline));
+                    count(), most_repeats_, counted_word(p_));
     }
     /// Repeats, pairs or stages that are evidence.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
@@ -19780,8 +21978,8 @@ private:
     bool measure_again(const std::optional<client_doubt>& doubt) {
         if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
         const int slot = static_cast<int>(doubt->repeat);
-        if (measured_ - count() >= p_.most_repeats || is_out_of_time(slot))
-            return false;
+        const bool in_time = p_.searches() || !is_out_of_time(slot);
+        if (measured_ - count() >= p_.most_repeats || !in_time) return false;
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (doubt->repeat >= arm->size()) continue;
             const repeat_data& d = (*arm)[doubt->repeat];
@@ -19794,7 +21992,7 @@ private:
         return true;
     }
     std::string repeat_name(int slot) const {
-        return printed("%s %d", repeat_word(p_.rule, p_.has_baseline), slot + 1);
+        return printed("%s %d", counted_word(p_), slot + 1);
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
@@ -19802,11 +22000,12 @@ private:
         is_assessed_ = false;
         const int number = measured_++;
         const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, slot);
+        const plan what = plan_of_repeat(p_, slot);
         bool whole = true;
-        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
-        if (whole) whole = repeat_on(candidate_, run_arm::candidate, slot, number);
+        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
+        if (whole) whole = repeat_on(candidate_, run_arm::candidate, slot, number, what);
         if (whole && baseline_ && !baseline_first)
-            whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
+            whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (arm->empty() || arm->back().index != number) continue;
             if (!whole) arm->pop_back();
@@ -19817,7 +22016,8 @@ private:
     }
     /// `number`: of all that are measured, those set aside included. False where the time ended in
     /// its middle.
-    bool repeat_on(live_target& target, run_arm arm, int slot, int number) {
+    bool repeat_on(live_target& target, run_arm arm, int slot, int number,
+                   const plan& what, const search_step* probe = nullptr) {
         session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
@@ -19826,12 +22026,17 @@ private:
                     std::chrono::milliseconds(200));  // queues drain, caches settle
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
-        meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
+        if (!probe)
+            meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
-            plan_of_repeat(p_, slot), target, arm, number,
+            what, target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
+        if (probe) {
+            into.back().load = probe->load;
+            into.back().part = probe->part;
+        }
         all.note_gaps(into.back().gaps.size());
         return !into.back().cut_short;
     }
@@ -19842,6 +22047,8 @@ private:
     int measured_ = 0;  // repeats or pairs so far, those set aside included
     int again_ = -1;    // the slot of the one to measure again
     bool is_assessed_ = false;  // the findings are those of the repeats so far
+    double answer_s_ = 0;  // how long answers took, while they kept up with the load
+    std::map<double, plan> probe_plans_{};  // by load
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
     live_target* baseline_ = nullptr;       // none, that one, or the candidate's
@@ -19898,9 +22105,15 @@ inline std::uint64_t fresh_nonce() {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
+inline scenario_use use_of(std::string_view verb) {
+    return verb == "gate"            ? scenario_use::gate
+           : verb == "find_capacity" ? scenario_use::find_capacity
+                                     : scenario_use::measure;
+}
 /// The scenario's plan, with the name and the place of its gate.
-inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed, bool is_gate) {
-    plan p = planned(s, seed, read_workload_files(s, seed), is_gate);
+inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
+                    scenario_use use) {
+    plan p = planned(s, seed, read_workload_files(s, seed), use);
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
     p.name = who.what.name;
@@ -19908,6 +22121,13 @@ inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t see
     p.file = who.what.file;
     p.line = who.what.line;
     return p;
+}
+
+/// With the load that an earlier run was shown to carry, times what is asked of it.
+inline plan against_stored(plan p) {
+    const std::string file = str(p.stored.file);
+    const stored_gate old = read_stored_gate(file_content(file, stored_field(file)), file, p.name);
+    return asking_for(std::move(p), old.carried);
 }
 
 /// What is left where nothing was to be judged.
@@ -19925,6 +22145,12 @@ inline std::string fault_of(const measured_gate& m) {
                                    m.found.doubt ? m.found.doubt->why : "", m.seen.stopped,
                                    m.found.on.saturated})
         if (!why.empty()) return why;
+    if (!m.held.keeps.empty()) {
+        const found_capacity found = capacity_of(m.seen, m.held);
+        const std::string why = fault_of_search(m.seen, m.held, found);
+        if (!why.empty()) return why;
+        if (!(found.state.low > 0)) return "no load was shown to be carried";
+    }
     for (const slo_verdict& v : m.found.verdicts) {
         const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return str(v.reason);
@@ -19949,9 +22175,10 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         g.calibration = calibration_of(m.seen, m.held);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
-    g.figures = figures_of(p, m.seen, p.slos);
+    g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     // Missing data is never green.
     if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
         g.outcome = gate_outcome::skipped;
@@ -19987,6 +22214,7 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
 inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     return g;
 }
 
@@ -19994,7 +22222,7 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
 class gate_execution {
 public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s), asserts_(verb == std::string_view("gate")) {
+        : scenario_(s), use_(use_of(verb)), asserts_(use_ == scenario_use::gate) {
         require(all_.is_ours(), "a gate in a forked child: its parent has the reports and the exit "
                                 "code; start a program of its own instead");
         who_.what.test_case = test_case_name();
@@ -20012,10 +22240,17 @@ public:
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
-        plan p = plan_of(scenario_, who_, asked_.seed, asserts_);
+        // What is written as a baseline is all of a capacity, not whether one load is carried.
+        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
+        const bool searches = scenario_.arrivals.data().is_searched;
+        plan p = plan_of(scenario_, who_, asked_.seed,
+                         searches && writes ? scenario_use::find_capacity : use_);
         const run_mode mode = mode_of(p, asked_);
+        if (searches && mode.calibrate > 0)
+            return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
+        if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges()) {
+        if (!mode.judges() && !searches) {
             p.first_repeats = p.most_repeats;
             p.most_if_noisy = 0;
         }
@@ -20062,6 +22297,7 @@ private:
 
     session& all_ = session::of_this_program();
     const scenario& scenario_;
+    const scenario_use use_;
     const bool asserts_, in_test_case_ = inside_test_case();
     gate_report who_{};
     std::size_t number_ = 0;
@@ -20157,6 +22393,10 @@ int exit_code() {
 }
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");
+}
+capacity_result find_capacity(const scenario& s, const char* file, int line) {
+    return detail::result_access::capacity_in(
+        detail::measured_result(s, file, line, "find_capacity"));
 }
 result gate(const scenario& s, const char* file, int line) {
     const result r = detail::measured_result(s, file, line, "gate");
@@ -20256,6 +22496,31 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
+/// Of a search the objectives that are no capacity say what a load must keep.
+inline void divide_by_loads(stored_gate& g) {
+    const std::vector<repeat_data>& probes = g.seen.candidate;
+    const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
+    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
+    const bool has_capacity = std::any_of(g.held.slos.begin(), g.held.slos.end(), is_of_capacity);
+    require(searched || !has_capacity,
+            "slos: \"" + g.name + "\" was measured at one load, which shows no capacity");
+    if (!searched) return;
+    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
+        return d.load == probes.front().load;
+    });
+    require(has_capacity || one_load,
+            "slos: \"" + g.name + "\" was measured at several loads: ask for its capacity, beside "
+            "what a load must keep");
+    if (!has_capacity) return;
+    for (slo& s : g.held.slos)
+        if (s.factor > 0 && is_of_capacity(s) && g.context.in_users)
+            s.what.metric = metric_id::capacity_in_users;
+    std::vector<slo> capacities;
+    for (const slo& s : g.held.slos)
+        (is_of_capacity(s) ? capacities : g.held.keeps).push_back(s);
+    g.held.slos = std::move(capacities);
+    require(!g.held.keeps.empty(), "slos: they must say what a load has to keep");
+}
 }  // namespace detail
 
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
@@ -20284,13 +22549,14 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     read_records(g, records.string(), offsets, events);
     for (const slo& s : slos) g.held.slos.push_back(s);
     g.context.slos = g.held.slos;
+    divide_by_loads(g);
     for (const slo& s : slos) {
         check_slo(s, g.context);
         require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }
     list<slo_verdict> out;
-    for (const slo_verdict& v : assess(g.seen, g.held).verdicts) out.push_back(v);
+    for (const slo_verdict& v : assess_loads(g.seen, g.held).verdicts) out.push_back(v);
     return out;
 }
 

@@ -17,11 +17,14 @@
 #include "core/measured/request_log.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/relative.hpp"
 #include "core/traffic/check_slo.hpp"
+#include "core/traffic/searched.hpp"
 #include "core/reports/stored.hpp"
 #include "effects/system/files.hpp"
 
-#include <algorithm>  // find_if, min
+#include <algorithm>  // all_of, any_of, find_if, min
 #include <cmath>  // isnan
 #include <cstdint>  // uint32_t
 #include <filesystem>
@@ -114,6 +117,31 @@ inline std::string problem_of_events(std::istream& in, const std::string& file,
                ? ""
                : file + " is not the one of this result: its hash differs";
 }
+/// Of a search the objectives that are no capacity say what a load must keep.
+inline void divide_by_loads(stored_gate& g) {
+    const std::vector<repeat_data>& probes = g.seen.candidate;
+    const auto is_a_probe = [](const repeat_data& d) { return d.load > 0; };
+    const bool searched = std::any_of(probes.begin(), probes.end(), is_a_probe);
+    const bool has_capacity = std::any_of(g.held.slos.begin(), g.held.slos.end(), is_of_capacity);
+    require(searched || !has_capacity,
+            "slos: \"" + g.name + "\" was measured at one load, which shows no capacity");
+    if (!searched) return;
+    const bool one_load = std::all_of(probes.begin(), probes.end(), [&](const repeat_data& d) {
+        return d.load == probes.front().load;
+    });
+    require(has_capacity || one_load,
+            "slos: \"" + g.name + "\" was measured at several loads: ask for its capacity, beside "
+            "what a load must keep");
+    if (!has_capacity) return;
+    for (slo& s : g.held.slos)
+        if (s.factor > 0 && is_of_capacity(s) && g.context.in_users)
+            s.what.metric = metric_id::capacity_in_users;
+    std::vector<slo> capacities;
+    for (const slo& s : g.held.slos)
+        (is_of_capacity(s) ? capacities : g.held.keeps).push_back(s);
+    g.held.slos = std::move(capacities);
+    require(!g.held.keeps.empty(), "slos: they must say what a load has to keep");
+}
 }  // namespace detail
 
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
@@ -142,13 +170,14 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
     read_records(g, records.string(), offsets, events);
     for (const slo& s : slos) g.held.slos.push_back(s);
     g.context.slos = g.held.slos;
+    divide_by_loads(g);
     for (const slo& s : slos) {
         check_slo(s, g.context);
         require(problem.empty() || !concerns(s.what, &metric_facts::needs_event_times),
                 "the SLO " + str(s.text()) + " needs the time of every event: " + problem);
     }
     list<slo_verdict> out;
-    for (const slo_verdict& v : assess(g.seen, g.held).verdicts) out.push_back(v);
+    for (const slo_verdict& v : assess_loads(g.seen, g.held).verdicts) out.push_back(v);
     return out;
 }
 

@@ -84,6 +84,10 @@ int exit_code() {
 result run(const scenario& s, const char* file, int line) {
     return detail::measured_result(s, file, line, "run");
 }
+capacity_result find_capacity(const scenario& s, const char* file, int line) {
+    return detail::result_access::capacity_in(
+        detail::measured_result(s, file, line, "find_capacity"));
+}
 result gate(const scenario& s, const char* file, int line) {
     const result r = detail::measured_result(s, file, line, "gate");
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)

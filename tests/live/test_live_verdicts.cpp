@@ -4,24 +4,11 @@
 #include "support/rejudged.hpp"
 #include "support/scripted_server.hpp"
 
-#include <chrono>
 #include <set>
 #include <vector>
 
 using namespace llmbench;
 using namespace live;
-
-namespace {
-
-// ---- the time budget, counted from the start of the program
-
-const auto program_began = std::chrono::steady_clock::now();
-std::string budget_from_now(double seconds) {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - program_began;
-    return std::to_string(elapsed.count() + seconds);
-}
-
-}  // namespace
 
 // ---- fast, slow, at the limit, over capacity
 

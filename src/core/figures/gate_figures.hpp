@@ -10,8 +10,11 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/server.hpp"
+#include "core/judging/terms.hpp"
+#include "core/capacity/found.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/figures/distributions.hpp"
+#include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/figures/prompt_lengths.hpp"
 #include "core/figures/rows.hpp"
@@ -64,6 +67,7 @@ struct gate_figures {
     bool has_goodput = false;
     std::uint64_t counted_gaps = 0;  // in classes, because they were too many
     arm_figures candidate{}, baseline{};
+    load_curve search{};
 };
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
@@ -157,6 +161,20 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
     for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
     for (const slo& s : slos) g = with_objective(std::move(g), e, s);
     if (!g.has_goodput) add_timelines(g, e, {});
+    return g;
+}
+
+/// Tables are of one load, its repeats are all probes.
+inline gate_figures figures_of_search(const plan& p, const evidence& e, const terms& t) {
+    const evidence at = at_the_load_of_tables(e, t);
+    gate_figures g = figures_of(p, at, t.keeps);
+    for (auto* arm : {&g.candidate, &g.baseline}) {
+        arm->repeats.clear();
+        for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
+            arm->repeats.push_back(repeat_figures_of(d, g.kept));
+    }
+    g.search = load_curve_of(p, e, t);
+    if (!at.candidate.empty()) g.search.of_tables = at.candidate.front().load;
     return g;
 }
 

@@ -6,7 +6,9 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/terms.hpp"
+#include "core/capacity/found.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/searched.hpp"
 
 #include <memory>  // shared_ptr
 #include <string>
@@ -36,6 +38,20 @@ struct result_access {
         r.self_check_ = self_check;
         r.data_ = box::make(std::move(g));
         return r;
+    }
+    static capacity_result capacity_in(const result& r) {
+        capacity_result c;
+        static_cast<result&>(c) = r;
+        const auto g = gate_of(r);
+        const found_capacity found = g ? capacity_of(g->seen, g->held) : found_capacity{};
+        const metric_id unit = g ? load_metric(g->what) : metric_id::capacity_in_rate;
+        c.low_ = found.state.low;
+        c.high_ = found.state.high;
+        c.binding_ = found.binding;
+        c.probes_ = static_cast<int>(found.probes.size());
+        c.line_ = capacity_line(unit, found);
+        c.explained_ = capacity_explained(unit, found);
+        return c;
     }
     /// Null where the result is empty.
     static std::shared_ptr<const held_gate> gate_of(const result& r) { return gate_in(r.data_); }

@@ -23,6 +23,15 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// Where an objective was written; the guard on errors stands at its gate.
+inline std::string place_of(const slo_verdict& v, const std::string& gate_place) {
+    const bool written = v.what.at.line > 0;
+    return written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place;
+}
+inline std::string search_words(const load_curve& c) {
+    return c.line + (c.fault.empty() ? "" : "; " + c.fault);
+}
+
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
 /// error. Where inconclusive fails the build it is a failure: no red build without a red case.
 /// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
@@ -67,6 +76,12 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             ++of.failures;
             test("test case", "failure", g.beside, gate_place);
         }
+        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+            property("capacity: low", json_number(c.state.low));
+            property("capacity: high", json_number(c.state.high));
+            of.errors += !c.fault.empty();
+            test("the search", c.fault.empty() ? "" : "error", search_words(c), gate_place);
+        }
         for (const slo_verdict& v : g.verdicts) {
             const std::string name = str(v.what.text());
             property(name + ": verdict", to_string(v.outcome));
@@ -83,10 +98,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
             of.failures += failed;
             of.errors += invalid;
             of.skipped += skip;
-            const bool written = v.what.at.line > 0;
             test(name, failed ? "failure" : invalid ? "error" : skip ? "skipped" : "",
-                 flat_line(v),
-                 written ? v.what.at.file + (":" + std::to_string(v.what.at.line)) : gate_place);
+                 flat_line(v), place_of(v, gate_place));
         }
         if (const std::string words = unverified_servers(g); !words.empty())
             property("tls", words);
@@ -140,6 +153,11 @@ inline std::string summary_of(const gate_report& g) {
     for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
         if (!words.empty()) out += markdown_code(words) + "\n\n";
     if (!g.refusal.empty()) return out;
+    if (const load_curve& c = g.figures.search; g.what.search.to_the_interval) {
+        out += markdown_escaped(c.line) + "\n\n";
+        for (const std::string& words : {c.flat, c.fault, g.under.stopped})
+            if (!words.empty()) out += markdown_escaped(words) + "\n\n";
+    }
     if (!g.verdicts.empty())
         out += "| verdict | objective | measured | typical repeat | interval | headroom | note |\n"
                "| --- | --- | ---: | ---: | ---: | ---: | --- |\n";
@@ -226,8 +244,8 @@ inline std::string github_annotations(const std::vector<gate_report>& gates,
     for (const gate_report& g : gates) {
         if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
             add(1, "error", g.what.file, g.what.line, g.what.name, g.refusal);
-        if (!g.beside.empty())
-            add(1, "error", g.what.file, g.what.line, g.what.name, g.beside);
+        for (const std::string& why : {g.beside, g.figures.search.fault})
+            if (!why.empty()) add(1, "error", g.what.file, g.what.line, g.what.name, why);
         for (const slo_verdict& v : g.verdicts) {
             if (!g.refusal.empty() || v.outcome == verdict::pass) continue;
             if (v.outcome == verdict::skipped) continue;
@@ -265,7 +283,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
         return std::isnan(v) ? std::string("NaN")
                : std::isinf(v) ? std::string(v > 0 ? "+Inf" : "-Inf") : json_number(v);
     };
-    std::string measured, estimates, limits, metrics;
+    std::string measured, estimates, limits, metrics, loads;
     for (const gate_report& g : gates) {
         if (g.figures.candidate.empty()) continue;
         const std::string gate = "{gate=\"" + label(g.what.name) + "\",";
@@ -275,6 +293,11 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
             estimates += "llmbench_slo_estimate" + of + number(v.estimate.value) + "\n";
             limits += "llmbench_slo_limit" + of + number(v.limit) + "\n";
         }
+        if (const load_curve& c = g.figures.search; g.what.search.to_the_interval)
+            for (const auto& [end, value] :
+                 {std::pair{"low", c.state.low}, std::pair{"high", c.state.high}})
+                loads += "llmbench_capacity" + gate + "end=\"" + end + "\"} " + number(value) +
+                         "\n";
         for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
             const metric_row& r = g.figures.candidate.distributions[i].row;
             for (const auto& [name, value] :
@@ -287,6 +310,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
     return "# TYPE llmbench_slo_measured gauge\n" + measured +
            "# TYPE llmbench_slo_estimate gauge\n" + estimates +
            "# TYPE llmbench_slo_limit gauge\n" + limits +
+           (loads.empty() ? "" : "# TYPE llmbench_capacity gauge\n" + loads) +
            "# TYPE llmbench_latency_seconds gauge\n# UNIT llmbench_latency_seconds seconds\n" +
            metrics + "# EOF\n";
 }

@@ -9,6 +9,7 @@
 #include "core/judging/calibrated.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
+#include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/console_style.hpp"
 #include "core/reports/gate_report.hpp"
@@ -46,6 +47,18 @@ inline std::string calibration_text(const gate_report& g) {
     return out;
 }
 
+/// What a search found: its line, and each probe where there was an interval to be found.
+inline std::string search_text(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || !g.what.search.to_the_interval) return {};
+    std::string out = "  " + c.line + "\n";
+    for (std::size_t i = 0; i < c.points.size(); ++i)
+        out += printed("    %2zu. ", i + 1) + probe_text(c.unit, c.points[i].what) + "\n";
+    for (const std::string& words : {c.flat, c.fault, g.under.stopped})
+        if (!words.empty()) out += "  " + words + "\n";
+    return out;
+}
+
 /// A verdict's words in its colour, behind its mark where those can be shown.
 inline std::string styled(verdict v, const std::string& words, const console_style& style) {
     struct dress { const char *mark, *colour; };
@@ -68,6 +81,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
     const std::string title = g.what.name + ": " + to_string(g.outcome);
     std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
+    out += search_text(g);
     std::size_t width = 0;
     for (const slo_verdict& v : g.verdicts)
         width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
@@ -78,7 +92,8 @@ inline std::string console_text(const gate_report& g, const console_style& style
         if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
-    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max");
+    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n",
+                   g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
     for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
         const metric_row& r = g.figures.candidate.distributions[i].row;
         out +=

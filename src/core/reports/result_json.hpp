@@ -18,6 +18,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
+#include "core/capacity/search.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/plan_words.hpp"
@@ -147,9 +148,10 @@ inline std::string blind_text(const repeat_facts& d) {
 
 inline void write_repeat(json_writer& j, const repeat_figures& d,
                          const std::vector<statistic_data>& kept) {
-    j.open('{')
-        .field("index", d.index)
-        .field("window_from_ns", d.window_from_ns)
+    j.open('{').field("index", d.index);
+    if (d.load > 0)
+        j.field("load", d.load).field("part", to_string(d.part)).field("disturbed", d.disturbed);
+    j.field("window_from_ns", d.window_from_ns)
         .field("window_to_ns", d.window_to_ns);
     j.field("asked_rate", d.asked_rate)
         .field("achieved_rate", d.achieved_rate)
@@ -239,7 +241,9 @@ inline void write_judging(json_writer& j, const gate_report& g) {
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
     j.key("stored_baseline").open('{').field("file", stored.file);
-    j.field("day_to_day_sd", stored.day_sd).key("statistics").open('{');
+    j.field("day_to_day_sd", stored.day_sd);
+    if (stored.carried > 0) j.field("carried", stored.carried);
+    j.key("statistics").open('{');
     for (const auto& [name, values] : stored.values) {
         j.key(name).open('[');
         for (const double v : values) j.value(v);
@@ -272,6 +276,36 @@ inline void write_scenario(json_writer& j, const plan& p) {
         .field("trace_hash", trace_hash(p))
         .field("nonce", printed("%016llx", static_cast<unsigned long long>(p.nonce)))
         .close();
+}
+
+/// What a search found, and from which probes.
+inline void write_search(json_writer& j, const load_curve& c) {
+    j.key("capacity")
+        .open('{')
+        .field("unit", c.unit == metric_id::capacity_in_users ? "users" : "requests/s")
+        .field("low", c.state.low)
+        .field("high", c.state.high)
+        .field("estimate", c.state.capacity.value_or(not_a_number))
+        .field("elasticity", c.state.elasticity.value_or(not_a_number));
+    j.field("binding", c.binding).field("line", c.line).field("fault", c.fault);
+    j.key("keeps").open('[');
+    for (const slo& s : c.keeps) j.value(str(s.text()));
+    j.close().key("probes").open('[');
+    for (const load_point& p : c.points) {
+        j.open('{')
+            .field("arm", to_string(p.arm))
+            .field("load", p.what.load)
+            .field("part", to_string(p.what.part))
+            .field("margin", p.what.margin)
+            .field("over_saturated", p.what.over)
+            .field("invalid", p.what.invalid)
+            .field("shows", to_string(p.what.shown))
+            .field("requests", p.requests);
+        j.key("values").open('[');
+        for (const double v : p.values) j.value(v);
+        j.close().close();
+    }
+    j.close().close();
 }
 
 inline void write_self_check(json_writer& j, const self_check_t& c) {
@@ -325,6 +359,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.key("slos").open('[');
         for (const slo_verdict& v : g.verdicts) write_verdict(j, v);
         j.close();
+        if (!g.figures.search.empty()) write_search(j, g.figures.search);
         write_judging(j, g);
         write_arm(j, g, run_arm::candidate);
         if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);

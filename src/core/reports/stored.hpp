@@ -45,12 +45,20 @@ struct stored_gate {
     evidence seen{};
     terms held{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
+    double carried = 0;  // the highest load that a search showed, 0: none
 };
 
 inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     repeat_data d;
     d.arm = arm;
     d.index = count_member(v, "index");
+    if (member(v, "load")) {
+        d.load = number_member(v, "load");
+        d.disturbed = string_member(v, "disturbed");
+        const std::string part = string_member(v, "part");
+        for (int k = 0; k <= static_cast<int>(probe_of::compared); ++k)
+            if (part == to_string(static_cast<probe_of>(k))) d.part = static_cast<probe_of>(k);
+    }
     d.asked_rate = number_member(v, "asked_rate");
     d.achieved_rate = number_member(v, "achieved_rate");
     d.connections_opened = count_member(v, "connections_opened");
@@ -114,6 +122,7 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     if (const picojson::value* stored = member(v, "stored_baseline")) {
         g.held.stored.file = string_member(*stored, "file");
         g.held.stored.day_sd = number_member(*stored, "day_to_day_sd");
+        if (member(*stored, "carried")) g.held.stored.carried = number_member(*stored, "carried");
         g.held.stored.values = lists_of(member(*stored, "statistics"));
     }
     require(rule.looks > 0 && rule.looks <= 100 && rule.most > 0 && rule.pass_z > 0 &&
@@ -192,10 +201,13 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
         g.trace_hash = string_member(*s, "trace_hash");
         g.context.arrivals = g.arrivals;
         const std::string kind = string_member(*s, "arrival_kind");
+        g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
         for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
             if (kind == arrival_name(static_cast<arrival_kind>(k)))
                 g.context.saturates = saturates(static_cast<arrival_kind>(k));
     }
+    if (const picojson::value* c = member(*found, "capacity"))
+        g.carried = number_member(*c, "low");
     read_judging(*member(*found, "judging"), g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const picojson::value* a = member(*found, to_string(arm));
@@ -289,6 +301,11 @@ inline void check_comparable(const stored_gate& old, const std::string& file, co
     same("trace hash", old.trace_hash, trace_hash(what));
     for (const slo& s : what.slos) {
         if (s.factor == 0) continue;
+        if (is_capacity(s.what.metric)) {
+            require(old.carried > 0, "baseline is stored(\"" + file + "\"): it shows no load to be "
+                                     "carried, write it again");
+            continue;
+        }
         const auto at = old.statistics.find(str(s.what.name));
         bool usable = at != old.statistics.end() && !at->second.empty();
         if (usable)

@@ -11,9 +11,11 @@
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
+#include "core/capacity/compare.hpp"
 #include "core/traffic/arrivals.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/plan_words.hpp"
+#include "core/traffic/searched.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
@@ -179,6 +181,16 @@ inline std::pair<double, double> expected_span(const plan& p, double each_s) {
         const bool doubled = p.rule.traffic == fresh && repeats == last_stage;
         return (p.has_baseline ? 2 : 1) * each_s * (repeats + doubled);
     };
+    if (p.searches() && p.has_baseline) {
+        const double pairs = static_cast<double>(2 * compared_loads) * each_s;  // of a round
+        return {3 * each_s + first_compared * pairs,
+                most_probes_of_a_lead * each_s + compare_terms{}.most_rounds * pairs};
+    }
+    if (p.searches()) {
+        const double loads = static_cast<double>(std::max<std::size_t>(1, p.search.asked.size()));
+        return {each_s * p.first_repeats * (p.search.to_the_interval ? 0.5 : loads),
+                each_s * p.most_repeats * (p.search.to_the_interval ? 1 : loads)};
+    }
     const double most = lasting(std::max(p.most_repeats, p.most_if_noisy));
     return {lasting(p.first_repeats), most};
 }

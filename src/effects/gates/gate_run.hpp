@@ -13,9 +13,15 @@
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/judging/values.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/relative.hpp"
+#include "core/capacity/probes.hpp"
+#include "core/capacity/search.hpp"
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/plan_words.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/traffic/searched.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/reports/stored.hpp"
@@ -30,7 +36,7 @@
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
 
-#include <algorithm>  // any_of, max, rotate
+#include <algorithm>  // any_of, count_if, max, rotate
 #include <chrono>
 #include <cstdint>  // uint64_t
 #include <filesystem>  // error_code
@@ -49,7 +55,7 @@ namespace detail {
 /// What the gate will do, said before it does it.
 inline std::string announcement(const plan& p, const target_facts& target,
                                 const target_facts& baseline) {
-    const double seconds = expected_seconds(p);
+    const double seconds = seconds_of_one(p);
     std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
     t += compared_text(baseline);
     t += "; " + repeats_text(p);
@@ -95,6 +101,9 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     return mode;
 }
 
+inline std::string stored_field(const std::string& file) {
+    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
 /// A file that cannot be written is told of before the load, not after it.
 inline void check_writable(const std::string& file) {
     const std::filesystem::path path = file;
@@ -137,13 +146,11 @@ public:
         if (mode.write_baseline) check_writable(str(p_.stored.file));
         else if (p_.has_stored_baseline) {
             const std::string file = str(p_.stored.file);
-            old_ = read_stored_gate(
-                file_content(file, "baseline is stored(\"" + file +
-                                       "\"), which LLMBENCH_WRITE_BASELINE=1 would write"),
-                file, p_.name);
+            old_ = read_stored_gate(file_content(file, stored_field(file)), file, p_.name);
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
         all_.held.slos = p.slos;
+        all_.held.keeps = p.search.keeps;
         all_.held.rule = p.rule;
         all_.held.noise = mode.noise;
         all_.held.noise_file = mode.noise_file;
@@ -170,13 +177,27 @@ public:
         all_.baseline.url = str(p_.stored.file);
         if (mode_.write_baseline) return true;
         check_comparable(old_, str(p_.stored.file), p_, all_.target);
-        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics};
+        all_.held.stored = {str(p_.stored.file), p_.stored.day_to_day.fraction, old_.statistics,
+                            old_.carried};
         return true;
     }
     /// Repeats the load until every SLO is decided, the repeats or the time are spent, or nothing
     /// can be said. A repeat that the client has too great a part in is measured again.
     void measure() {
         meter_.say(announcement(p_, all_.target, all_.baseline));
+        if (p_.searches()) search();
+        else measure_repeats();
+    }
+    /// All that there is to know, once.
+    measured_gate finished() {
+        if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
+        if (mode_.write_baseline && !p_.searches())
+            all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
+        return std::move(all_);
+    }
+
+private:
+    void measure_repeats() {
         while (count() < most_repeats_) {
             const long long began = now_ns();
             if (is_out_of_time(next_slot())) return tell_stop();
@@ -199,14 +220,84 @@ public:
             meter_.decided(all_.found.verdicts);
         }
     }
-    /// All that there is to know, once.
-    measured_gate finished() {
-        if (!is_assessed_) all_.found = assess(all_.seen, all_.held);
-        if (mode_.write_baseline) all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
-        return std::move(all_);
+    /// Probes, until all that can be shown of the capacity is, or there are no more.
+    void search() {
+        for (;;) {
+            const bool lost = count() > 0 ? !gate_invalid_reason(all_.seen).empty()
+                                          : !fault_of_lead(all_.seen).empty();
+            if (lost) return;
+            const next_on_arms next = next_probes(p_, all_.seen, all_.held);
+            if (!next.done.empty()) return;
+            const long long arms = static_cast<long long>(next.arms.size());
+            if (is_past_deadline(arms * ns_of(expected_seconds(plan_at(next.load)))))
+                return tell_stop();
+            if (!probe_once(next)) return tell_stop();
+            const std::vector<repeat_data>& last = arm_of(next.arms.back());
+            if (next.arms.size() == 1 && lengthens(last.back())) continue;
+            if (const auto doubt = doubt_of_probes(next)) {
+                for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
+                    for (repeat_data& d : *arm)
+                        if (d.index == all_.seen.candidate[doubt->repeat].index)
+                            d.disturbed = doubt->why;
+                meter_.say(printed("  probe %zu shows nothing: ", doubt->repeat + 1) + doubt->why +
+                           "\n");
+            }
+        }
     }
-
-private:
+    std::optional<client_doubt> doubt_of_probes(const next_on_arms& last) const {
+        if (last.part == probe_of::compared)
+            return doubt_of_ratio(all_.seen, all_.held, p_.slos[0]);
+        return last.arms[0] == run_arm::candidate ? doubt_at(all_.seen, all_.held, last.load)
+                                                  : std::nullopt;
+    }
+    std::vector<repeat_data>& arm_of(run_arm a) {
+        return a == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
+    }
+    /// On each of the arms in turn. False where the time ended before all were measured: then none
+    /// of them is evidence.
+    bool probe_once(const next_on_arms& next) {
+        const int number = measured_++;
+        const std::size_t before =
+            std::max(all_.seen.candidate.size(), all_.seen.baseline.size());
+        for (const run_arm arm : next.arms) {
+            meter_.stage(probe_name(p_, before) + " at " +
+                         value_text(load_metric(p_), next.load) +
+                         (p_.has_baseline ? std::string(", ") + to_string(arm) : ""));
+            live_target& on = arm == run_arm::baseline ? *baseline_ : candidate_;
+            if (repeat_on(on, arm, number, number, plan_at(next.load), &next)) continue;
+            for (const run_arm a : {run_arm::candidate, run_arm::baseline})
+                if (!arm_of(a).empty() && arm_of(a).back().index == number) arm_of(a).pop_back();
+            return false;
+        }
+        return true;
+    }
+    /// The same for all probes at a load.
+    const plan& plan_at(double load) {
+        const auto at = probe_plans_.find(load);
+        if (at != probe_plans_.end()) return at->second;
+        return probe_plans_.emplace(load, at_load(p_, load, answer_s_)).first->second;
+    }
+    /// Where answers take so long that it was the start of a load that was measured, not the load,
+    /// its first probe is set aside and those to come are longer. A later one stays, however slow:
+    /// what goes must not depend on how good it was.
+    bool lengthens(const repeat_data& d) {
+        const double now = usual_answer_s(d), was = answer_s_;
+        if (is_over(d, all_.seen.arrival_cv2) || now <= was) return false;
+        answer_s_ = now;
+        const double measured_s = probe_seconds(p_, d.load, was);
+        const auto at_this_load = [&](const repeat_data& x) { return x.load == d.load; };
+        const std::vector<repeat_data>& all = arm_of(d.arm);
+        const bool is_first = std::count_if(all.begin(), all.end(), at_this_load) == 1;
+        if (!is_first || probe_seconds(p_, d.load, now) <= 1.25 * measured_s) return false;
+        probe_plans_.erase(d.load);
+        const client_doubt short_of{
+            printed("an answer took %s, and %s of load were too short for that",
+                    time_text(now).c_str(), time_text(measured_s).c_str()),
+            all_.seen.candidate.size() - 1};
+        const bool goes = measure_again(short_of);
+        again_ = -1;  // what comes next follows from the probes that are left
+        return goes;
+    }
     void check_two_servers() const {
         const std::string why = same_server_reason(candidate_.load(), candidate_.facts().url,
                                                    other_->load(), other_->facts().url);
@@ -233,13 +324,16 @@ private:
         const bool doubled = p_.rule.traffic == fresh && repeat + 1 == last_stage;
         const double arms = baseline_ ? 2 : 1;
         const long long needed = std::max(slowest_ns_, ns_of(arms * expected_seconds(p_)));
-        return mode_.deadline_ns > 0 && now_ns() + needed * (doubled ? 2 : 1) > mode_.deadline_ns;
+        return is_past_deadline(needed * (doubled ? 2 : 1));
+    }
+    bool is_past_deadline(long long needed_ns) const {
+        return mode_.deadline_ns > 0 && now_ns() + needed_ns > mode_.deadline_ns;
     }
     void tell_stop() {
         is_assessed_ = false;  // what is undecided has another reason now
         all_.seen.stopped =
             printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d %ss", mode_.time_budget_s,
-                    count(), most_repeats_, repeat_word(p_.rule, p_.has_baseline));
+                    count(), most_repeats_, counted_word(p_));
     }
     /// Repeats, pairs or stages that are evidence.
     int count() const { return static_cast<int>(all_.seen.candidate.size()); }
@@ -253,8 +347,8 @@ private:
     bool measure_again(const std::optional<client_doubt>& doubt) {
         if (!doubt || doubt->repeat >= all_.seen.candidate.size()) return false;
         const int slot = static_cast<int>(doubt->repeat);
-        if (measured_ - count() >= p_.most_repeats || is_out_of_time(slot))
-            return false;
+        const bool in_time = p_.searches() || !is_out_of_time(slot);
+        if (measured_ - count() >= p_.most_repeats || !in_time) return false;
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (doubt->repeat >= arm->size()) continue;
             const repeat_data& d = (*arm)[doubt->repeat];
@@ -267,7 +361,7 @@ private:
         return true;
     }
     std::string repeat_name(int slot) const {
-        return printed("%s %d", repeat_word(p_.rule, p_.has_baseline), slot + 1);
+        return printed("%s %d", counted_word(p_), slot + 1);
     }
     /// Both arms, where there are two. False where the time ended in the middle: then neither is
     /// evidence.
@@ -275,11 +369,12 @@ private:
         is_assessed_ = false;
         const int number = measured_++;
         const bool baseline_first = baseline_ && baseline_goes_first(p_.seed, slot);
+        const plan what = plan_of_repeat(p_, slot);
         bool whole = true;
-        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
-        if (whole) whole = repeat_on(candidate_, run_arm::candidate, slot, number);
+        if (baseline_first) whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
+        if (whole) whole = repeat_on(candidate_, run_arm::candidate, slot, number, what);
         if (whole && baseline_ && !baseline_first)
-            whole = repeat_on(*baseline_, run_arm::baseline, slot, number);
+            whole = repeat_on(*baseline_, run_arm::baseline, slot, number, what);
         for (auto* arm : {&all_.seen.candidate, &all_.seen.baseline}) {
             if (arm->empty() || arm->back().index != number) continue;
             if (!whole) arm->pop_back();
@@ -290,7 +385,8 @@ private:
     }
     /// `number`: of all that are measured, those set aside included. False where the time ended in
     /// its middle.
-    bool repeat_on(live_target& target, run_arm arm, int slot, int number) {
+    bool repeat_on(live_target& target, run_arm arm, int slot, int number,
+                   const plan& what, const search_step* probe = nullptr) {
         session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
@@ -299,12 +395,17 @@ private:
                     std::chrono::milliseconds(200));  // queues drain, caches settle
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
-        meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
+        if (!probe)
+            meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
-            plan_of_repeat(p_, slot), target, arm, number,
+            what, target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
+        if (probe) {
+            into.back().load = probe->load;
+            into.back().part = probe->part;
+        }
         all.note_gaps(into.back().gaps.size());
         return !into.back().cut_short;
     }
@@ -315,6 +416,8 @@ private:
     int measured_ = 0;  // repeats or pairs so far, those set aside included
     int again_ = -1;    // the slot of the one to measure again
     bool is_assessed_ = false;  // the findings are those of the repeats so far
+    double answer_s_ = 0;  // how long answers took, while they kept up with the load
+    std::map<double, plan> probe_plans_{};  // by load
     live_target candidate_;
     std::unique_ptr<live_target> other_{};  // of the baseline, where it is a server of its own
     live_target* baseline_ = nullptr;       // none, that one, or the candidate's

@@ -13,13 +13,16 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
+#include "core/capacity/found.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "core/traffic/searched.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/stored.hpp"
 #include "core/figures/held_gate.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
@@ -54,9 +57,15 @@ inline std::uint64_t fresh_nonce() {
                  mixed(static_cast<std::uint64_t>(now_ns()) + ++gates_executed));
 }
 
+inline scenario_use use_of(std::string_view verb) {
+    return verb == "gate"            ? scenario_use::gate
+           : verb == "find_capacity" ? scenario_use::find_capacity
+                                     : scenario_use::measure;
+}
 /// The scenario's plan, with the name and the place of its gate.
-inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed, bool is_gate) {
-    plan p = planned(s, seed, read_workload_files(s, seed), is_gate);
+inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
+                    scenario_use use) {
+    plan p = planned(s, seed, read_workload_files(s, seed), use);
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
     p.name = who.what.name;
@@ -64,6 +73,13 @@ inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t see
     p.file = who.what.file;
     p.line = who.what.line;
     return p;
+}
+
+/// With the load that an earlier run was shown to carry, times what is asked of it.
+inline plan against_stored(plan p) {
+    const std::string file = str(p.stored.file);
+    const stored_gate old = read_stored_gate(file_content(file, stored_field(file)), file, p.name);
+    return asking_for(std::move(p), old.carried);
 }
 
 /// What is left where nothing was to be judged.
@@ -81,6 +97,12 @@ inline std::string fault_of(const measured_gate& m) {
                                    m.found.doubt ? m.found.doubt->why : "", m.seen.stopped,
                                    m.found.on.saturated})
         if (!why.empty()) return why;
+    if (!m.held.keeps.empty()) {
+        const found_capacity found = capacity_of(m.seen, m.held);
+        const std::string why = fault_of_search(m.seen, m.held, found);
+        if (!why.empty()) return why;
+        if (!(found.state.low > 0)) return "no load was shown to be carried";
+    }
     for (const slo_verdict& v : m.found.verdicts) {
         const bool is_judged = v.what.factor == 0 && !v.what.is_advisory;
         if (is_judged && v.outcome == verdict::invalid) return str(v.reason);
@@ -105,9 +127,10 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         g.calibration = calibration_of(m.seen, m.held);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
-    g.figures = figures_of(p, m.seen, p.slos);
+    g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     // Missing data is never green.
     if (m.seen.candidate.empty() && g.outcome == gate_outcome::passed)
         g.outcome = gate_outcome::skipped;
@@ -143,6 +166,7 @@ inline gate_report unmeasured(gate_report g, const scenario& s, gate_outcome out
 inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     for (std::size_t i = 0; i < g.what.slos.size(); ++i) g.verdicts[i].what.is_advisory = true;
     if (g.outcome != gate_outcome::skipped) g.outcome = outcome_of(g.verdicts, policy);
+    if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);
     return g;
 }
 
@@ -150,7 +174,7 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
 class gate_execution {
 public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s), asserts_(verb == std::string_view("gate")) {
+        : scenario_(s), use_(use_of(verb)), asserts_(use_ == scenario_use::gate) {
         require(all_.is_ours(), "a gate in a forked child: its parent has the reports and the exit "
                                 "code; start a program of its own instead");
         who_.what.test_case = test_case_name();
@@ -168,10 +192,17 @@ public:
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
-        plan p = plan_of(scenario_, who_, asked_.seed, asserts_);
+        // What is written as a baseline is all of a capacity, not whether one load is carried.
+        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
+        const bool searches = scenario_.arrivals.data().is_searched;
+        plan p = plan_of(scenario_, who_, asked_.seed,
+                         searches && writes ? scenario_use::find_capacity : use_);
         const run_mode mode = mode_of(p, asked_);
+        if (searches && mode.calibrate > 0)
+            return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
+        if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges()) {
+        if (!mode.judges() && !searches) {
             p.first_repeats = p.most_repeats;
             p.most_if_noisy = 0;
         }
@@ -218,6 +249,7 @@ private:
 
     session& all_ = session::of_this_program();
     const scenario& scenario_;
+    const scenario_use use_;
     const bool asserts_, in_test_case_ = inside_test_case();
     gate_report who_{};
     std::size_t number_ = 0;

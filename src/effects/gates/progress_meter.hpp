@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/searched.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/progress.hpp"
 #include "core/reports/words.hpp"
@@ -31,7 +32,7 @@ namespace detail {
 class progress_meter {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
-        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(expected_seconds(p)) {
+        : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
         facts_.slos = p.slos.size();
         if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
     }

@@ -15,6 +15,7 @@
 #include "core/reports/page/assets.hpp"
 #include "core/reports/page/distributions.hpp"
 #include "core/reports/page/load_curves.hpp"
+#include "core/reports/page/search.hpp"
 #include "core/reports/page/sections.hpp"
 #include "core/reports/page/timelines.hpp"
 #include "core/reports/page/verdicts.hpp"
@@ -30,7 +31,8 @@ namespace detail {
 /// Tables and drawings of what was measured.
 inline std::string numbers_html(const gate_report& g) {
     const gate_figures& f = g.figures;
-    std::string h = "<h3>Latency</h3>\n" + latency_table(g) +
+    const std::string at = f.search.tables_at();
+    std::string h = "<h3>Latency" + (at.empty() ? "" : " " + at) + "</h3>\n" + latency_table(g) +
                     "<p class=\"note\">Of all repeats together: what was measured, the slowest "
                     "request of all as max.</p>\n";
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
@@ -75,7 +77,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (!g.verdicts.empty() && g.refusal.empty()) {
         h += "<ol class=\"verdicts\">\n";
         for (const slo_verdict& v : g.verdicts) h += verdict_item(v);
-        h += std::string("</ol>\n") + verdicts_key;
+        h += "</ol>\n";
+        if (g.figures.search.empty()) h += verdicts_key;
     }
     if (!g.calibration.empty()) h += "<pre>" + escaped_lines(calibration_text(g)) + "</pre>\n";
     const std::string command = rerun_command(g, env);
@@ -83,6 +86,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
                                               : "<h3>Run it again</h3>\n<pre><code>" +
                                                     xml_escaped(command) + "</code></pre>\n";
     if (!g.refusal.empty()) return h + again + "</section>\n";
+    h += search_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     if (measured) h += self_check_html(g.self_check) + repeats_html(g);

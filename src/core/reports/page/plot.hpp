@@ -177,6 +177,17 @@ public:
         put_text(drawn_, place + (before ? -6 : 6), at, before ? "end" : "start", "mark", words);
         limits_ += low || std::isnan(q);
     }
+    /// A limit on what lies along y.
+    void limit_across(double y, const std::string& words) {
+        drawn_ += "<path class=\"limit\" d=\"M50 " + pixels(at_y(y)) + "H288\"/>";
+        put_text(drawn_, left + 4, at_y(y) - 4, "start", "mark", words);
+    }
+    /// A stretch of x.
+    void stretch(const char* style, double from, double to) {
+        drawn_ += std::string("<rect class=\"") + style + "\" x=\"" + pixels(at_x(from)) +
+                  "\" y=\"8\" height=\"134\" width=\"" +
+                  pixels(std::max(at_x(to) - at_x(from), 1.0)) + "\"/>";
+    }
     /// A value in its interval, at the height of its quantile; of a mean above the axis.
     void interval(double x, double low, double high, double q) {
         if (!std::isfinite(x)) return;

@@ -50,6 +50,8 @@ inline std::string escaped_lines(std::string_view s) {
 inline std::string gate_sentence(const gate_report& g) {
     if (!g.refusal.empty()) return g.refusal;
     if (!g.beside.empty()) return g.beside + ".";
+    if (const load_curve& c = g.figures.search; g.what.search.to_the_interval)
+        return (c.fault.empty() ? c.line : c.fault) + ".";
     if (g.verdicts.empty()) return "Measured only: no objective was set.";
     for (const verdict outcome :
          {verdict::fail, verdict::invalid, verdict::inconclusive, verdict::skipped}) {
@@ -58,7 +60,9 @@ inline std::string gate_sentence(const gate_report& g) {
             const std::string slo = str(v.what.text()), why = str(v.reason);
             const std::string room = room_text(v);
             std::string t;
-            if (outcome == verdict::fail)
+            if (is_capacity(v.what.what.metric))
+                t = slo + (outcome == verdict::fail ? " is missed: " : ": ") + why;
+            else if (outcome == verdict::fail)
                 t = slo + " is missed: " + measured_text(v) + (room.empty() ? "" : ", " + room);
             else if (outcome == verdict::inconclusive)
                 t = slo + " is neither shown to be met nor missed" +
@@ -155,6 +159,7 @@ inline std::string verdict_item(const slo_verdict& v) {
     if (!advice.empty()) h += "<p class=\"note\">Advice: " + xml_escaped(advice) + "</p>";
     h += "</div>";
     const estimate_t& e = v.estimate;
+    if (is_capacity(v.what.what.metric)) return h + "</li>\n";  // its reason tells the loads
     if (std::isnan(e.value)) return h + "<span class=\"found dim\">not measured</span></li>\n";
     h += "<div class=\"found\"><b>" + xml_escaped(verdict_value_text(v, v.measured)) + "</b>";
     const std::string basis = basis_name(v);

@@ -1,0 +1,77 @@
+// the curve of a search: objectives over the load
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/terms.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/search.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/searched.hpp"
+
+#include <algorithm>  // count_if
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One probe as reports tell it.
+struct load_point {
+    run_arm arm = run_arm::candidate;
+    probe what{};
+    long long requests = 0;        // measured ones
+    std::vector<double> values{};  // of what the load must keep
+    std::string disturbed{};       // why it shows nothing
+};
+/// What a search found, empty where no load was searched.
+struct load_curve {
+    metric_id unit = metric_id::capacity_in_rate;
+    std::vector<slo> keeps{};
+    std::vector<load_point> points{};
+    search_state state{};
+    std::string binding{}, line{}, explained{};
+    std::string flat{};   // why it cannot be located better
+    std::string fault{};  // why it says nothing
+    double of_tables = 0;  // the load that tables are of
+    bool empty() const { return keeps.empty(); }
+    /// "at 12 req/s", "" where all of a gate was at one load.
+    std::string tables_at() const {
+        return of_tables > 0 ? "at " + value_text(unit, of_tables) : "";
+    }
+};
+inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t) {
+    load_curve c;
+    if (!p.searches()) return c;
+    const found_capacity found = capacity_of(e, t);
+    c.unit = load_metric(p);
+    c.keeps = t.keeps;
+    c.state = found.state;
+    c.binding = found.binding;
+    c.line = capacity_line(c.unit, found);
+    c.explained = capacity_explained(c.unit, found);
+    c.flat = flatness_text(found);
+    c.fault = fault_of_search(e, t, found);
+    if (e.has_live_baseline()) c.line.clear();  // verdicts tell of both
+    for_each_repeat(e, [&](const repeat_data& d) {
+        const std::size_t i = c.points.size();
+        load_point at{d.arm,
+                      i < found.probes.size() ? found.probes[i] : probe_of_repeat(e, t, d),
+                      std::count_if(d.records.begin(), d.records.end(), is_measured),
+                      {},
+                      d.disturbed};
+        for (const slo& s : t.keeps) at.values.push_back(evaluate(s.what, d));
+        c.points.push_back(at);
+    });
+    return c;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,109 @@
+// the report page: what a search found
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/metric/words.hpp"
+#include "core/capacity/found.hpp"
+#include "core/capacity/search.hpp"
+#include "core/figures/load_curve.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/page/plot.hpp"
+#include "core/reports/page/verdicts.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>  // expm1, isfinite
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The colour of a probe: of what it shows, else of nobody.
+inline const char* style_of(const load_point& p) {
+    return p.arm == run_arm::baseline        ? "b"
+           : p.what.shown == carried::keeps  ? "pass"
+           : p.what.shown == carried::misses ? "fail"
+                                             : "open";
+}
+/// One objective over the load.
+inline std::string objective_figure(const load_curve& c, std::size_t which) {
+    const slo& s = c.keeps[which];
+    const metric_id id = s.what.metric;
+    const bool share = is_share(id);
+    double least = c.points[0].what.load, most = least, low = s.bound, high = s.bound;
+    for (const load_point& p : c.points) {
+        least = std::min(least, p.what.load);
+        most = std::max(most, p.what.load);
+        const double v = p.values[which];
+        if (!std::isfinite(v) || !(v > 0)) continue;
+        low = std::min(low, std::max(v, s.bound / 10));
+        high = std::max(high, std::min(v, s.bound * 10));
+    }
+    const bool in_time = facts_of(id).unit == metric_unit::time;
+    plot drawing({plot_scale::shape::logarithmic, least * 0.9, most * 1.1},
+                 c.unit == metric_id::capacity_in_users ? plot_unit::none : plot_unit::per_second,
+                 share ? plot_scale{plot_scale::shape::linear, 0, 1}
+                       : plot_scale{plot_scale::shape::logarithmic, low * 0.8, high * 1.25},
+                 share     ? plot_unit::share
+                 : in_time ? plot_unit::seconds
+                           : plot_unit::tokens_per_second);
+    if (c.state.low > 0 && c.state.high < infinity && c.state.monotone())
+        drawing.stretch("stretch", c.state.low, c.state.high);
+    drawing.limit_across(s.bound, limit_text(id, s.bound));
+    const std::string name = str(s.what.name);
+    std::string alt = name + " over the load, limit " + limit_text(id, s.bound);
+    for (const load_point& p : c.points) {
+        const double v = p.values[which];
+        const double shown = std::isfinite(v) ? v : s.at_most ? high * 1.25 : low * 0.8;
+        drawing.dot(style_of(p), {p.what.load, shown});
+        alt += printed(", %s at %g", value_text(id, v).c_str(), p.what.load);
+    }
+    return drawing.figure(xml_escaped(str(s.text())) + "<span>over " +
+                              (c.unit == metric_id::capacity_in_users ? "users" : "requests/s") +
+                              "</span>",
+                          alt, false);
+}
+inline std::string search_html(const gate_report& g) {
+    const load_curve& c = g.figures.search;
+    if (c.empty() || c.points.empty()) return {};
+    std::string h = "<h3>Capacity</h3>\n";
+    if (!c.line.empty()) h += "<p>" + xml_escaped(c.line) + ".</p>\n";
+    const bool both = !g.figures.baseline.empty();
+    for (const std::string& words : {c.flat, c.fault})
+        if (!words.empty()) h += "<p class=\"note\">" + xml_escaped(words) + ".</p>\n";
+    h += "<p class=\"note\">Each dot is a probe: green where all at its load show that it is "
+         "carried, red where they show that it is too much, hollow where they show nothing or only "
+         "led there. The dashed line is the limit, the grey stretch the capacity." +
+         arms_key(both) +
+         "</p>\n"
+         "<div class=\"plots\">\n";
+    std::string rows;
+    for (std::size_t i = 0; i < c.keeps.size(); ++i) h += objective_figure(c, i);
+    for (std::size_t i = 0; i < c.points.size(); ++i) {
+        const load_point& p = c.points[i];
+        const std::string shows = !p.disturbed.empty()            ? xml_escaped(p.disturbed)
+                                  : p.what.invalid                ? "the client could not keep up"
+                                  : p.what.shown != carried::open ? to_string(p.what.shown)
+                                  : p.what.over                   ? "it outgrew the server"
+                                                                  : "";
+        rows += printed("<tr><th scope=\"row\">%zu</th><td>", i + 1) +
+                (both ? std::string(to_string(p.arm)) + ", " : "") + to_string(p.what.part) +
+                "</td><td>" + shows + "</td>" + number_cell(value_text(c.unit, p.what.load)) +
+                number_cell(std::to_string(p.requests));
+        for (std::size_t k = 0; k < c.keeps.size(); ++k)
+            rows += number_cell(value_text(c.keeps[k].what.metric, p.values[k]));
+        rows += "</tr>\n";
+    }
+    std::vector<std::string> head = {"probe", "of", "shows", "load", "requests"};
+    for (const slo& s : c.keeps) head.push_back(xml_escaped(str(s.what.name)));
+    return h + "</div>\n" + page_table("Probes of " + g.what.name, head, rows, 3);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
