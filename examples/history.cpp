@@ -54,6 +54,8 @@ unit_of_metric unit_of(const past_slo& s) {
     if (s.relative) return {1, "x"};
     if (m == "error_rate" || m == "goodput") return {100, "%"};
     if (m == "request_throughput") return {1, "req/s"};
+    if (m == "capacity")
+        return {1, std::string(s.slo).find("users") != std::string::npos ? "users" : "req/s"};
     if (m.find("throughput") != std::string::npos || m.find("speed") != std::string::npos)
         return {1, "tok/s"};
     return m == "server_metric" ? unit_of_metric{1, ""} : unit_of_metric{1e3, "ms"};
