@@ -8972,10 +8972,12 @@ inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, d
     return doubt;
 }
 
-/// The repeats that tables and pooled numbers are of: those at one load, the highest that is shown
-/// to be carried, or else the first that was tried to show something.
-inline evidence at_the_load_of_tables(const evidence& e, const terms& t) {
-    if (t.keeps.empty() || e.candidate.empty()) return e;
+/// Calls `f` with the repeats that tables and pooled numbers are of: those at one load, the highest
+/// that is shown to be carried, or else the first that was tried to show something. Where all are
+/// at one load these are the evidence itself, which may be large.
+template <class F>
+auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
+    if (t.keeps.empty() || e.candidate.empty()) return f(e);
     const search_state s = state_of(probes_of(e, t));
     double load = s.low;
     for (const repeat_data& d : e.candidate)
@@ -8987,7 +8989,7 @@ inline evidence at_the_load_of_tables(const evidence& e, const terms& t) {
         if (d.load == load) at.candidate.push_back(d);
     for (const repeat_data& d : e.baseline)
         if (d.load == load && d.part == probe_of::compared) at.baseline.push_back(d);
-    return at;
+    return f(static_cast<const evidence&>(at));
 }
 
 inline const char* to_string(carried c) {
@@ -13684,15 +13686,18 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 
 /// Tables are of one load, its repeats are all probes.
 inline gate_figures figures_of_search(const plan& p, const evidence& e, const terms& t) {
-    const evidence at = at_the_load_of_tables(e, t);
-    gate_figures g = figures_of(p, at, t.keeps);
+    double load = 0;
+    gate_figures g = with_load_of_tables(e, t, [&](const evidence& at) {
+        if (!at.candidate.empty()) load = at.candidate.front().load;
+        return figures_of(p, at, t.keeps);
+    });
     for (auto* arm : {&g.candidate, &g.baseline}) {
         arm->repeats.clear();
         for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
             arm->repeats.push_back(repeat_figures_of(d, g.kept));
     }
     g.search = load_curve_of(p, e, t);
-    if (!at.candidate.empty()) g.search.of_tables = at.candidate.front().load;
+    g.search.of_tables = load;
     return g;
 }
 
@@ -16792,18 +16797,22 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const evidence seen = at_the_load_of_tables(g->seen, g->held);
-    const slo_verdict v = judge_evidence(seen, g->held, s, true);
-    const estimate_t e = v.estimate;
-    const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
-    if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value)) return e;
-    s.bound = e.value;
-    return judge_evidence(seen, g->held, s, true).estimate;
+    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
+        const slo_verdict v = judge_evidence(seen, g->held, s, true);
+        const estimate_t e = v.estimate;
+        const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
+        if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
+            return e;
+        s.bound = e.value;
+        return judge_evidence(seen, g->held, s, true).estimate;
+    });
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    return g ? pooled_value(what, at_the_load_of_tables(g->seen, g->held).candidate)
-             : not_a_number;
+    if (!g) return not_a_number;
+    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
+        return pooled_value(what, seen.candidate);
+    });
 }
 }  // namespace detail
 

@@ -37,18 +37,22 @@ estimate_t estimate(const box& data, const statistic_data& what) {
     // Any limit will do: to the end, neither the estimate nor its interval depends on it. Only how
     // dependent counted misses are is read off at the limit: there it is the estimate.
     s.bound = 0.5;
-    const evidence seen = at_the_load_of_tables(g->seen, g->held);
-    const slo_verdict v = judge_evidence(seen, g->held, s, true);
-    const estimate_t e = v.estimate;
-    const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
-    if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value)) return e;
-    s.bound = e.value;
-    return judge_evidence(seen, g->held, s, true).estimate;
+    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
+        const slo_verdict v = judge_evidence(seen, g->held, s, true);
+        const estimate_t e = v.estimate;
+        const bool counted = g->held.rule.traffic == fresh || str(v.method) == method_misses;
+        if (!counted || what.kind != statistic_kind::percentile || !std::isfinite(e.value))
+            return e;
+        s.bound = e.value;
+        return judge_evidence(seen, g->held, s, true).estimate;
+    });
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    return g ? pooled_value(what, at_the_load_of_tables(g->seen, g->held).candidate)
-             : not_a_number;
+    if (!g) return not_a_number;
+    return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
+        return pooled_value(what, seen.candidate);
+    });
 }
 }  // namespace detail
 

@@ -171,10 +171,12 @@ inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, d
     return doubt;
 }
 
-/// The repeats that tables and pooled numbers are of: those at one load, the highest that is shown
-/// to be carried, or else the first that was tried to show something.
-inline evidence at_the_load_of_tables(const evidence& e, const terms& t) {
-    if (t.keeps.empty() || e.candidate.empty()) return e;
+/// Calls `f` with the repeats that tables and pooled numbers are of: those at one load, the highest
+/// that is shown to be carried, or else the first that was tried to show something. Where all are
+/// at one load these are the evidence itself, which may be large.
+template <class F>
+auto with_load_of_tables(const evidence& e, const terms& t, F&& f) {
+    if (t.keeps.empty() || e.candidate.empty()) return f(e);
     const search_state s = state_of(probes_of(e, t));
     double load = s.low;
     for (const repeat_data& d : e.candidate)
@@ -186,7 +188,7 @@ inline evidence at_the_load_of_tables(const evidence& e, const terms& t) {
         if (d.load == load) at.candidate.push_back(d);
     for (const repeat_data& d : e.baseline)
         if (d.load == load && d.part == probe_of::compared) at.baseline.push_back(d);
-    return at;
+    return f(static_cast<const evidence&>(at));
 }
 
 inline const char* to_string(carried c) {

@@ -166,15 +166,18 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
 
 /// Tables are of one load, its repeats are all probes.
 inline gate_figures figures_of_search(const plan& p, const evidence& e, const terms& t) {
-    const evidence at = at_the_load_of_tables(e, t);
-    gate_figures g = figures_of(p, at, t.keeps);
+    double load = 0;
+    gate_figures g = with_load_of_tables(e, t, [&](const evidence& at) {
+        if (!at.candidate.empty()) load = at.candidate.front().load;
+        return figures_of(p, at, t.keeps);
+    });
     for (auto* arm : {&g.candidate, &g.baseline}) {
         arm->repeats.clear();
         for (const repeat_data& d : arm == &g.candidate ? e.candidate : e.baseline)
             arm->repeats.push_back(repeat_figures_of(d, g.kept));
     }
     g.search = load_curve_of(p, e, t);
-    if (!at.candidate.empty()) g.search.of_tables = at.candidate.front().load;
+    g.search.of_tables = load;
     return g;
 }
 
