@@ -6214,21 +6214,12 @@ inline void decide(look& l, const judging_rule& rule) {
     else if (l.fail_bound > 0) l.outcome = verdict::fail;
 }
 
-/// The stored side of a comparison: its repeats, their variance, and what days differ by.
-struct stored_side {
-    double repeats = 0, variance = 0, day_sd = 0;
-};
-
-inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
-                    const stored_side& other = {}) {
+/// A look before its standard error is known: what is believed of the noise, moderated by these
+/// squares with so many degrees of freedom.
+inline look moderated_look(double mean, double squares, double own_df, double s0) {
     look l;
-    const double n = static_cast<double>(distances.size());
-    const double variance = sample_variance(distances);
-    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
-    const double squares =
-        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
-    l.mean = mean_of(distances);
+    l.mean = mean;
     // Noisy is what a machine of that noise would show in one run of twenty at most.
     const double quiet_sd = s0 * (noisy_sd / prior_sd);
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
@@ -6238,6 +6229,35 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
     l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
+    return l;
+}
+/// The same look at n values by their own variance alone, where that leaves more open.
+inline look unless_wider(const look& believed, double variance, double df, double n, double s0,
+                         const judging_rule& rule) {
+    look measured;
+    measured.spread = spread_of::measured;
+    measured.mean = believed.mean;
+    measured.prior_sd = s0;
+    measured.df = df;
+    measured.sd = std::sqrt(variance);
+    measured.se = measured.sd / std::sqrt(n);
+    decide(measured, rule);
+    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+}
+
+/// The stored side of a comparison: its repeats, their variance, and what days differ by.
+struct stored_side {
+    double repeats = 0, variance = 0, day_sd = 0;
+};
+
+inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
+                    const stored_side& other = {}) {
+    const double n = static_cast<double>(distances.size());
+    const double variance = sample_variance(distances);
+    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
+    const double squares =
+        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
+    look l = moderated_look(mean_of(distances), squares, own_df, s0);
     const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
     l.se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
     decide(l, rule);
@@ -6794,15 +6814,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
     const look believed = look_at(distances, s0, rule);
     if (distances.size() < 2) return believed;
     const double n = static_cast<double>(distances.size());
-    look measured;
-    measured.spread = spread_of::measured;
-    measured.mean = believed.mean;
-    measured.prior_sd = s0;
-    measured.df = n - 1;
-    measured.sd = std::sqrt(sample_variance(distances));
-    measured.se = measured.sd / std::sqrt(n);
-    decide(measured, rule);
-    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+    return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
 }
 
 }  // namespace llmbench
@@ -8543,11 +8555,8 @@ inline double spread_near(const search_terms& t, const std::vector<probe>& probe
 
 /// How far from 0 the mean of n margins that spread by sd must be for the rule to show it.
 inline double reach_of(const search_terms& t, double n, double sd, double z) {
-    const double quiet = t.believed_sd * (noisy_sd / prior_sd), own = (n - 1) * sd * sd;
-    const bool is_quiet = n < 2 || own <= quiet * quiet * chi_square_95(n - 1);
-    const double df = is_quiet ? prior_df : noisy_df, prior = is_quiet ? t.believed_sd : quiet;
-    const double moderated = std::sqrt((df * prior * prior + own) / (df + n - 1));
-    return student_t_quantile(normal_cdf(z), df + n - 1) * moderated / std::sqrt(n);
+    const look l = moderated_look(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
+    return student_t_quantile(normal_cdf(z), l.df) * l.sd / std::sqrt(n);
 }
 
 /// Loads that an end was tried at, in order, and what came of the last of them.
@@ -9267,27 +9276,11 @@ inline look look_at_loads(const std::vector<double>& differences, std::size_t lo
         for (std::size_t i = k; i < differences.size(); i += loads) here.push_back(differences[i]);
         squares += sample_variance(here) * static_cast<double>(here.size() - 1);
     }
-    look believed;
-    believed.mean = mean_of(differences);
-    const double quiet_sd = s0 * (noisy_sd / prior_sd);
-    const bool is_quiet = own_df <= 0 || squares <= quiet_sd * quiet_sd * chi_square_95(own_df);
-    believed.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    believed.prior_df = is_quiet ? prior_df : noisy_df;
-    believed.prior_sd = is_quiet ? s0 : quiet_sd;
-    believed.df = believed.prior_df + own_df;
-    believed.sd = std::sqrt(
-        (believed.prior_df * believed.prior_sd * believed.prior_sd + squares) / believed.df);
+    look believed = moderated_look(mean_of(differences), squares, own_df, s0);
     believed.se = believed.sd / std::sqrt(n);
     decide(believed, rule);
     if (own_df <= 0) return believed;
-    look measured = believed;
-    measured.spread = spread_of::measured;
-    measured.outcome = verdict::inconclusive;
-    measured.df = own_df;
-    measured.sd = std::sqrt(squares / own_df);
-    measured.se = measured.sd / std::sqrt(n);
-    decide(measured, rule);
-    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+    return unless_wider(believed, squares / own_df, own_df, n, s0, rule);
 }
 
 /// As many looks as there are rounds after the first ones.

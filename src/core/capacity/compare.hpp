@@ -143,27 +143,11 @@ inline look look_at_loads(const std::vector<double>& differences, std::size_t lo
         for (std::size_t i = k; i < differences.size(); i += loads) here.push_back(differences[i]);
         squares += sample_variance(here) * static_cast<double>(here.size() - 1);
     }
-    look believed;
-    believed.mean = mean_of(differences);
-    const double quiet_sd = s0 * (noisy_sd / prior_sd);
-    const bool is_quiet = own_df <= 0 || squares <= quiet_sd * quiet_sd * chi_square_95(own_df);
-    believed.spread = is_quiet ? spread_of::moderated : spread_of::noisy;
-    believed.prior_df = is_quiet ? prior_df : noisy_df;
-    believed.prior_sd = is_quiet ? s0 : quiet_sd;
-    believed.df = believed.prior_df + own_df;
-    believed.sd = std::sqrt(
-        (believed.prior_df * believed.prior_sd * believed.prior_sd + squares) / believed.df);
+    look believed = moderated_look(mean_of(differences), squares, own_df, s0);
     believed.se = believed.sd / std::sqrt(n);
     decide(believed, rule);
     if (own_df <= 0) return believed;
-    look measured = believed;
-    measured.spread = spread_of::measured;
-    measured.outcome = verdict::inconclusive;
-    measured.df = own_df;
-    measured.sd = std::sqrt(squares / own_df);
-    measured.se = measured.sd / std::sqrt(n);
-    decide(measured, rule);
-    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+    return unless_wider(believed, squares / own_df, own_df, n, s0, rule);
 }
 
 /// As many looks as there are rounds after the first ones.

@@ -254,11 +254,8 @@ inline double spread_near(const search_terms& t, const std::vector<probe>& probe
 
 /// How far from 0 the mean of n margins that spread by sd must be for the rule to show it.
 inline double reach_of(const search_terms& t, double n, double sd, double z) {
-    const double quiet = t.believed_sd * (noisy_sd / prior_sd), own = (n - 1) * sd * sd;
-    const bool is_quiet = n < 2 || own <= quiet * quiet * chi_square_95(n - 1);
-    const double df = is_quiet ? prior_df : noisy_df, prior = is_quiet ? t.believed_sd : quiet;
-    const double moderated = std::sqrt((df * prior * prior + own) / (df + n - 1));
-    return student_t_quantile(normal_cdf(z), df + n - 1) * moderated / std::sqrt(n);
+    const look l = moderated_look(0, (n - 1) * sd * sd, n - 1, t.believed_sd);
+    return student_t_quantile(normal_cdf(z), l.df) * l.sd / std::sqrt(n);
 }
 
 /// Loads that an end was tried at, in order, and what came of the last of them.

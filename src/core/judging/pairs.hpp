@@ -4,7 +4,6 @@
 #include "core/base/statistics.hpp"
 #include "core/judging/rule.hpp"
 
-#include <cmath>  // sqrt
 #include <vector>
 
 namespace llmbench {
@@ -19,15 +18,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
     const look believed = look_at(distances, s0, rule);
     if (distances.size() < 2) return believed;
     const double n = static_cast<double>(distances.size());
-    look measured;
-    measured.spread = spread_of::measured;
-    measured.mean = believed.mean;
-    measured.prior_sd = s0;
-    measured.df = n - 1;
-    measured.sd = std::sqrt(sample_variance(distances));
-    measured.se = measured.sd / std::sqrt(n);
-    decide(measured, rule);
-    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+    return unless_wider(believed, sample_variance(distances), n - 1, n, s0, rule);
 }
 
 }  // namespace detail

@@ -133,21 +133,12 @@ inline void decide(look& l, const judging_rule& rule) {
     else if (l.fail_bound > 0) l.outcome = verdict::fail;
 }
 
-/// The stored side of a comparison: its repeats, their variance, and what days differ by.
-struct stored_side {
-    double repeats = 0, variance = 0, day_sd = 0;
-};
-
-inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
-                    const stored_side& other = {}) {
+/// A look before its standard error is known: what is believed of the noise, moderated by these
+/// squares with so many degrees of freedom.
+inline look moderated_look(double mean, double squares, double own_df, double s0) {
     look l;
-    const double n = static_cast<double>(distances.size());
-    const double variance = sample_variance(distances);
-    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
-    const double squares =
-        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
     const double measured_variance = own_df > 0 ? squares / own_df : 0;
-    l.mean = mean_of(distances);
+    l.mean = mean;
     // Noisy is what a machine of that noise would show in one run of twenty at most.
     const double quiet_sd = s0 * (noisy_sd / prior_sd);
     const bool is_quiet = own_df <= 0 || measured_variance * own_df <=
@@ -157,6 +148,35 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
     l.prior_sd = is_quiet ? s0 : quiet_sd;
     l.df = l.prior_df + own_df;
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
+    return l;
+}
+/// The same look at n values by their own variance alone, where that leaves more open.
+inline look unless_wider(const look& believed, double variance, double df, double n, double s0,
+                         const judging_rule& rule) {
+    look measured;
+    measured.spread = spread_of::measured;
+    measured.mean = believed.mean;
+    measured.prior_sd = s0;
+    measured.df = df;
+    measured.sd = std::sqrt(variance);
+    measured.se = measured.sd / std::sqrt(n);
+    decide(measured, rule);
+    return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
+}
+
+/// The stored side of a comparison: its repeats, their variance, and what days differ by.
+struct stored_side {
+    double repeats = 0, variance = 0, day_sd = 0;
+};
+
+inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
+                    const stored_side& other = {}) {
+    const double n = static_cast<double>(distances.size());
+    const double variance = sample_variance(distances);
+    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
+    const double squares =
+        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
+    look l = moderated_look(mean_of(distances), squares, own_df, s0);
     const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
     l.se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
     decide(l, rule);
