@@ -8510,7 +8510,7 @@ inline double interpolated(const bracket& b) {
 
 // ---- show
 
-/// One end of the interval, as its evidence is judged: the scores of rule_of_an_end, the first look
+/// One end of the interval, as its evidence is judged: the scores of rule_of_a_load, the first look
 /// that can show it.
 struct end_facts {
     double outwards, z;
@@ -8807,16 +8807,22 @@ inline double asked_load(const slo& s, double baseline_carries) {
     return s.what.metric == metric_id::capacity_in_users ? std::ceil(load) : load;
 }
 
-/// The terms of an end: 2.5 % that a load which misses is shown to keep its objectives, and 2.5 %
-/// that one which keeps them is shown to miss any.
-inline constexpr double end_level = 0.025;
-inline judging_rule rule_of_an_end(const std::vector<slo>& slos) {
-    double blocking = 1;  // the guard on errors
-    for (const slo& s : slos) blocking += !s.is_advisory;
+/// How sure either end of an interval must be: 2.5 % that a load which misses is shown to keep its
+/// objectives, and 2.5 % that one which keeps them is shown to miss any.
+inline judging_options options_of_an_end() {
     judging_options o;
-    o.false_pass = share(end_level);
-    o.false_fail = share(end_level / blocking);
-    return rule_of(o, replayed, first_look, last_look);
+    o.false_pass = o.false_fail = share(0.025);
+    return o;
+}
+/// How sure a load must be shown to keep all of these, or to miss any. It keeps them if it keeps
+/// each; it misses if it misses one, the guard on errors among them.
+inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& keeps,
+                                   int most = last_look) {
+    double blocking = 1;  // the guard
+    for (const slo& s : keeps) blocking += !s.is_advisory;
+    o.false_fail = share(o.false_fail.fraction / blocking);
+    o.holm = false;
+    return rule_of(o, replayed, first_look, std::max(most, last_look));
 }
 
 /// What all the evidence at one load shows of it.
@@ -11579,16 +11585,6 @@ inline constexpr int most_probes_of_a_lead = 8;  // to where the baseline breaks
 inline constexpr long long requests_of_a_probe = 100;
 inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
 
-/// How sure a load must be shown to keep all of so many objectives, or to miss any.
-inline judging_rule rule_of_a_load(judging_options o, scenario_use use, std::size_t objectives,
-                                   int most) {
-    if (use == scenario_use::find_capacity) o.false_pass = o.false_fail = share(end_level);
-    // It keeps them if it keeps each; it misses if it misses one, the guard on errors among them.
-    o.false_fail = share(o.false_fail.fraction / static_cast<double>(objectives + 1));
-    o.holm = false;
-    return rule_of(o, replayed, first_look, std::max(most, last_look));
-}
-
 /// With the loads that its objectives ask for.
 inline plan asking_for(plan p, double baseline_carries) {
     std::vector<double>& asked = p.search.asked;
@@ -11608,7 +11604,6 @@ inline plan searching(plan p, const judging_options& judging, scenario_use use) 
         for (const slo& s : p.slos)
             if (s.is_advisory == advisory) all.push_back(s);
     p.slos.clear();
-    std::size_t blocking = 0;
     long long least = p.requests == 0 && p.duration_s == 0 ? requests_of_a_probe : p.requests;
     for (slo& s : all) {
         if (is_of_capacity(s)) {
@@ -11616,14 +11611,13 @@ inline plan searching(plan p, const judging_options& judging, scenario_use use) 
             p.slos.push_back(s);
             continue;
         }
-        blocking += !s.is_advisory;
         least = std::max(least, least_replayed(s.what));
         p.search.keeps.push_back(s);
     }
     p.requests = least;
     p.search.to_the_interval = use == scenario_use::find_capacity;
-    p.rule = rule_of_a_load(judging, use, blocking,
-                            use == scenario_use::gate ? p.most_repeats : last_look);
+    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), p.search.keeps)
+                                      : rule_of_a_load(judging, p.search.keeps, p.most_repeats);
     p.most_if_noisy = 0;
     return asking_for(std::move(p), 0);
 }

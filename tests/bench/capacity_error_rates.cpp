@@ -315,7 +315,7 @@ std::vector<row> rows_of(const bench_terms& b, double most) {
 
 /// False where ends are wrong, or not shown, by more than so few trials can explain.
 bool search_row(const bench_terms& b, const row& r) {
-    const judging_rule rule = rule_of_an_end(r.on.slos);
+    const judging_rule rule = rule_of_a_load(options_of_an_end(), r.on.slos);
     search_totals ours, afar, once, thrice;
     std::mutex lock;
     for_each_trial(b.trials, b.threads, [&](long long i) {
@@ -343,9 +343,7 @@ bool search_row(const bench_terms& b, const row& r) {
     return wrong * 10 <= 2 * b.trials && (ours.both + afar.both) * 10 >= 2 * b.trials * 8;
 }
 void gate_row(const bench_terms& b, const row& r) {
-    judging_options o;
-    o.false_fail = share(0.01 / (1 + static_cast<double>(r.on.slos.size())));
-    const judging_rule rule = rule_of(o, replayed, first_look, last_look);
+    const judging_rule rule = rule_of_a_load({}, r.on.slos);
     std::printf("| %-24s", r.name.c_str());
     std::mutex lock;
     for (const double at : {0.95, 1.0, 1.05}) {

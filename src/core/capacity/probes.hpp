@@ -63,16 +63,22 @@ inline double asked_load(const slo& s, double baseline_carries) {
     return s.what.metric == metric_id::capacity_in_users ? std::ceil(load) : load;
 }
 
-/// The terms of an end: 2.5 % that a load which misses is shown to keep its objectives, and 2.5 %
-/// that one which keeps them is shown to miss any.
-inline constexpr double end_level = 0.025;
-inline judging_rule rule_of_an_end(const std::vector<slo>& slos) {
-    double blocking = 1;  // the guard on errors
-    for (const slo& s : slos) blocking += !s.is_advisory;
+/// How sure either end of an interval must be: 2.5 % that a load which misses is shown to keep its
+/// objectives, and 2.5 % that one which keeps them is shown to miss any.
+inline judging_options options_of_an_end() {
     judging_options o;
-    o.false_pass = share(end_level);
-    o.false_fail = share(end_level / blocking);
-    return rule_of(o, replayed, first_look, last_look);
+    o.false_pass = o.false_fail = share(0.025);
+    return o;
+}
+/// How sure a load must be shown to keep all of these, or to miss any. It keeps them if it keeps
+/// each; it misses if it misses one, the guard on errors among them.
+inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& keeps,
+                                   int most = last_look) {
+    double blocking = 1;  // the guard
+    for (const slo& s : keeps) blocking += !s.is_advisory;
+    o.false_fail = share(o.false_fail.fraction / blocking);
+    o.holm = false;
+    return rule_of(o, replayed, first_look, std::max(most, last_look));
 }
 
 /// What all the evidence at one load shows of it.

@@ -209,7 +209,7 @@ inline double interpolated(const bracket& b) {
 
 // ---- show
 
-/// One end of the interval, as its evidence is judged: the scores of rule_of_an_end, the first look
+/// One end of the interval, as its evidence is judged: the scores of rule_of_a_load, the first look
 /// that can show it.
 struct end_facts {
     double outwards, z;

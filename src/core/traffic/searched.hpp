@@ -104,16 +104,6 @@ inline constexpr int most_probes_of_a_lead = 8;  // to where the baseline breaks
 inline constexpr long long requests_of_a_probe = 100;
 inline constexpr double seconds_of_a_probe = 20, lead_of_a_probe = 5;
 
-/// How sure a load must be shown to keep all of so many objectives, or to miss any.
-inline judging_rule rule_of_a_load(judging_options o, scenario_use use, std::size_t objectives,
-                                   int most) {
-    if (use == scenario_use::find_capacity) o.false_pass = o.false_fail = share(end_level);
-    // It keeps them if it keeps each; it misses if it misses one, the guard on errors among them.
-    o.false_fail = share(o.false_fail.fraction / static_cast<double>(objectives + 1));
-    o.holm = false;
-    return rule_of(o, replayed, first_look, std::max(most, last_look));
-}
-
 /// With the loads that its objectives ask for.
 inline plan asking_for(plan p, double baseline_carries) {
     std::vector<double>& asked = p.search.asked;
@@ -133,7 +123,6 @@ inline plan searching(plan p, const judging_options& judging, scenario_use use) 
         for (const slo& s : p.slos)
             if (s.is_advisory == advisory) all.push_back(s);
     p.slos.clear();
-    std::size_t blocking = 0;
     long long least = p.requests == 0 && p.duration_s == 0 ? requests_of_a_probe : p.requests;
     for (slo& s : all) {
         if (is_of_capacity(s)) {
@@ -141,14 +130,13 @@ inline plan searching(plan p, const judging_options& judging, scenario_use use) 
             p.slos.push_back(s);
             continue;
         }
-        blocking += !s.is_advisory;
         least = std::max(least, least_replayed(s.what));
         p.search.keeps.push_back(s);
     }
     p.requests = least;
     p.search.to_the_interval = use == scenario_use::find_capacity;
-    p.rule = rule_of_a_load(judging, use, blocking,
-                            use == scenario_use::gate ? p.most_repeats : last_look);
+    p.rule = p.search.to_the_interval ? rule_of_a_load(options_of_an_end(), p.search.keeps)
+                                      : rule_of_a_load(judging, p.search.keeps, p.most_repeats);
     p.most_if_noisy = 0;
     return asking_for(std::move(p), 0);
 }
