@@ -2826,8 +2826,7 @@ namespace detail {
 /// A value of a metric with its unit.
 inline std::string value_text(metric_id m, double v) {
     if (std::isnan(v)) return "none";
-    const bool is_load = facts_of(m).of == metric_of::loads;
-    if (is_load && std::isinf(v)) return "infinite";
+    if (is_capacity(m) && std::isinf(v)) return "infinite";
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
     case metric_unit::tokens_per_s: return printed(v < 999.5 ? "%.3g tok/s" : "%.0f tok/s", v);
@@ -6699,6 +6698,9 @@ inline double late_share_of(const repeat_data& d) {
     return sends > 0 ? late / sends : 0;
 }
 
+/// Over this the load was another one than planned.
+inline constexpr double most_late_share = 0.20;
+
 /// Stretches in which it did not run; one in which it was only busy is none of those.
 inline std::size_t held_up_times(const blind_stretches& blind) {
     return static_cast<std::size_t>(std::count_if(
@@ -7443,7 +7445,7 @@ struct client_doubt {
 inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_verdict& v) {
     if (v.outcome == verdict::pass) return {};
     if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
-    double most = 0.20;
+    double most = most_late_share;
     std::optional<client_doubt> doubt;
     for (const auto* arm : {&e.candidate, &e.baseline})
         for (std::size_t i = 0; i < arm->size(); ++i) {
@@ -8368,6 +8370,12 @@ inline bool is_evidence(const probe& p) {
 inline bool has_size(const probe& p) {
     return !p.invalid && !p.over && std::isfinite(p.margin);
 }
+/// The client had too great a part in two probes in a row: there are no more.
+inline bool client_gave_up(const std::vector<probe>& probes) {
+    const std::size_t n = probes.size();
+    return n > 1 && probes[n - 1].invalid && probes[n - 2].invalid;
+}
+inline constexpr const char* client_gave_up_text = "the client could not keep up twice in a row";
 inline std::vector<probe> without_evidence(const std::vector<probe>& probes) {
     std::vector<probe> out;
     for (const probe& p : probes)
@@ -8726,11 +8734,9 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
         return {{}, 0, s.low > 0 && s.high < infinity
                            ? "both ends are shown"
                            : printed("%d probes are spent", t.most_probes)};
-    if (!probes.empty() && probes.back().invalid) {
-        const bool again = probes.size() > 1 && probes[probes.size() - 2].invalid;
-        if (again) return {{}, 0, "the client could not keep up twice in a row"};
+    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
+    if (!probes.empty() && probes.back().invalid)
         return {probes.back().part, probes.back().load, {}};
-    }
     const std::vector<probe> before = without_evidence(probes);
     if (before.empty()) return {probe_of::bracket, in_range(t, probe_of::bracket, t.start), {}};
     const bracket b = bracket_of(before);
@@ -8791,13 +8797,13 @@ inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
         if (!s.is_advisory) worst = std::max(worst, margin_of(s, d, how));
     return worst;
 }
-/// The load outgrew the server.
-inline bool is_over(const repeat_data& d, double arrival_cv2) {
-    return !std::isnan(arrival_cv2) && !oversaturation_of(d, arrival_cv2).empty();
-}
-
 inline bool is_all_failed(const repeat_data& d) {
     return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+}
+/// The load outgrew the server, or left nothing of it.
+inline bool is_over(const repeat_data& d, double arrival_cv2) {
+    return is_all_failed(d) ||
+           (!std::isnan(arrival_cv2) && !oversaturation_of(d, arrival_cv2).empty());
 }
 
 /// The load that an objective asks for, 0 where the baseline's is not known.
@@ -8860,7 +8866,7 @@ inline bool is_to_show(probe_of part) {
 /// are held against far more than this.
 inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
     if (is_to_show(p.part)) return false;
-    if (late_share_of(d) > 0.20) return true;
+    if (late_share_of(d) > most_late_share) return true;
     if (!client_had_part(d) || p.over) return false;
     return (worst_margin(t.keeps, d, reading::at_best) < 0) !=
            (worst_margin(t.keeps, d, reading::at_worst) < 0);
@@ -8874,7 +8880,7 @@ inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_dat
     p.part = d.part;
     p.load = d.load;
     p.margin = worst_margin(t.keeps, d);
-    p.over = is_over(d, e.arrival_cv2) || is_all_failed(d);
+    p.over = is_over(d, e.arrival_cv2);
     p.invalid = !d.disturbed.empty() || !self_check_of(alone).ok || is_misled(t, d, p);
     return p;
 }
@@ -8929,31 +8935,29 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
 
 /// The objective that is nearest to a miss at this load, or furthest beyond it.
 inline std::string binding_at(const evidence& e, const terms& t, double load) {
+    std::vector<const repeat_data*> here;
+    for (const repeat_data& d : e.candidate)
+        if (d.load == load) here.push_back(&d);
+    const auto sum_of = [&](const auto& value) {
+        double sum = 0;
+        for (const repeat_data* d : here) sum += value(*d);
+        return sum;
+    };
+    const auto n = static_cast<double>(here.size());
+    if (2 * sum_of([&](const repeat_data& d) { return is_over(d, e.arrival_cv2) ? 1 : 0; }) > n)
+        return "the server's throughput";
     std::string name;
     double worst = -infinity;
-    std::size_t over = 0, tried = 0;
     for (const slo& s : t.keeps) {
         if (s.is_advisory) continue;
-        double sum = 0;
-        for (const repeat_data& d : e.candidate)
-            if (d.load == load) sum += margin_of(s, d);
-        if (sum <= worst) continue;
-        worst = sum;
+        const double margins = sum_of([&](const repeat_data& d) { return margin_of(s, d); });
+        if (margins <= worst) continue;
+        worst = margins;
         name = str(s.what.name);
     }
-    for (const repeat_data& d : e.candidate) {
-        if (d.load != load) continue;
-        ++tried;
-        over += is_over(d, e.arrival_cv2) || is_all_failed(d);
-    }
-    if (2 * over > tried) return "the server's throughput";
     const slo errors = error_limit(t.keeps);
-    double failed = 0;
-    for (const repeat_data& d : e.candidate)
-        if (d.load == load) failed += evaluate(errors.what, d);
-    const bool by_errors = worst <= 0 && tried > 0 &&
-                           failed / static_cast<double>(tried) > errors.bound;
-    return by_errors ? str(errors.what.name) : name;
+    const double failed = sum_of([&](const repeat_data& d) { return evaluate(errors.what, d); });
+    return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.what.name) : name;
 }
 
 inline found_capacity capacity_of(const evidence& e, const terms& t) {
@@ -8981,8 +8985,9 @@ inline bool is_decided(const evidence& e, const terms& t) {
 inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, double load) {
     const load_evidence at = evidence_at(e, t, load);
     if (at.places.size() < static_cast<std::size_t>(first_look)) return {};
-    if (!is_decided(at.seen, terms_of_a_load(t))) return {};
-    std::optional<client_doubt> doubt = assess(at.seen, terms_of_a_load(t)).doubt;
+    const terms held = terms_of_a_load(t);
+    if (!is_decided(at.seen, held)) return {};
+    std::optional<client_doubt> doubt = assess(at.seen, held).doubt;
     if (doubt) doubt->repeat = at.places[doubt->repeat];
     return doubt;
 }
@@ -9082,11 +9087,13 @@ inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
 /// Why what was measured at a load is none, "" where it is something: answers that are no answers,
 /// a stream that is none. What a load does to a server is no such thing.
 inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
+    const terms held = terms_of_a_load(t);
+    std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
-        if (!is_to_show(d.part)) continue;
+        if (!is_to_show(d.part) || !seen.insert(d.load).second) continue;
         const load_evidence at = evidence_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_look)) continue;
-        const findings f = assess(at.seen, terms_of_a_load(t));
+        const findings f = assess(at.seen, held);
         if (!f.on.saturated.empty() || !f.on.invalid.empty() || f.doubt) continue;
         for (const slo_verdict& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
@@ -9100,9 +9107,7 @@ inline std::string fault_of_search(const evidence& e, const terms& t, const foun
         if (!why.empty()) return why;
     if (!f.state.monotone()) return "not monotone: a load is shown to be carried above one that is "
                                     "shown to be too much";
-    const std::size_t n = f.probes.size();
-    const bool late = n > 1 && f.probes[n - 1].invalid && f.probes[n - 2].invalid;
-    return late ? "the client could not keep up twice in a row" : "";
+    return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
 inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const grounds& g,
@@ -9223,6 +9228,11 @@ inline std::vector<probe_pair> pairs_of(const std::vector<arm_probe>& probes) {
         out.push_back({probes[i + (swapped ? 1 : 0)], probes[i + (swapped ? 0 : 1)]});
     }
     return out;
+}
+/// As of a search, of pairs.
+inline bool client_gave_up(const std::vector<probe_pair>& pairs) {
+    const std::size_t n = pairs.size();
+    return n > 1 && !pairs[n - 1].is_valid() && !pairs[n - 2].is_valid();
 }
 /// Rounds of all loads in order, each load once in each.
 inline std::vector<std::vector<probe_pair>> rounds_of(const compare_terms& t,
@@ -9375,11 +9385,9 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
     const std::vector<probe_pair> pairs = pairs_of(probes);
     std::size_t valid = 0;
     for (const probe_pair& p : pairs) valid += p.is_valid();
-    const std::size_t n = pairs.size();
-    if (n > 1 && !pairs[n - 1].is_valid() && !pairs[n - 2].is_valid())
-        return {0, {}, "the client could not keep up twice in a row"};
+    if (client_gave_up(pairs)) return {0, {}, client_gave_up_text};
     const std::size_t round = valid / loads.size(), at = valid % loads.size();
-    if (at == 0 && round > 0 && (n == 0 || pairs.back().is_valid())) {
+    if (at == 0 && round > 0 && pairs.back().is_valid()) {
         if (static_cast<int>(round) >= t.most_rounds) return {0, {}, "all loads were compared"};
         const capacity_ratio r = compared(t, probes);
         if (r.outcome != verdict::inconclusive) return {0, {}, "the comparison is decided"};
@@ -9422,17 +9430,6 @@ inline std::string fault_of_lead(const evidence& e) {
     return dead ? "baseline server: no request of the first probe succeeded" : "";
 }
 
-/// Whether the client had too great a part in the last two probes, or pairs, so that there are no
-/// more.
-inline bool client_gave_up(const evidence& e, const terms& t, const std::vector<arm_probe>& all) {
-    if (const std::size_t n = all.size(); n >= 4)
-        return (all[n - 1].invalid || all[n - 2].invalid) &&
-               (all[n - 3].invalid || all[n - 4].invalid);
-    const std::vector<probe> lead = baseline_lead(e, t);
-    const std::size_t n = lead.size();
-    return all.empty() && n > 1 && lead[n - 1].invalid && lead[n - 2].invalid;
-}
-
 /// A probe of both at one load.
 struct compared_pair {
     std::size_t candidate = 0, baseline = 0;  // their places in the evidence
@@ -9451,8 +9448,7 @@ inline std::vector<compared_pair> compared_pairs(const evidence& e) {
 inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
                               reading how) {
     const probe p = probe_of_repeat(e, t, d);
-    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over,
-            p.invalid || late_share_of(d) > 0.20};
+    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over, p.invalid};
 }
 inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, reading how) {
     std::vector<arm_probe> probes;
@@ -9540,8 +9536,8 @@ inline slo_verdict relative_verdict(const evidence& e, const terms& t, const gro
     const std::string lost = pairs.empty() ? fault_of_lead(e) : g.invalid;
     if (!lost.empty()) return without_advice(v, verdict::invalid, lost);
     const std::vector<arm_probe> probes = compared_probes(e, t, reading::as_measured);
-    if (client_gave_up(e, t, probes))
-        return without_advice(v, verdict::invalid, "the client could not keep up twice in a row");
+    if (probes.empty() ? client_gave_up(baseline_lead(e, t)) : client_gave_up(pairs_of(probes)))
+        return without_advice(v, verdict::invalid, client_gave_up_text);
     const auto c = compare_terms_of(e, t, s);
     if (!c)
         return without_advice(v, verdict::inconclusive,
@@ -9589,7 +9585,7 @@ inline findings assess_loads(const evidence& e, const terms& t) {
     f.on = grounds_of(e);
     f.on.saturated.clear();  // where it was, is part of what was searched
     f.on.self_check.asked_rate = f.on.self_check.achieved_rate = 0;  // of several loads
-    const found_capacity found = capacity_of(e, t);
+    const found_capacity found = e.has_live_baseline() ? found_capacity{} : capacity_of(e, t);
     for (const slo& s : t.slos)
         f.verdicts.push_back(e.has_live_baseline() ? relative_verdict(e, t, f.on, s)
                                                    : capacity_verdict(e, t, f.on, found, s));
@@ -11568,7 +11564,7 @@ inline void check_search(const scenario& s, scenario_use use) {
     require(!is_relative || !is_live || capacities == 1,
             given + "one capacity is compared with a live baseline's at a time: write a gate for "
                     "each");
-    require(is_relative || !(s.baseline.is_live() || s.baseline.is_stored()),
+    require(is_relative || !(is_live || s.baseline.is_stored()),
             given + "the scenario has a baseline, and no objective as capacity >= 0.95 * baseline");
 }
 
@@ -11641,9 +11637,7 @@ inline search_terms search_terms_of(const plan& p) {
 }
 /// Probes at the loads that objectives name, until each is decided.
 inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
-    const std::size_t n = probes.size();
-    if (n > 1 && probes[n - 1].invalid && probes[n - 2].invalid)
-        return {{}, 0, "the client could not keep up twice in a row"};
+    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
     for (const double load : p.search.asked) {
         int valid = 0;
         carried shown = carried::open;
@@ -13268,7 +13262,7 @@ struct load_curve {
     std::vector<slo> keeps{};
     std::vector<load_point> points{};
     search_state state{};
-    std::string binding{}, line{}, explained{};
+    std::string binding{}, line{};
     std::string flat{};   // why it cannot be located better
     std::string fault{};  // why it says nothing
     double of_tables = 0;  // the load that tables are of
@@ -13287,7 +13281,6 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     c.state = found.state;
     c.binding = found.binding;
     c.line = capacity_line(c.unit, found);
-    c.explained = capacity_explained(c.unit, found);
     c.flat = flatness_text(found);
     c.fault = fault_of_search(e, t, found);
     if (e.has_live_baseline()) c.line.clear();  // verdicts tell of both

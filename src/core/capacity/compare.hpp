@@ -8,6 +8,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/judging/rule.hpp"
+#include "core/capacity/search.hpp"
 
 #include <algorithm>  // max, min, reverse
 #include <cmath>  // ceil, exp, floor, isfinite, log, pow, sqrt
@@ -84,6 +85,11 @@ inline std::vector<probe_pair> pairs_of(const std::vector<arm_probe>& probes) {
         out.push_back({probes[i + (swapped ? 1 : 0)], probes[i + (swapped ? 0 : 1)]});
     }
     return out;
+}
+/// As of a search, of pairs.
+inline bool client_gave_up(const std::vector<probe_pair>& pairs) {
+    const std::size_t n = pairs.size();
+    return n > 1 && !pairs[n - 1].is_valid() && !pairs[n - 2].is_valid();
 }
 /// Rounds of all loads in order, each load once in each.
 inline std::vector<std::vector<probe_pair>> rounds_of(const compare_terms& t,
@@ -236,11 +242,9 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
     const std::vector<probe_pair> pairs = pairs_of(probes);
     std::size_t valid = 0;
     for (const probe_pair& p : pairs) valid += p.is_valid();
-    const std::size_t n = pairs.size();
-    if (n > 1 && !pairs[n - 1].is_valid() && !pairs[n - 2].is_valid())
-        return {0, {}, "the client could not keep up twice in a row"};
+    if (client_gave_up(pairs)) return {0, {}, client_gave_up_text};
     const std::size_t round = valid / loads.size(), at = valid % loads.size();
-    if (at == 0 && round > 0 && (n == 0 || pairs.back().is_valid())) {
+    if (at == 0 && round > 0 && pairs.back().is_valid()) {
         if (static_cast<int>(round) >= t.most_rounds) return {0, {}, "all loads were compared"};
         const capacity_ratio r = compared(t, probes);
         if (r.outcome != verdict::inconclusive) return {0, {}, "the comparison is decided"};

@@ -27,6 +27,7 @@
 #include <cstddef>  // ptrdiff_t
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -44,7 +45,7 @@ inline bool is_to_show(probe_of part) {
 /// are held against far more than this.
 inline bool is_misled(const terms& t, const repeat_data& d, const probe& p) {
     if (is_to_show(p.part)) return false;
-    if (late_share_of(d) > 0.20) return true;
+    if (late_share_of(d) > most_late_share) return true;
     if (!client_had_part(d) || p.over) return false;
     return (worst_margin(t.keeps, d, reading::at_best) < 0) !=
            (worst_margin(t.keeps, d, reading::at_worst) < 0);
@@ -58,7 +59,7 @@ inline probe probe_of_repeat(const evidence& e, const terms& t, const repeat_dat
     p.part = d.part;
     p.load = d.load;
     p.margin = worst_margin(t.keeps, d);
-    p.over = is_over(d, e.arrival_cv2) || is_all_failed(d);
+    p.over = is_over(d, e.arrival_cv2);
     p.invalid = !d.disturbed.empty() || !self_check_of(alone).ok || is_misled(t, d, p);
     return p;
 }
@@ -113,31 +114,29 @@ inline std::vector<probe> probes_of(const evidence& e, const terms& t) {
 
 /// The objective that is nearest to a miss at this load, or furthest beyond it.
 inline std::string binding_at(const evidence& e, const terms& t, double load) {
+    std::vector<const repeat_data*> here;
+    for (const repeat_data& d : e.candidate)
+        if (d.load == load) here.push_back(&d);
+    const auto sum_of = [&](const auto& value) {
+        double sum = 0;
+        for (const repeat_data* d : here) sum += value(*d);
+        return sum;
+    };
+    const auto n = static_cast<double>(here.size());
+    if (2 * sum_of([&](const repeat_data& d) { return is_over(d, e.arrival_cv2) ? 1 : 0; }) > n)
+        return "the server's throughput";
     std::string name;
     double worst = -infinity;
-    std::size_t over = 0, tried = 0;
     for (const slo& s : t.keeps) {
         if (s.is_advisory) continue;
-        double sum = 0;
-        for (const repeat_data& d : e.candidate)
-            if (d.load == load) sum += margin_of(s, d);
-        if (sum <= worst) continue;
-        worst = sum;
+        const double margins = sum_of([&](const repeat_data& d) { return margin_of(s, d); });
+        if (margins <= worst) continue;
+        worst = margins;
         name = str(s.what.name);
     }
-    for (const repeat_data& d : e.candidate) {
-        if (d.load != load) continue;
-        ++tried;
-        over += is_over(d, e.arrival_cv2) || is_all_failed(d);
-    }
-    if (2 * over > tried) return "the server's throughput";
     const slo errors = error_limit(t.keeps);
-    double failed = 0;
-    for (const repeat_data& d : e.candidate)
-        if (d.load == load) failed += evaluate(errors.what, d);
-    const bool by_errors = worst <= 0 && tried > 0 &&
-                           failed / static_cast<double>(tried) > errors.bound;
-    return by_errors ? str(errors.what.name) : name;
+    const double failed = sum_of([&](const repeat_data& d) { return evaluate(errors.what, d); });
+    return worst <= 0 && n > 0 && failed / n > errors.bound ? str(errors.what.name) : name;
 }
 
 inline found_capacity capacity_of(const evidence& e, const terms& t) {
@@ -165,8 +164,9 @@ inline bool is_decided(const evidence& e, const terms& t) {
 inline std::optional<client_doubt> doubt_at(const evidence& e, const terms& t, double load) {
     const load_evidence at = evidence_at(e, t, load);
     if (at.places.size() < static_cast<std::size_t>(first_look)) return {};
-    if (!is_decided(at.seen, terms_of_a_load(t))) return {};
-    std::optional<client_doubt> doubt = assess(at.seen, terms_of_a_load(t)).doubt;
+    const terms held = terms_of_a_load(t);
+    if (!is_decided(at.seen, held)) return {};
+    std::optional<client_doubt> doubt = assess(at.seen, held).doubt;
     if (doubt) doubt->repeat = at.places[doubt->repeat];
     return doubt;
 }
@@ -266,11 +266,13 @@ inline std::string capacity_explained(metric_id unit, const found_capacity& f) {
 /// Why what was measured at a load is none, "" where it is something: answers that are no answers,
 /// a stream that is none. What a load does to a server is no such thing.
 inline std::string invalid_at_a_load(const evidence& e, const terms& t) {
+    const terms held = terms_of_a_load(t);
+    std::set<double> seen;
     for (const repeat_data& d : e.candidate) {
-        if (!is_to_show(d.part)) continue;
+        if (!is_to_show(d.part) || !seen.insert(d.load).second) continue;
         const load_evidence at = evidence_at(e, t, d.load);
         if (at.places.size() < static_cast<std::size_t>(first_look)) continue;
-        const findings f = assess(at.seen, terms_of_a_load(t));
+        const findings f = assess(at.seen, held);
         if (!f.on.saturated.empty() || !f.on.invalid.empty() || f.doubt) continue;
         for (const slo_verdict& v : f.verdicts)
             if (v.outcome == verdict::invalid && !v.what.is_advisory)
@@ -284,9 +286,7 @@ inline std::string fault_of_search(const evidence& e, const terms& t, const foun
         if (!why.empty()) return why;
     if (!f.state.monotone()) return "not monotone: a load is shown to be carried above one that is "
                                     "shown to be too much";
-    const std::size_t n = f.probes.size();
-    const bool late = n > 1 && f.probes[n - 1].invalid && f.probes[n - 2].invalid;
-    return late ? "the client could not keep up twice in a row" : "";
+    return client_gave_up(f.probes) ? client_gave_up_text : "";
 }
 
 inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const grounds& g,

@@ -47,13 +47,13 @@ inline double worst_margin(const std::vector<slo>& slos, const repeat_data& d,
         if (!s.is_advisory) worst = std::max(worst, margin_of(s, d, how));
     return worst;
 }
-/// The load outgrew the server.
-inline bool is_over(const repeat_data& d, double arrival_cv2) {
-    return !std::isnan(arrival_cv2) && !oversaturation_of(d, arrival_cv2).empty();
-}
-
 inline bool is_all_failed(const repeat_data& d) {
     return std::none_of(d.records.begin(), d.records.end(), is_pooled);
+}
+/// The load outgrew the server, or left nothing of it.
+inline bool is_over(const repeat_data& d, double arrival_cv2) {
+    return is_all_failed(d) ||
+           (!std::isnan(arrival_cv2) && !oversaturation_of(d, arrival_cv2).empty());
 }
 
 /// The load that an objective asks for, 0 where the baseline's is not known.

@@ -8,7 +8,6 @@
 #include "core/base/text.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
-#include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/numbers.hpp"
@@ -50,17 +49,6 @@ inline std::string fault_of_lead(const evidence& e) {
     return dead ? "baseline server: no request of the first probe succeeded" : "";
 }
 
-/// Whether the client had too great a part in the last two probes, or pairs, so that there are no
-/// more.
-inline bool client_gave_up(const evidence& e, const terms& t, const std::vector<arm_probe>& all) {
-    if (const std::size_t n = all.size(); n >= 4)
-        return (all[n - 1].invalid || all[n - 2].invalid) &&
-               (all[n - 3].invalid || all[n - 4].invalid);
-    const std::vector<probe> lead = baseline_lead(e, t);
-    const std::size_t n = lead.size();
-    return all.empty() && n > 1 && lead[n - 1].invalid && lead[n - 2].invalid;
-}
-
 /// A probe of both at one load.
 struct compared_pair {
     std::size_t candidate = 0, baseline = 0;  // their places in the evidence
@@ -79,8 +67,7 @@ inline std::vector<compared_pair> compared_pairs(const evidence& e) {
 inline arm_probe arm_probe_of(const evidence& e, const terms& t, const repeat_data& d,
                               reading how) {
     const probe p = probe_of_repeat(e, t, d);
-    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over,
-            p.invalid || late_share_of(d) > 0.20};
+    return {d.arm, d.load, worst_margin(t.keeps, d, how), p.over, p.invalid};
 }
 inline std::vector<arm_probe> compared_probes(const evidence& e, const terms& t, reading how) {
     std::vector<arm_probe> probes;
@@ -168,8 +155,8 @@ inline slo_verdict relative_verdict(const evidence& e, const terms& t, const gro
     const std::string lost = pairs.empty() ? fault_of_lead(e) : g.invalid;
     if (!lost.empty()) return without_advice(v, verdict::invalid, lost);
     const std::vector<arm_probe> probes = compared_probes(e, t, reading::as_measured);
-    if (client_gave_up(e, t, probes))
-        return without_advice(v, verdict::invalid, "the client could not keep up twice in a row");
+    if (probes.empty() ? client_gave_up(baseline_lead(e, t)) : client_gave_up(pairs_of(probes)))
+        return without_advice(v, verdict::invalid, client_gave_up_text);
     const auto c = compare_terms_of(e, t, s);
     if (!c)
         return without_advice(v, verdict::inconclusive,
@@ -217,7 +204,7 @@ inline findings assess_loads(const evidence& e, const terms& t) {
     f.on = grounds_of(e);
     f.on.saturated.clear();  // where it was, is part of what was searched
     f.on.self_check.asked_rate = f.on.self_check.achieved_rate = 0;  // of several loads
-    const found_capacity found = capacity_of(e, t);
+    const found_capacity found = e.has_live_baseline() ? found_capacity{} : capacity_of(e, t);
     for (const slo& s : t.slos)
         f.verdicts.push_back(e.has_live_baseline() ? relative_verdict(e, t, f.on, s)
                                                    : capacity_verdict(e, t, f.on, found, s));

@@ -67,6 +67,12 @@ inline bool is_evidence(const probe& p) {
 inline bool has_size(const probe& p) {
     return !p.invalid && !p.over && std::isfinite(p.margin);
 }
+/// The client had too great a part in two probes in a row: there are no more.
+inline bool client_gave_up(const std::vector<probe>& probes) {
+    const std::size_t n = probes.size();
+    return n > 1 && probes[n - 1].invalid && probes[n - 2].invalid;
+}
+inline constexpr const char* client_gave_up_text = "the client could not keep up twice in a row";
 inline std::vector<probe> without_evidence(const std::vector<probe>& probes) {
     std::vector<probe> out;
     for (const probe& p : probes)
@@ -425,11 +431,9 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
         return {{}, 0, s.low > 0 && s.high < infinity
                            ? "both ends are shown"
                            : printed("%d probes are spent", t.most_probes)};
-    if (!probes.empty() && probes.back().invalid) {
-        const bool again = probes.size() > 1 && probes[probes.size() - 2].invalid;
-        if (again) return {{}, 0, "the client could not keep up twice in a row"};
+    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
+    if (!probes.empty() && probes.back().invalid)
         return {probes.back().part, probes.back().load, {}};
-    }
     const std::vector<probe> before = without_evidence(probes);
     if (before.empty()) return {probe_of::bracket, in_range(t, probe_of::bracket, t.start), {}};
     const bracket b = bracket_of(before);

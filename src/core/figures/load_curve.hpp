@@ -36,7 +36,7 @@ struct load_curve {
     std::vector<slo> keeps{};
     std::vector<load_point> points{};
     search_state state{};
-    std::string binding{}, line{}, explained{};
+    std::string binding{}, line{};
     std::string flat{};   // why it cannot be located better
     std::string fault{};  // why it says nothing
     double of_tables = 0;  // the load that tables are of
@@ -55,7 +55,6 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
     c.state = found.state;
     c.binding = found.binding;
     c.line = capacity_line(c.unit, found);
-    c.explained = capacity_explained(c.unit, found);
     c.flat = flatness_text(found);
     c.fault = fault_of_search(e, t, found);
     if (e.has_live_baseline()) c.line.clear();  // verdicts tell of both

@@ -36,6 +36,9 @@ inline double late_share_of(const repeat_data& d) {
     return sends > 0 ? late / sends : 0;
 }
 
+/// Over this the load was another one than planned.
+inline constexpr double most_late_share = 0.20;
+
 /// Stretches in which it did not run; one in which it was only busy is none of those.
 inline std::size_t held_up_times(const blind_stretches& blind) {
     return static_cast<std::size_t>(std::count_if(

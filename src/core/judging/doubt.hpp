@@ -73,7 +73,7 @@ struct client_doubt {
 inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_verdict& v) {
     if (v.outcome == verdict::pass) return {};
     if (!concerns(v.what.what, &metric_facts::is_hurt_by_lateness)) return {};
-    double most = 0.20;
+    double most = most_late_share;
     std::optional<client_doubt> doubt;
     for (const auto* arm : {&e.candidate, &e.baseline})
         for (std::size_t i = 0; i < arm->size(); ++i) {

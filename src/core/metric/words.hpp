@@ -16,8 +16,7 @@ namespace detail {
 /// A value of a metric with its unit.
 inline std::string value_text(metric_id m, double v) {
     if (std::isnan(v)) return "none";
-    const bool is_load = facts_of(m).of == metric_of::loads;
-    if (is_load && std::isinf(v)) return "infinite";
+    if (is_capacity(m) && std::isinf(v)) return "infinite";
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
     case metric_unit::tokens_per_s: return printed(v < 999.5 ? "%.3g tok/s" : "%.0f tok/s", v);

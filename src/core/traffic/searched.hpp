@@ -87,7 +87,7 @@ inline void check_search(const scenario& s, scenario_use use) {
     require(!is_relative || !is_live || capacities == 1,
             given + "one capacity is compared with a live baseline's at a time: write a gate for "
                     "each");
-    require(is_relative || !(s.baseline.is_live() || s.baseline.is_stored()),
+    require(is_relative || !(is_live || s.baseline.is_stored()),
             given + "the scenario has a baseline, and no objective as capacity >= 0.95 * baseline");
 }
 
@@ -160,9 +160,7 @@ inline search_terms search_terms_of(const plan& p) {
 }
 /// Probes at the loads that objectives name, until each is decided.
 inline search_step next_asked(const plan& p, const std::vector<probe>& probes) {
-    const std::size_t n = probes.size();
-    if (n > 1 && probes[n - 1].invalid && probes[n - 2].invalid)
-        return {{}, 0, "the client could not keep up twice in a row"};
+    if (client_gave_up(probes)) return {{}, 0, client_gave_up_text};
     for (const double load : p.search.asked) {
         int valid = 0;
         carried shown = carried::open;
