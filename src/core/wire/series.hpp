@@ -1,0 +1,151 @@
+// what a page of metrics says
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/wire/go_float.hpp"
+
+#include <algorithm>  // equal_range, all_of, find_if, is_sorted, sort
+#include <cstddef>  // size_t
+#include <memory>  // shared_ptr
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+enum class series_kind : unsigned char {
+    untyped,
+    counter,
+    gauge,
+    histogram,
+    summary,
+    gauge_histogram,
+    info,
+    state_set
+};
+
+struct page_label {
+    std::string_view name{};
+    std::string_view value{};
+};
+using page_labels = std::vector<page_label>;
+
+/// What a page says of a name: "x" in OpenMetrics where a sample is x_total, "x_total" in 0.0.4.
+/// Names that it says nothing of are untyped families of their own.
+struct page_family {
+    std::string_view name{};
+    series_kind kind = series_kind::untyped;
+    std::string_view help{};
+    std::string_view unit{};
+};
+struct page_sample {
+    std::string_view name{};
+    double value = 0;
+    std::optional<double> at_s{};  // seconds since 1970, where the page has a time of its own
+    std::size_t family = 0;
+    std::size_t first_label = 0, label_count = 0;
+};
+/// Its views are into a text that all copies of it share.
+struct metrics_page {
+    std::vector<page_family> families{};  // in the order of the page
+    std::vector<page_sample> samples{};   // by name, then as on the page
+    std::vector<page_sample> created{};   // when series began, which is no data: changed, a restart
+    page_labels labels{};                 // of all samples
+    bool is_openmetrics = false;
+    std::shared_ptr<const std::string> text{};
+};
+// ---- looking things up
+
+inline std::span<const page_label> labels_of(const metrics_page& page, const page_sample& s) {
+    return std::span(page.labels).subspan(s.first_label, s.label_count);
+}
+/// "" where the sample has no such label: to Prometheus that is the same.
+inline std::string_view label_of(const metrics_page& page, const page_sample& s,
+                                 std::string_view name) {
+    const auto labels = labels_of(page, s);
+    const auto at = std::find_if(labels.begin(), labels.end(),
+                                 [&](const page_label& l) { return l.name == name; });
+    return at == labels.end() ? std::string_view() : at->value;
+}
+inline std::span<const page_sample> samples_named(const metrics_page& page,
+                                                  std::string_view name) {
+    struct by_name {
+        bool operator()(const page_sample& s, std::string_view n) const { return s.name < n; }
+        bool operator()(std::string_view n, const page_sample& s) const { return n < s.name; }
+    };
+    const auto found =
+        std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
+    return {found.first, found.second};
+}
+/// The samples of this name that have these labels, and may have others.
+inline std::vector<const page_sample*> samples_of(const metrics_page& page, std::string_view name,
+                                                  const page_labels& wanted = {}) {
+    std::vector<const page_sample*> found;
+    for (const page_sample& s : samples_named(page, name))
+        if (std::all_of(wanted.begin(), wanted.end(), [&](const page_label& l) {
+                return label_of(page, s, l.name) == l.value;
+            }))
+            found.push_back(&s);
+    return found;
+}
+/// Over all of them. Servers of several processes may tell one series several times.
+inline std::optional<double> sum_of(const metrics_page& page, std::string_view name,
+                                    const page_labels& wanted = {}) {
+    const auto samples = samples_of(page, name, wanted);
+    if (samples.empty()) return std::nullopt;
+    double sum = 0;
+    for (const page_sample* s : samples) sum += s->value;
+    return sum;
+}
+
+/// Of what was observed: the delta of one over the delta of the other is a mean.
+struct histogram_totals {
+    double sum = 0, count = 0;
+};
+inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::string_view name,
+                                                 const page_labels& wanted = {}) {
+    const auto sum = sum_of(page, std::string(name) + "_sum", wanted);
+    const auto count = sum_of(page, std::string(name) + "_count", wanted);
+    if (!sum || !count) return std::nullopt;
+    return histogram_totals{*sum, *count};
+}
+
+struct histogram_bucket {
+    double at_most = 0;
+    double count = 0;  // of all that is at most that
+};
+/// Summed over label sets, from the lowest to the highest. A bucket whose limit is not a number
+/// is none. "1" and "1.0" are one limit.
+inline std::vector<histogram_bucket> buckets_of(const metrics_page& page, std::string_view name,
+                                                const page_labels& wanted = {}) {
+    std::vector<histogram_bucket> all;
+    for (const page_sample* s : samples_of(page, std::string(name) + "_bucket", wanted)) {
+        const auto limit = go_float(label_of(page, *s, "le"));
+        if (limit && *limit == *limit) all.push_back({*limit, s->value});
+    }
+    std::sort(all.begin(), all.end(), [](const histogram_bucket& a, const histogram_bucket& b) {
+        return a.at_most < b.at_most;
+    });
+    std::vector<histogram_bucket> merged;
+    for (const histogram_bucket& b : all)
+        if (!merged.empty() && merged.back().at_most == b.at_most) merged.back().count += b.count;
+        else merged.push_back(b);
+    return merged;
+}
+/// Whether buckets hold as many as those below them, and the last one all that was counted.
+inline bool are_sound(const std::vector<histogram_bucket>& buckets, const histogram_totals& t) {
+    return !buckets.empty() && buckets.back().at_most == infinity &&
+           buckets.back().count == t.count &&
+           std::is_sorted(buckets.begin(), buckets.end(),
+                          [](const histogram_bucket& a, const histogram_bucket& b) {
+                              return a.count < b.count;
+                          });
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
