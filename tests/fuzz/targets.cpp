@@ -2,14 +2,20 @@
 
 #include "llmbench.hpp"
 #include "core/dialects/openai.hpp"
+#include "core/dialects/server_names.hpp"
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
 #include "core/reports/stored.hpp"
+#include "core/wire/go_float.hpp"
+#include "core/wire/metrics_page.hpp"
+#include "core/wire/series.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -118,6 +124,29 @@ template <class F> void may_refuse(F&& f, std::string& told) {
 template <class F> void may_refuse(F&& f) {
     std::string told;
     may_refuse(f, told);
+}
+
+// ---- pages of metrics
+
+std::string in_quotes(std::string_view s) {
+    std::string out = "\"";
+    for (const char c : s) {
+        if (c == '\\' || c == '"') out += '\\';
+        out += c == '\n' ? std::string("\\n") : std::string(1, c);
+    }
+    return out + "\"";
+}
+/// The samples of a page as a page, without anything that could be said in another way.
+std::string written_again(const metrics_page& page, const std::vector<page_sample>& samples) {
+    std::string out;
+    for (const page_sample& s : samples) {
+        out += "{" + in_quotes(s.name);
+        for (const page_label& l : labels_of(page, s))
+            out += "," + in_quotes(l.name) + "=" + in_quotes(l.value);
+        out += std::isnan(s.value) ? std::string("} NaN") : printed("} %.17g", s.value);
+        out += s.at_s ? printed(" %.17g\n", *s.at_s) : std::string("\n");
+    }
+    return out + "# EOF\n";
 }
 
 }  // namespace
@@ -281,4 +310,39 @@ void fuzz::stored_result(std::string_view input) {
     may_refuse([&] { read_stored_gate(s, "result.json", ""); });
     may_refuse([&] { read_stored_gate(s, "result.json", "chat"); });
     may_refuse([&] { read_calibration(s, "calibration.json", "chat"); });
+}
+
+/// A page is whole, or refused with a sentence; what was read of it, written and read again says
+/// the same. A number that is taken is the one that the C library reads.
+void fuzz::metrics_page(std::string_view input) {
+    for (const char* type : {"", "text/plain; version=0.0.4", "application/openmetrics-text"}) {
+        parsed_page p;
+        {
+            const std::vector<char> copy(input.begin(), input.end());
+            p = read_metrics_page({copy.data(), copy.size()}, type);
+        }
+        if (p.problem.find('\n') != std::string::npos) std::abort();
+        if (!p.problem.empty() && !p.page.families.empty()) std::abort();
+        for (const auto* samples : {&p.page.samples, &p.page.created}) {
+            const std::string again = written_again(p.page, *samples);
+            const parsed_page q = read_metrics_page(again, "application/openmetrics-text");
+            if (!q.problem.empty()) std::abort();
+            must_agree(q.page.samples.size() + q.page.created.size(), samples->size(), "samples");
+            if (q.page.created.empty())
+                must_agree(written_again(q.page, q.page.samples), again, "a page and its copy");
+        }
+        for (const page_sample& s : p.page.samples) {
+            buckets_of(p.page, s.name.substr(0, s.name.rfind('_')));
+            totals_of(p.page, s.name.substr(0, s.name.rfind('_')));
+        }
+        for (const server_name& row : server_table::rows)
+            if (value_on(p.page, row.server, row.of) && p.page.samples.empty()) std::abort();
+        found_in(p.page);
+    }
+    const std::string number(input.substr(0, input.find('\n')));
+    const auto taken = go_float(number);
+    const double expected = std::strtod(number.c_str(), nullptr);
+    const bool is_rounded_twice = std::fabs(expected) < std::numeric_limits<double>::min();
+    if (taken && !std::isnan(*taken) && !is_rounded_twice)
+        must_agree(*taken, expected, "a number and the C library's");
 }

@@ -10,5 +10,6 @@ void stream_event(std::string_view input);
 void dataset(std::string_view input);
 void api_answer(std::string_view input);
 void stored_result(std::string_view input);
+void metrics_page(std::string_view input);
 
 }  // namespace fuzz
