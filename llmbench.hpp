@@ -34,101 +34,114 @@
 //   [C9] URLs
 //   [C10] HTTP/1.1
 //   [C11] server-sent events
-//   [C12] what a server says, whichever API it has
-//   [C13] OpenAI's answers
-//   [C14] bodies of requests
-//   [C15] what each API writes and reads
-//   [C16] the table of APIs
-//   [C17] from the bytes of a body to events
-//   [C18] the timeline of one answer
-//   [C19] from bytes to the timeline of an answer
-//   [C20] histograms of lateness and of gaps
-//   [C21] when the client did not run
-//   [C22] what one repeat measured
-//   [C23] the requests of a repeat, as they end
-//   [C24] whether an answer can have come as its numbers say
-//   [C25] how a repeat is read where the client may have been late
-//   [C26] metrics of requests and of repeats
-//   [C27] statistics of several repeats together
-//   [C28] what a server's prefix cache had of the prompts
-//   [C29] what verdicts are given on
-//   [C30] the rule: looks, bounds, prior noise
-//   [C31] what evidence is held against
-//   [C32] counts: shares, and quantiles of fresh traffic
-//   [C33] errors of a baseline
-//   [C34] what the client can say against its own numbers
-//   [C35] pairs: repeats in turns with those of a baseline
-//   [C36] values: times, speeds and rates
-//   [C37] verdicts in words
-//   [C38] what the numbers alone say of an objective
-//   [C39] verdicts that the client may have decided
-//   [C40] how many requests a verdict rests on at least
-//   [C41] what a server's answers can say against its numbers
-//   [C42] verdicts that stand although tokens were held back
-//   [C43] servers that cannot keep up
-//   [C44] what makes a measurement invalid
-//   [C45] the verdicts of a gate
-//   [C46] from verdicts to an exit code
-//   [C47] what a calibration tells
-//   [C48] calibration
-//   [C49] the search for a capacity
-//   [C50] what probes say of a load
-//   [C51] the capacity that probes show
-//   [C52] the capacity of a candidate beside that of a baseline
-//   [C53] a capacity held against a live baseline's
-//   [C54] files of others' making, value by value
-//   [C55] datasets
-//   [C56] traces
-//   [C57] when requests are sent
-//   [C58] arrivals
-//   [C59] lengths
-//   [C60] prompts of a given number of tokens
-//   [C61] places of a trace
-//   [C62] conversations, recorded and made up
-//   [C63] prompts that stand alone
-//   [C64] where prompts come from
-//   [C65] the plan of a gate
-//   [C66] which SLOs a scenario can have
-//   [C67] the options of requests
-//   [C68] a load that is searched
-//   [C69] from a workload to its part of the plan
-//   [C70] from a scenario to its plan
-//   [C71] a plan in words
-//   [C72] where a gate's server stood
-//   [C73] the hash of all that a plan sends
-//   [C74] the requests of a plan
-//   [C75] what a plan says of the evidence that it will bring
-//   [C76] what of its prompts a workload lets a prefix cache have
-//   [C77] engine model
-//   [C78] what a request asks the simulated server
-//   [C79] answers of the simulated server
-//   [C80] what the simulated server says besides answers
-//   [C81] what a result holds of its gate
-//   [C82] the rows of a table: each metric over the repeats of an arm
-//   [C83] points and round steps of drawings
-//   [C84] distributions: quantiles as lines, of each repeat and of all
-//   [C85] the curve of a search: objectives over the load
-//   [C86] how requests ended, and what their answers say of tokens
-//   [C87] how long made-up prompts were to be, and were
-//   [C88] timelines: repeats in windows of equal length
-//   [C89] all that reports tell of a gate's numbers, computed once
-//   [C90] the progress line
-//   [C91] what reports are made of
-//   [C92] words of reports
-//   [C93] result.json and records.jsonl
-//   [C94] stored results
-//   [C95] junit.xml, summary.md, annotations, metrics.txt
-//   [C96] what a console can show
-//   [C97] the console
-//   [C98] the report page: style, icons and script
-//   [C99] the report page: drawings
-//   [C100] the report page: verdicts
-//   [C101] the report page: distributions
-//   [C102] the report page: gates beside each other
-//   [C103] the report page: what a search found
-//   [C104] the report page: what else a gate has to say
-//   [C105] the report page: timelines
-//   [C106] the report page: the whole
+//   [C12] numbers as Go reads them
+//   [C13] what a page of metrics says
+//   [C14] pages of metrics
+//   [C15] what a server says, whichever API it has
+//   [C16] OpenAI's answers
+//   [C17] bodies of requests
+//   [C18] what each API writes and reads
+//   [C19] the table of APIs
+//   [C20] from the bytes of a body to events
+//   [C21] servers' names for what they tell of themselves
+//   [C22] readings of a server's pages
+//   [C23] the timeline of one answer
+//   [C24] from bytes to the timeline of an answer
+//   [C25] histograms of lateness and of gaps
+//   [C26] when the client did not run
+//   [C27] what a server tells of itself in a repeat
+//   [C28] what one repeat measured
+//   [C29] the requests of a repeat, as they end
+//   [C30] whether an answer can have come as its numbers say
+//   [C31] how a repeat is read where the client may have been late
+//   [C32] tokens and requests per second
+//   [C33] metrics that a server tells of itself
+//   [C34] metrics of requests and of repeats
+//   [C35] statistics of several repeats together
+//   [C36] what a server's prefix cache had of the prompts
+//   [C37] what verdicts are given on
+//   [C38] the rule: looks, bounds, prior noise
+//   [C39] what evidence is held against
+//   [C40] counts: shares, and quantiles of fresh traffic
+//   [C41] errors of a baseline
+//   [C42] what the client can say against its own numbers
+//   [C43] pairs: repeats in turns with those of a baseline
+//   [C44] distances from a limit
+//   [C45] values: times, speeds and rates
+//   [C46] verdicts in words
+//   [C47] what the numbers alone say of an objective
+//   [C48] verdicts that the client may have decided
+//   [C49] how many requests a verdict rests on at least
+//   [C50] what a server's answers can say against its numbers
+//   [C51] verdicts that stand although tokens were held back
+//   [C52] servers that cannot keep up
+//   [C53] what a server's state explains
+//   [C54] the server as a witness of our own numbers
+//   [C55] what makes a measurement invalid
+//   [C56] the verdicts of a gate
+//   [C57] from verdicts to an exit code
+//   [C58] what a calibration tells
+//   [C59] calibration
+//   [C60] the search for a capacity
+//   [C61] what probes say of a load
+//   [C62] the capacity that probes show
+//   [C63] the capacity of a candidate beside that of a baseline
+//   [C64] a capacity held against a live baseline's
+//   [C65] files of others' making, value by value
+//   [C66] datasets
+//   [C67] traces
+//   [C68] when requests are sent
+//   [C69] arrivals
+//   [C70] lengths
+//   [C71] prompts of a given number of tokens
+//   [C72] places of a trace
+//   [C73] conversations, recorded and made up
+//   [C74] prompts that stand alone
+//   [C75] where prompts come from
+//   [C76] the plan of a gate
+//   [C77] which SLOs a scenario can have
+//   [C78] the options of requests
+//   [C79] a load that is searched
+//   [C80] from a workload to its part of the plan
+//   [C81] from a scenario to its plan
+//   [C82] a plan in words
+//   [C83] where a gate's server stood
+//   [C84] the hash of all that a plan sends
+//   [C85] the requests of a plan
+//   [C86] what a plan says of the evidence that it will bring
+//   [C87] what of its prompts a workload lets a prefix cache have
+//   [C88] engine model
+//   [C89] what a request asks the simulated server
+//   [C90] answers of the simulated server
+//   [C91] what the simulated server says besides answers
+//   [C92] what a result holds of its gate
+//   [C93] the rows of a table: each metric over the repeats of an arm
+//   [C94] points and round steps of drawings
+//   [C95] distributions: quantiles as lines, of each repeat and of all
+//   [C96] the curve of a search: objectives over the load
+//   [C97] how requests ended, and what their answers say of tokens
+//   [C98] how long made-up prompts were to be, and were
+//   [C99] what a server told of itself, over all repeats
+//   [C100] timelines: repeats in windows of equal length
+//   [C101] all that reports tell of a gate's numbers, computed once
+//   [C102] the progress line
+//   [C103] what reports are made of
+//   [C104] what a server told of itself, in result.json
+//   [C105] words of reports
+//   [C106] result.json and records.jsonl
+//   [C107] stored results
+//   [C108] junit.xml, summary.md, annotations, metrics.txt
+//   [C109] what a console can show
+//   [C110] the console
+//   [C111] the report page: style, icons and script
+//   [C112] the report page: drawings
+//   [C113] the report page: verdicts
+//   [C114] the report page: distributions
+//   [C115] the report page: gates beside each other
+//   [C116] the report page: what a search found
+//   [C117] the report page: what else a gate has to say
+//   [C118] the report page: timelines
+//   [C119] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -167,20 +180,22 @@
 //   [E35] simulated server
 //   [E36] what a server is asked before the load
 //   [E37] who asks a server
-//   [E38] servers that a gate starts
-//   [E39] targets brought up
-//   [E40] whether two targets are one server
-//   [E41] records.jsonl and events.bin, written while the load runs
-//   [E42] all gates of a program and their reports
-//   [E43] gates inside doctest
-//   [E44] the progress of a repeat
-//   [E45] one repeat
-//   [E46] the repeats of a gate
-//   [E47] gates take turns
-//   [E48] one gate from its scenario to its result
-//   [E49] public functions
-//   [E50] records judged again
-//   [E51] main
+//   [E38] the pages on which a server tells of itself
+//   [E39] servers that a gate starts
+//   [E40] targets brought up
+//   [E41] a server's pages, read beside a load
+//   [E42] whether two targets are one server
+//   [E43] records.jsonl and events.bin, written while the load runs
+//   [E44] all gates of a program and their reports
+//   [E45] gates inside doctest
+//   [E46] the progress of a repeat
+//   [E47] one repeat
+//   [E48] the repeats of a gate
+//   [E49] gates take turns
+//   [E50] one gate from its scenario to its result
+//   [E51] public functions
+//   [E52] records judged again
+//   [E53] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -518,7 +533,14 @@ struct user_count {
     constexpr explicit user_count(double v) : users(v) {}
 };
 
-/// A number without a unit: the value of a server's own gauge.
+/// An amount of energy, `0.6_J`.
+struct energy {
+    double joules = 0;
+    constexpr energy() = default;
+    constexpr explicit energy(double v) : joules(v) {}
+};
+
+/// A number without a unit: a count, or the value of a server's own gauge.
 struct plain_number {
     double value = 0;
     constexpr plain_number() = default;
@@ -556,6 +578,8 @@ constexpr token_rate operator""_tps(unsigned long long v) {
 constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
 constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
 constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
+constexpr energy operator""_J(unsigned long long v) { return energy(static_cast<double>(v)); }
+constexpr energy operator""_J(long double v) { return energy(static_cast<double>(v)); }
 constexpr user_count operator""_users(unsigned long long v) {
     return user_count(static_cast<double>(v));
 }
@@ -592,7 +616,6 @@ enum class latency_metric : unsigned char {
     normalized_latency,     ///< e2e / output tokens
     ttft_per_prompt_token,  ///< ttft / prompt tokens
     ttft_from_send,         ///< first content event - actual send (what most tools call TTFT)
-    queue_time,             ///< server-side waiting time (not measured by this version)
     first_turn_ttft,        ///< ttft of the first turns of conversations
     later_turn_ttft         ///< ttft of all their other turns
 };
@@ -614,6 +637,24 @@ enum class token_throughput : unsigned char {
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
+// What the server tells of itself, on its page of metrics; read once a second beside the load.
+/// Means over what it finished in the steady window; its own clock, so no network is in them.
+enum class server_time : unsigned char {
+    queue_time,           ///< from its arrival until a request is taken up
+    server_prefill_time,  ///< from there to its first token
+    server_decode_time    ///< from there to its last one
+};
+enum class queue_gauge : unsigned char { queued_requests };     ///< waiting, as read
+enum class running_gauge : unsigned char { running_requests };  ///< being worked on, as read
+enum class cache_gauge : unsigned char { kv_cache_usage };      ///< share of the KV cache in use
+/// How often it stopped working on a request to make room for others.
+enum class server_count : unsigned char { preemptions };
+/// Share of the prompt tokens looked up that its prefix cache had.
+enum class server_share : unsigned char { prefix_cache_hits };
+/// Tokens of a step of speculative decoding: 1 + those accepted / drafts.
+enum class draft_metric : unsigned char { acceptance_length };
+/// Joules that the accelerators took in the window, idle power included, over our output tokens.
+enum class energy_metric : unsigned char { energy_per_token };
 /// The most load that keeps the scenario's other objectives; requests/s, or users of a closed loop.
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
@@ -623,49 +664,93 @@ using enum token_throughput;
 using enum request_throughput_t;
 using enum share_metric;
 using enum run_time_metric;
+using enum server_time;
+using enum queue_gauge;
+using enum running_gauge;
+using enum cache_gauge;
+using enum server_count;
+using enum server_share;
+using enum draft_metric;
+using enum energy_metric;
 using enum capacity_metric;
 using enum baseline_t;
 
 namespace detail {
 /// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
-    ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
+    ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
     first_turn_ttft, later_turn_ttft,
     prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
     decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric,
+    queue_time, server_prefill_time, server_decode_time, queued_requests, running_requests,
+    kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length, energy_per_token,
     capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
 
+/// Of which statistics a metric has: those of many requests; the run's one; of a server's times the
+/// mean alone, as buckets know no percentile; of its gauges what was read.
+enum class metric_shape : unsigned char { of_requests, of_run, of_server_times, of_gauges };
 /// A limit's unit and side by the type of its metric, whose enumerators metric_id has from `First`.
 template <class M>
 struct metric_traits {};
-template <class U, bool PerRequest, bound_side Side, metric_id First>
+template <class U, metric_shape Shape, bound_side Side, metric_id First>
 struct metric_traits_of {
     using unit = U;
-    static constexpr bool per_request = PerRequest;
+    static constexpr metric_shape shape = Shape;
     static constexpr bound_side side = Side;
     static constexpr metric_id first = First;
 };
+template <class U, bound_side Side, metric_id First>
+using run_traits = metric_traits_of<U, metric_shape::of_run, Side, First>;
+template <class U, bound_side Side, metric_id First>
+using gauge_traits = metric_traits_of<U, metric_shape::of_gauges, Side, First>;
 template <>
 struct metric_traits<latency_metric>
-    : metric_traits_of<time_span, true, bound_side::at_most, metric_id::ttft> {};
+    : metric_traits_of<time_span, metric_shape::of_requests, bound_side::at_most, metric_id::ttft> {
+};
 template <>
 struct metric_traits<speed_metric>
-    : metric_traits_of<token_rate, true, bound_side::at_least, metric_id::prefill_speed> {};
+    : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
+                       metric_id::prefill_speed> {};
 template <>
 struct metric_traits<token_throughput>
-    : metric_traits_of<token_rate, false, bound_side::at_least, metric_id::output_throughput> {};
+    : run_traits<token_rate, bound_side::at_least, metric_id::output_throughput> {};
 template <>
 struct metric_traits<request_throughput_t>
-    : metric_traits_of<request_rate, false, bound_side::at_least, metric_id::request_throughput> {};
+    : run_traits<request_rate, bound_side::at_least, metric_id::request_throughput> {};
 template <>
 struct metric_traits<share_metric>
-    : metric_traits_of<share, false, bound_side::at_most, metric_id::error_rate> {};
+    : run_traits<share, bound_side::at_most, metric_id::error_rate> {};
 template <>
 struct metric_traits<run_time_metric>
-    : metric_traits_of<time_span, false, bound_side::at_most, metric_id::startup_time> {};
+    : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};
+template <>
+struct metric_traits<server_time>
+    : metric_traits_of<time_span, metric_shape::of_server_times, bound_side::at_most,
+                       metric_id::queue_time> {};
+template <>
+struct metric_traits<queue_gauge>
+    : gauge_traits<plain_number, bound_side::at_most, metric_id::queued_requests> {};
+template <>
+struct metric_traits<running_gauge>
+    : gauge_traits<plain_number, bound_side::either, metric_id::running_requests> {};
+template <>
+struct metric_traits<cache_gauge>
+    : gauge_traits<share, bound_side::at_most, metric_id::kv_cache_usage> {};
+template <>
+struct metric_traits<server_count>
+    : run_traits<plain_number, bound_side::at_most, metric_id::preemptions> {};
+template <>
+struct metric_traits<server_share>
+    : run_traits<share, bound_side::at_least, metric_id::prefix_cache_hits> {};
+template <>
+struct metric_traits<draft_metric>
+    : run_traits<plain_number, bound_side::at_least, metric_id::acceptance_length> {};
+template <>
+struct metric_traits<energy_metric>
+    : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
 
 template <class M>
 constexpr metric_id id_of(M m) {
@@ -673,9 +758,15 @@ constexpr metric_id id_of(M m) {
 }
 
 template <class M>
-concept request_metric = requires { requires metric_traits<M>::per_request; };
+concept any_metric = requires { metric_traits<M>::shape; };
 template <class M>
-concept run_metric = requires { requires !metric_traits<M>::per_request; };
+concept request_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_requests;
+template <class M>
+concept run_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_run;
+template <class M>
+concept gauge_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_gauges;
+template <class M>
+concept has_mean = any_metric<M> && !run_metric<M>;
 template <class M>
 concept time_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_most;
 template <class M>
@@ -689,6 +780,7 @@ constexpr double si(request_rate r) { return r.per_second; }
 constexpr double si(token_rate r) { return r.per_second; }
 constexpr double si(share s) { return s.fraction; }
 constexpr double si(plain_number n) { return n.value; }
+constexpr double si(energy e) { return e.joules; }
 constexpr double si(user_count n) { return n.users; }
 
 template <class U, class T>
@@ -879,11 +971,13 @@ template <detail::rate_metric M> auto p10(M m) {
 template <detail::request_metric M> auto percentile(M m, double q) {
     return detail::make(detail::statistic_kind::percentile, m, q);
 }
-/// Arithmetic mean over completed requests.
-template <detail::request_metric M> auto mean(M m) {
+/// Arithmetic mean over completed requests; of a server's gauge, over its readings.
+template <detail::has_mean M> auto mean(M m) {
     return detail::make(detail::statistic_kind::mean, m);
 }
-template <detail::time_metric M> auto max(M m) {
+template <class M>
+    requires detail::time_metric<M> || detail::gauge_metric<M>
+auto max(M m) {
     return detail::make(detail::statistic_kind::max, m);
 }
 template <detail::rate_metric M> auto min(M m) {
@@ -895,7 +989,9 @@ inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p
     return {detail::make_goodput(p.steps, p.text)};
 }
 
-/// A gauge of the server's own metrics page (not measured by this version).
+/// A series of the server's own page of metrics, by its name and as many labels as tell it from
+/// others: `server_metric("vllm:num_requests_waiting{model_name=\"m\"}")`. As the page has it, in
+/// the page's unit, read once a second in the steady window.
 struct gauge {
     types::text name{};
 };
@@ -918,7 +1014,7 @@ slo operator>=(M m, const limit<detail::unit_of<M>>& l) {
     return detail::make(detail::statistic_kind::value, m) >= l;
 }
 template <class M, class T>
-    requires detail::request_metric<M> || detail::run_metric<M>
+    requires detail::any_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
 template <class T>
 void operator==(capacity_metric, const T&) = delete;
@@ -1246,8 +1342,12 @@ struct endpoint {
     /// Name of the variable that holds the key; default LLMBENCH_API_KEY.
     types::text api_key_env{};
     types::list<name_value> headers{};
+    /// The page of the server's own metrics, Prometheus text or OpenMetrics; "/path" is one of this
+    /// server. Default: the one that servers of this API have, if it is there.
     types::text metrics_url{};
     tls_options tls{};
+    /// Pages of exporters that tell what its accelerators do, such as dcgm-exporter's.
+    types::list<types::text> telemetry{};
 };
 
 /// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the
@@ -1261,6 +1361,8 @@ struct process {
     time_span ready_within = time_span::from_seconds(120);
     api_format api = openai_chat;
     types::text model{};
+    types::text metrics_url{};             ///< as of an endpoint; `{port}` is the server's
+    types::list<types::text> telemetry{};  ///< as of an endpoint
 };
 
 /// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x
@@ -1828,17 +1930,17 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #if defined(LLMBENCH_IMPLEMENT) && !defined(LLMBENCH_CORE)
 #define LLMBENCH_CORE
 
-#include <algorithm>  // equal, count_if, min, max, all_of, lower_bound, nth_element, sort, ...
+#include <algorithm>  // equal, count_if, min, max, all_of, equal_range, find_if, is_sorted, ...
 #include <array>
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
-#include <charconv>  // from_chars, to_chars
+#include <charconv>  // from_chars, to_chars, from_chars_result
 #include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, round, expm1, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
-#include <cstdint>  // uint64_t, uint32_t
+#include <cstdint>  // uint64_t, uint32_t, int64_t
 #include <cstdio>  // vsnprintf
-#include <cstdlib>  // strtod_l
+#include <cstdlib>  // strtod_l, llabs
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // greater, where bytes come from
@@ -1848,6 +1950,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
 #include <set>  // the engine's cached blocks
+#include <span>
 #include <stdexcept>  // invalid_argument, exception
 #include <string>
 #include <string_view>
@@ -2050,6 +2153,10 @@ std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     return s.empty() ? value : std::nullopt;
 }
 
+/// "3 readings", "1 reading".
+inline std::string plural(std::size_t n, const char* one) {
+    return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
+}
 /// Three significant digits with the unit that fits: "87.3 ms", "1.24 s".
 inline std::string time_text(double seconds) {
     const double a = std::fabs(seconds);
@@ -2670,7 +2777,15 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, users, share, none };
+enum class metric_unit : unsigned char {
+    time,
+    tokens_per_s,
+    requests_per_s,
+    users,
+    share,
+    energy,
+    none
+};
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads.
 enum class metric_of : unsigned char { request, window, requests, start, server, loads };
@@ -2693,7 +2808,9 @@ struct metric_facts {
     bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    bool is_unmeasured = false;        // by this version
+    // Of a server's own: below this much, in SI, its ratios mean nothing. 0: it is not near zero.
+    double grain = 0;
+    bool is_whole = false;  // a count of something, which has no half
 };
 
 inline constexpr metric_facts metric_table[] = {
@@ -2711,7 +2828,6 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
      .is_of_prefill = true},
-    {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
     {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
@@ -2746,7 +2862,26 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server, .is_unmeasured = true},
+     .side = bound_side::either, .of = metric_of::server},
+    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .grain = 0.001},
+    {.id = metric_id::server_prefill_time, .name = "server_prefill_time",
+     .of = metric_of::server, .grain = 0.001},
+    {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
+     .grain = 0.001},
+    {.id = metric_id::queued_requests, .name = "queued_requests", .unit = metric_unit::none,
+     .of = metric_of::server, .grain = 1, .is_whole = true},
+    {.id = metric_id::running_requests, .name = "running_requests", .unit = metric_unit::none,
+     .side = bound_side::either, .of = metric_of::server, .grain = 1, .is_whole = true},
+    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::share,
+     .of = metric_of::server, .grain = 0.01},
+    {.id = metric_id::preemptions, .name = "preemptions", .unit = metric_unit::none,
+     .of = metric_of::server, .grain = 1, .is_whole = true},
+    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::share,
+     .side = bound_side::at_least, .of = metric_of::server, .grain = 0.01},
+    {.id = metric_id::acceptance_length, .name = "acceptance_length", .unit = metric_unit::none,
+     .side = bound_side::at_least, .of = metric_of::server},
+    {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
+     .of = metric_of::server, .needs_event_times = true},
     {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
      .side = bound_side::at_least, .of = metric_of::loads},
     {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
@@ -2773,11 +2908,13 @@ constexpr bool is_as_typed(metric_id end) {
     const metric_unit written = std::is_same_v<unit, time_span>      ? metric_unit::time
                                 : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
                                 : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
+                                : std::is_same_v<unit, energy>       ? metric_unit::energy
+                                : std::is_same_v<unit, plain_number> ? metric_unit::none
                                                                      : metric_unit::share;
     for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
         const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
         const bool of_request = f.of == metric_of::request;
-        if (f.unit != written || f.side != traits::side || of_request != traits::per_request)
+        if (f.unit != written || f.side != traits::side || of_request != request_metric<M>)
             return false;
     }
     return true;
@@ -2787,12 +2924,22 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
               is_as_typed<share_metric>(metric_id::startup_time) &&
-              is_as_typed<run_time_metric>(metric_id::goodput));
+              is_as_typed<run_time_metric>(metric_id::goodput) &&
+              is_as_typed<server_time>(metric_id::queued_requests) &&
+              is_as_typed<queue_gauge>(metric_id::running_requests) &&
+              is_as_typed<running_gauge>(metric_id::kv_cache_usage) &&
+              is_as_typed<cache_gauge>(metric_id::preemptions) &&
+              is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
+              is_as_typed<server_share>(metric_id::acceptance_length) &&
+              is_as_typed<draft_metric>(metric_id::energy_per_token) &&
+              is_as_typed<energy_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+/// What the server tells of itself.
+constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
@@ -2833,6 +2980,7 @@ inline std::string value_text(metric_id m, double v) {
     case metric_unit::requests_per_s: return printed(v < 999.5 ? "%.3g req/s" : "%.0f req/s", v);
     case metric_unit::users: return printed(v < 999.5 ? "%.4g users" : "%.0f users", v);
     case metric_unit::share: return printed("%.4g %%", v * 100);
+    case metric_unit::energy: return v < 1 ? printed("%.3g mJ", v * 1e3) : printed("%.3g J", v);
     case metric_unit::none: return printed("%.4g", v);
     }
     return time_text(v);
@@ -2865,6 +3013,7 @@ inline std::string limit_text(metric_id m, double v) {
     case metric_unit::requests_per_s: return printed("%.6g req/s", v);
     case metric_unit::users: return printed("%.6g users", v);
     case metric_unit::share: return printed("%.6g %%", v * 100);
+    case metric_unit::energy: return printed("%.6g J", v);
     case metric_unit::none: return printed("%.6g", v);
     }
     return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
@@ -2893,6 +3042,18 @@ struct http_url {
         return port == (tls ? "443" : "80") ? name : name + ":" + port;
     }
 };
+
+/// A command or a URL, each {port} in it the number.
+inline std::string with_port(std::string s, const std::string& port) {
+    for (std::size_t at; (at = s.find("{port}")) != std::string::npos;) s.replace(at, 6, port);
+    return s;
+}
+
+/// The server's own part of a URL.
+inline std::string without_path(const std::string& url) {
+    const std::size_t scheme = url.find("://");
+    return scheme == std::string::npos ? url : url.substr(0, url.find('/', scheme + 3));
+}
 
 /// A URL for error texts, without what may be a password or a key in it.
 inline std::string without_credentials(std::string_view url) {
@@ -3446,7 +3607,610 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C12] what a server says, whichever API it has ============================================
+// ===== [C12] numbers as Go reads them ============================================================
+// What strconv.ParseFloat takes, and so what Prometheus lets stand on a page.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The number behind "0x": binary exponent and all, as 1.8p1. Digits beyond those that a double
+/// holds leave a bit that rounds it the right way.
+inline std::optional<double> hex_float(std::string_view s) {
+    std::uint64_t digits = 0;
+    int exponent = 0;
+    bool any = false, behind_point = false;
+    for (; !s.empty() && (s.front() | 0x20) != 'p'; s.remove_prefix(1)) {
+        if (s.front() == '.' && !behind_point) {
+            behind_point = true;
+            continue;
+        }
+        const auto digit = parsed_number<unsigned>(s.substr(0, 1), 16);
+        if (!digit) return std::nullopt;
+        any = true;
+        if (digits >> 60 == 0) {
+            digits = digits << 4 | *digit;
+            exponent -= behind_point ? 4 : 0;
+        } else {
+            digits |= *digit != 0;
+            exponent += behind_point ? 0 : 4;
+        }
+    }
+    if (!any || s.empty()) return std::nullopt;
+    s.remove_prefix(1);
+    if (!s.empty() && s.front() == '+' && s.substr(1, 1) != "-") s.remove_prefix(1);
+    const auto power = parsed_number<int>(s);
+    if (!power) return std::nullopt;
+    const int limited = std::min(std::max(*power, -1000000), 1000000);  // the sum stays an int
+    const double value = std::ldexp(static_cast<double>(digits), exponent + limited);
+    return std::isinf(value) ? std::nullopt : std::optional(value);
+}
+
+/// Whether a number of decimal digits that no double holds is too small for one, not too large.
+inline bool is_tiny(std::string_view s) {
+    const std::size_t e = std::min(s.find_first_of("eE"), s.size());
+    const std::string_view mantissa = s.substr(0, e);
+    const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
+    const std::size_t first = mantissa.find_first_of("123456789");
+    if (first == std::string_view::npos) return true;
+    std::string_view power = e < s.size() ? s.substr(e + 1) : "0";
+    const bool is_below = power.substr(0, 1) == "-";
+    if (is_below || power.substr(0, 1) == "+") power.remove_prefix(1);
+    const auto places = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
+    const std::int64_t size = parsed_number<std::int64_t>(power).value_or(INT64_MAX / 2);
+    return (is_below ? -size : size) + places < 0;
+}
+
+/// A value of a page: decimal or hexadecimal, infinite and NaN in any case. As there, a number that
+/// is too large is none, and one that is too small is 0.
+inline std::optional<double> go_float(std::string_view s) {
+    const bool minus = s.substr(0, 1) == "-", is_signed = minus || s.substr(0, 1) == "+";
+    if (!is_signed && same_ignoring_case(s, "nan")) return not_a_number;
+    if (is_signed) s.remove_prefix(1);
+    const auto with_sign = [&](double v) { return minus ? -v : v; };
+    if (same_ignoring_case(s, "inf") || same_ignoring_case(s, "infinity"))
+        return with_sign(infinity);
+    if (same_ignoring_case(s.substr(0, 2), "0x")) {
+        const auto value = hex_float(s.substr(2));
+        return value ? std::optional(with_sign(*value)) : std::nullopt;
+    }
+    if (s.empty() || std::string_view("0123456789.").find(s.front()) == std::string_view::npos)
+        return std::nullopt;
+    double value = 0;
+    const char* const last = s.data() + s.size();
+    const std::from_chars_result found = double_from_chars(s.data(), last, value);
+    if (found.ptr != last || found.ec == std::errc::invalid_argument) return std::nullopt;
+    if (found.ec == std::errc{}) return with_sign(value);
+    return is_tiny(s) ? std::optional(with_sign(0)) : std::nullopt;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C13] what a page of metrics says =========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+enum class series_kind : unsigned char {
+    untyped,
+    counter,
+    gauge,
+    histogram,
+    summary,
+    gauge_histogram,
+    info,
+    state_set
+};
+
+struct page_label {
+    std::string_view name{};
+    std::string_view value{};
+};
+using page_labels = std::vector<page_label>;
+
+/// What a page says of a name: "x" in OpenMetrics where a sample is x_total, "x_total" in 0.0.4.
+/// Names that it says nothing of are untyped families of their own.
+struct page_family {
+    std::string_view name{};
+    series_kind kind = series_kind::untyped;
+    std::string_view help{};
+    std::string_view unit{};
+};
+struct page_sample {
+    std::string_view name{};
+    double value = 0;
+    std::optional<double> at_s{};  // seconds since 1970, where the page has a time of its own
+    std::size_t family = 0;
+    std::size_t first_label = 0, label_count = 0;
+};
+/// Its views are into a text that all copies of it share.
+struct metrics_page {
+    std::vector<page_family> families{};  // in the order of the page
+    std::vector<page_sample> samples{};   // by name, then as on the page
+    std::vector<page_sample> created{};   // when series began, which is no data: changed, a restart
+    page_labels labels{};                 // of all samples
+    bool is_openmetrics = false;
+    std::shared_ptr<const std::string> text{};
+};
+// ---- looking things up
+
+inline std::span<const page_label> labels_of(const metrics_page& page, const page_sample& s) {
+    return std::span(page.labels).subspan(s.first_label, s.label_count);
+}
+/// "" where the sample has no such label: to Prometheus that is the same.
+inline std::string_view label_of(const metrics_page& page, const page_sample& s,
+                                 std::string_view name) {
+    const auto labels = labels_of(page, s);
+    const auto at = std::find_if(labels.begin(), labels.end(),
+                                 [&](const page_label& l) { return l.name == name; });
+    return at == labels.end() ? std::string_view() : at->value;
+}
+inline std::span<const page_sample> samples_named(const metrics_page& page,
+                                                  std::string_view name) {
+    struct by_name {
+        bool operator()(const page_sample& s, std::string_view n) const { return s.name < n; }
+        bool operator()(std::string_view n, const page_sample& s) const { return n < s.name; }
+    };
+    const auto found =
+        std::equal_range(page.samples.begin(), page.samples.end(), name, by_name());
+    return {found.first, found.second};
+}
+/// The samples of this name that have these labels, and may have others.
+inline std::vector<const page_sample*> samples_of(const metrics_page& page, std::string_view name,
+                                                  const page_labels& wanted = {}) {
+    std::vector<const page_sample*> found;
+    for (const page_sample& s : samples_named(page, name))
+        if (std::all_of(wanted.begin(), wanted.end(), [&](const page_label& l) {
+                return label_of(page, s, l.name) == l.value;
+            }))
+            found.push_back(&s);
+    return found;
+}
+/// Over all of them. Servers of several processes may tell one series several times.
+inline std::optional<double> sum_of(const metrics_page& page, std::string_view name,
+                                    const page_labels& wanted = {}) {
+    const auto samples = samples_of(page, name, wanted);
+    if (samples.empty()) return std::nullopt;
+    double sum = 0;
+    for (const page_sample* s : samples) sum += s->value;
+    return sum;
+}
+
+/// Of what was observed: the delta of one over the delta of the other is a mean.
+struct histogram_totals {
+    double sum = 0, count = 0;
+};
+inline std::optional<histogram_totals> totals_of(const metrics_page& page, std::string_view name,
+                                                 const page_labels& wanted = {}) {
+    const auto sum = sum_of(page, std::string(name) + "_sum", wanted);
+    const auto count = sum_of(page, std::string(name) + "_count", wanted);
+    if (!sum || !count) return std::nullopt;
+    return histogram_totals{*sum, *count};
+}
+
+struct histogram_bucket {
+    double at_most = 0;
+    double count = 0;  // of all that is at most that
+};
+/// Summed over label sets, from the lowest to the highest. A bucket whose limit is not a number
+/// is none. "1" and "1.0" are one limit.
+inline std::vector<histogram_bucket> buckets_of(const metrics_page& page, std::string_view name,
+                                                const page_labels& wanted = {}) {
+    std::vector<histogram_bucket> all;
+    for (const page_sample* s : samples_of(page, std::string(name) + "_bucket", wanted)) {
+        const auto limit = go_float(label_of(page, *s, "le"));
+        if (limit && *limit == *limit) all.push_back({*limit, s->value});
+    }
+    std::sort(all.begin(), all.end(), [](const histogram_bucket& a, const histogram_bucket& b) {
+        return a.at_most < b.at_most;
+    });
+    std::vector<histogram_bucket> merged;
+    for (const histogram_bucket& b : all)
+        if (!merged.empty() && merged.back().at_most == b.at_most) merged.back().count += b.count;
+        else merged.push_back(b);
+    return merged;
+}
+/// Whether buckets hold as many as those below them, and the last one all that was counted.
+inline bool are_sound(const std::vector<histogram_bucket>& buckets, const histogram_totals& t) {
+    return !buckets.empty() && buckets.back().at_most == infinity &&
+           buckets.back().count == t.count &&
+           std::is_sorted(buckets.begin(), buckets.end(),
+                          [](const histogram_bucket& a, const histogram_bucket& b) {
+                              return a.count < b.count;
+                          });
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C14] pages of metrics ====================================================================
+// Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused: a number of
+// half a page would be judged as one of the server.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A page, or in one sentence why there is none.
+struct parsed_page {
+    metrics_page page{};
+    std::string problem{};
+};
+
+// ---- what the words of a page are
+
+inline bool begins_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':';
+}
+inline bool continues_name(char c) { return begins_name(c) || (c >= '0' && c <= '9'); }
+
+/// Types that we do not know say nothing. 0.0.4 knows the first five, OpenMetrics calls the first
+/// one unknown.
+inline series_kind series_kind_named(std::string_view word) {
+    struct named {
+        const char* word;
+        series_kind kind;
+    };
+    constexpr named kinds[] = {
+        {"counter", series_kind::counter},        {"gauge", series_kind::gauge},
+        {"histogram", series_kind::histogram},    {"summary", series_kind::summary},
+        {"info", series_kind::info},              {"stateset", series_kind::state_set},
+        {"gaugehistogram", series_kind::gauge_histogram},
+    };
+    for (const named& k : kinds)
+        if (same_ignoring_case(word, k.word)) return k.kind;
+    return series_kind::untyped;
+}
+
+/// The name without its end, "" where it ends otherwise.
+inline std::string_view without_end(std::string_view name, std::string_view end) {
+    const bool ends_so = name.size() > end.size() && name.ends_with(end);
+    return ends_so ? name.substr(0, name.size() - end.size()) : std::string_view();
+}
+inline bool counts_from_a_beginning(series_kind k) {
+    return k == series_kind::counter || k == series_kind::histogram || k == series_kind::summary;
+}
+/// Whether a family of this kind has samples that end so.
+inline bool has_samples_that_end(series_kind k, std::string_view end) {
+    if (end == "_total") return k == series_kind::counter;
+    if (end == "_created") return counts_from_a_beginning(k);
+    if (end == "_info") return k == series_kind::info;
+    if (end == "_gsum" || end == "_gcount") return k == series_kind::gauge_histogram;
+    if (end == "_bucket") return k == series_kind::histogram || k == series_kind::gauge_histogram;
+    return k == series_kind::histogram || k == series_kind::summary;
+}
+
+/// Whether a text that begins with { is an object of JSON. What begins with {" may be one, or name
+/// a metric as Prometheus 3 does: then no colon follows.
+inline bool is_json_object(std::string_view text) {
+    const std::size_t next = std::min(text.find_first_not_of(" \t", 1), text.size());
+    if (next == text.size()) return true;
+    if (text[next] == '}' || text[next] == '\n' || text[next] == '\r') return true;
+    if (text[next] != '"') return false;
+    std::size_t quote = next;  // becomes the one that ends the word
+    do quote = std::min(text.find_first_of("\"\n", quote + 1), text.size());
+    while (quote < text.size() && text[quote - 1] == '\\');
+    const std::size_t after = std::min(text.find_first_not_of(" \t", quote + 1), text.size());
+    return after < text.size() && text[after] == ':';
+}
+/// What a body is that is no page of metrics, "" where it may be one.
+inline std::string other_than_metrics(std::string_view body, std::string_view content_type) {
+    const std::size_t first = std::min(body.find_first_not_of(" \t\r\n"), body.size());
+    const std::string_view text = body.substr(first);
+    const std::string shown = ": \"" + printable(text, 60) + "\"";
+    if (text.empty()) return "the page of metrics is empty";
+    if (text.substr(0, 2) == "\x1F\x8B") return "the page is compressed, unasked";
+    if (text.front() == '<') return "the page is HTML and no metrics" + shown;
+    const bool is_json = content_type.find("json") != std::string_view::npos ||
+                         text.front() == '[' || text.front() == '"' ||
+                         (text.front() == '{' && is_json_object(text));
+    return is_json ? "the page is JSON and no metrics" + shown : std::string();
+}
+
+/// OpenMetrics by its own name, or where nothing speaks against it and it ends as that does.
+inline bool is_openmetrics(std::string_view body, std::string_view content_type) {
+    constexpr std::string_view name = "application/openmetrics-text";
+    if (same_ignoring_case(trimmed(content_type).substr(0, name.size()), name)) return true;
+    if (content_type.find("version=0.0.4") != std::string_view::npos) return false;
+    if (body.ends_with('\n')) body.remove_suffix(1);
+    return body == "# EOF" || body.ends_with("\n# EOF");
+}
+
+// ---- the reader
+
+/// Reads one body. Escapes are longer than what they stand for, so what they stand for is written
+/// over them, and all views are into one copy of the body.
+class metrics_page_reader {
+public:
+    metrics_page_reader(std::string_view body, std::string_view content_type)
+        : body_(body), text_(std::make_shared<std::string>(body)) {
+        page_.is_openmetrics = is_openmetrics(body, content_type);
+    }
+    parsed_page read() {
+        std::size_t from = 0;
+        while (from < body_.size() && problem_.empty()) {
+            const std::size_t end = std::min(body_.find('\n', from), body_.size());
+            line_ = body_.substr(from, end - from);
+            at_ = text_->data() + from;
+            end_ = text_->data() + end;
+            ++number_;
+            read_line();
+            from = end + 1;
+            // OpenMetrics may leave out the line end of its last line, and only of that.
+            if (end == body_.size() && problem_.empty() && !ended_)
+                problem_ = "the page of metrics was cut: its last line does not end";
+        }
+        if (problem_.empty() && page_.is_openmetrics && !ended_)
+            problem_ = "the page of metrics was cut: OpenMetrics ends with \"# EOF\"";
+        if (!problem_.empty()) return {{}, std::move(problem_)};
+        finish();
+        return {std::move(page_), ""};
+    }
+
+private:
+    struct marks {
+        bool typed = false, sampled = false;
+    };
+
+    bool fail(const char* why) {
+        const std::string shown = "\"" + printable(line_, 80) + "\"";
+        problem_ = seen_ ? printed("line %zu of the page of metrics has %s: %s", number_, why,
+                                   shown.c_str())
+                         : "the page is no metrics: it begins with " + shown;
+        return false;
+    }
+    bool at_end() const { return at_ == end_; }
+    bool at(char c) const { return at_ != end_ && *at_ == c; }
+    bool at_blank() const { return at(' ') || at('\t'); }
+    void skip_blanks() {
+        while (at_blank()) ++at_;
+    }
+    std::string_view since(const char* from) const {
+        return {from, static_cast<std::size_t>(at_ - from)};
+    }
+    std::string_view word() {
+        const char* const from = at_;
+        while (!at_end() && !at_blank()) ++at_;
+        return since(from);
+    }
+    /// "" where none begins here.
+    std::string_view name(bool with_colons) {
+        const char* const from = at_;
+        if (at_end() || !begins_name(*at_)) return {};
+        while (!at_end() && continues_name(*at_) && (with_colons || *at_ != ':')) ++at_;
+        return since(from);
+    }
+    /// From here to the quote that ends it, or to the end of the line; without escapes.
+    std::string_view unescaped(bool is_quoted) {
+        const char* const from = at_;
+        char* to = at_;
+        for (; !at_end() && !(is_quoted && at('"')); ++at_) {
+            char c = *at_;
+            const char next = c == '\\' && at_ + 1 != end_ ? at_[1] : '\0';
+            const bool quote = next == '"' && (is_quoted || page_.is_openmetrics);
+            if (next == '\\' || next == 'n' || quote) {
+                c = next == 'n' ? '\n' : next;
+                ++at_;
+            }
+            *to++ = c;
+        }
+        return {from, static_cast<std::size_t>(to - from)};
+    }
+    std::optional<std::string_view> quoted() {
+        ++at_;
+        const std::string_view inside = unescaped(true);
+        if (at_end()) return std::nullopt;
+        ++at_;
+        return inside;
+    }
+
+    void read_line() {
+        if (ended_) {
+            fail("something behind \"# EOF\"");
+            return;
+        }
+        skip_blanks();
+        if (at_end()) return;
+        if (at('#')) read_comment();
+        else read_sample();
+        seen_ = true;
+    }
+
+    bool read_comment() {
+        ++at_;
+        skip_blanks();
+        const std::string_view what = word();
+        skip_blanks();
+        if (what == "EOF" && page_.is_openmetrics) ended_ = at_end();
+        const bool says_unit = what == "UNIT" && page_.is_openmetrics;
+        if (what != "HELP" && what != "TYPE" && !says_unit) return true;
+        if (at_end()) return true;  // says nothing of anything
+        std::string_view family;
+        if (at('"')) family = quoted().value_or("");
+        else family = name(true);
+        if (family.empty() || (!at_end() && !at_blank())) return fail("no name of a metric");
+        skip_blanks();
+        if (at_end()) return true;
+        const std::size_t i = family_named(family);
+        if (what == "TYPE") return read_type(i);
+        const std::string_view text = trimmed(unescaped(false));
+        (says_unit ? page_.families[i].unit : page_.families[i].help) = text;
+        return true;
+    }
+    bool read_type(std::size_t family) {
+        const std::string_view kind = word();
+        skip_blanks();
+        if (!at_end()) return fail("more than a name and a type");
+        if (marks_[family].typed) return fail("a second type of one metric");
+        if (marks_[family].sampled) return fail("a type behind the samples that it is of");
+        marks_[family].typed = true;
+        page_.families[family].kind = series_kind_named(kind);
+        return true;
+    }
+
+    bool read_sample() {
+        page_sample s{.first_label = page_.labels.size()};
+        s.name = name(true);
+        const bool is_named = !s.name.empty(), is_apart = at_blank();
+        skip_blanks();
+        if (at('{')) {
+            if (!read_labels(is_named ? nullptr : &s.name)) return false;
+        } else if (is_named && !is_apart && !at_end()) {
+            return fail("no name of a metric");
+        }
+        if (s.name.empty()) return fail("no name of a metric");
+        s.label_count = page_.labels.size() - s.first_label;
+        if (!read_value(s.value) || !read_time(s.at_s) || !read_exemplar()) return false;
+        const bool same = !page_.samples.empty() && page_.samples.back().name == s.name;
+        s.family = same ? page_.samples.back().family : family_of(s.name);
+        marks_[s.family].sampled = true;
+        page_.samples.push_back(s);
+        return true;
+    }
+    /// Between braces; `metric` takes a name that stands among them, where none was before them.
+    bool read_labels(std::string_view* metric) {
+        for (++at_;;) {
+            skip_blanks();
+            if (at('}')) break;
+            if (!read_label(metric)) return false;
+            skip_blanks();
+            if (at(',')) ++at_;
+            else if (!at('}')) return fail("braces that do not close");
+        }
+        ++at_;
+        return true;
+    }
+    bool read_label(std::string_view* metric) {
+        page_label label;
+        const bool is_quoted = at('"');
+        if (is_quoted) label.name = quoted().value_or("");
+        else label.name = name(false);
+        if (label.name.empty()) return fail("no name of a label");
+        skip_blanks();
+        if (is_quoted && metric && metric->empty() && (at(',') || at('}'))) {
+            *metric = label.name;
+            return true;
+        }
+        if (!at('=')) return fail("a label without a value");
+        ++at_;
+        skip_blanks();
+        const auto value = at('"') ? quoted() : std::nullopt;
+        if (!value) return fail("a label's value without both its quotes");
+        label.value = *value;
+        page_.labels.push_back(label);
+        return true;
+    }
+    bool read_value(double& into) {
+        skip_blanks();
+        const auto value = go_float(word());
+        if (!value) return fail("no number as its value");
+        into = *value;
+        return true;
+    }
+    /// Milliseconds in 0.0.4, seconds in OpenMetrics.
+    bool read_time(std::optional<double>& into) {
+        skip_blanks();
+        if (at_end() || at('#')) return true;
+        std::string_view s = word();
+        if (page_.is_openmetrics) {
+            into = go_float(s);
+        } else {
+            if (s.front() == '+' && s.substr(1, 1) != "-") s.remove_prefix(1);
+            if (const auto ms = parsed_number<std::int64_t>(s))
+                into = static_cast<double>(*ms) / 1000;
+        }
+        return (into && std::isfinite(*into)) || fail("no time behind its value");
+    }
+    /// Of OpenMetrics, and nothing that is counted: one of the values that a sample is made of.
+    bool read_exemplar() {
+        skip_blanks();
+        if (at_end()) return true;
+        if (!at('#') || !page_.is_openmetrics) return fail("more than a value and a time");
+        ++at_;
+        skip_blanks();
+        const std::size_t labels = page_.labels.size();
+        double value = 0;
+        std::optional<double> time;
+        if (!at('{')) return fail("an exemplar without braces");
+        if (!read_labels(nullptr) || !read_value(value) || !read_time(time)) return false;
+        page_.labels.resize(labels);
+        return at_end() || fail("more than an exemplar");
+    }
+
+    std::size_t family_named(std::string_view name) {
+        const auto [at, added] = families_.try_emplace(name, page_.families.size());
+        if (added) {
+            page_.families.push_back({.name = name});
+            marks_.emplace_back();
+        }
+        return at->second;
+    }
+    series_kind kind_of(std::string_view name) const {
+        const auto at = families_.find(name);
+        return at == families_.end() ? series_kind::untyped : page_.families[at->second].kind;
+    }
+    /// The family of this very name comes first: there is a histogram vllm:iteration_tokens_total.
+    std::size_t family_of(std::string_view name) {
+        if (families_.find(name) != families_.end()) return family_named(name);
+        for (const char* end :
+             {"_total", "_bucket", "_sum", "_count", "_created", "_info", "_gsum", "_gcount"}) {
+            const std::string_view family = without_end(name, end);
+            if (!family.empty() && has_samples_that_end(kind_of(family), end))
+                return family_named(family);
+        }
+        return family_named(name);
+    }
+    /// In 0.0.4 such a series may have a type, gauge: then the series that it is of tells.
+    bool tells_a_beginning(const page_sample& s) const {
+        const std::string_view of = without_end(s.name, "_created");
+        if (of.empty()) return false;
+        const page_family& family = page_.families[s.family];
+        return family.name != s.name || !marks_[s.family].typed ||
+               counts_from_a_beginning(kind_of(of)) ||
+               kind_of(std::string(of) + "_total") == series_kind::counter;
+    }
+    void finish() {
+        std::vector<page_sample> data;
+        data.reserve(page_.samples.size());
+        for (const page_sample& s : page_.samples)
+            (tells_a_beginning(s) ? page_.created : data).push_back(s);
+        std::stable_sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
+            return a.name < b.name;
+        });
+        page_.samples = std::move(data);
+        page_.text = std::move(text_);
+    }
+
+    std::string_view body_;
+    std::shared_ptr<std::string> text_;
+    metrics_page page_{};
+    std::vector<marks> marks_{};  // of each family
+    std::map<std::string_view, std::size_t> families_{};
+    std::string problem_{};
+    std::string_view line_{};
+    std::size_t number_ = 0;  // of the line
+    char* at_ = nullptr;
+    char* end_ = nullptr;
+    bool seen_ = false;   // a line that says something was read
+    bool ended_ = false;  // by # EOF
+};
+
+/// What a server answered under this content type, which may be "".
+inline parsed_page read_metrics_page(std::string_view body, std::string_view content_type) {
+    std::string other = other_than_metrics(body, content_type);
+    if (!other.empty()) return {{}, std::move(other)};
+    return metrics_page_reader(body, content_type).read();
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C15] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3574,7 +4338,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C13] OpenAI's answers ====================================================================
+// ===== [C16] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3893,7 +4657,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C14] bodies of requests ==================================================================
+// ===== [C17] bodies of requests ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4006,7 +4770,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C15] what each API writes and reads ======================================================
+// ===== [C18] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4246,7 +5010,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C16] the table of APIs ===================================================================
+// ===== [C19] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4279,6 +5043,7 @@ struct api_traits {
     const char* model_as = "id";        // the name's field there
     bool needs_model = true;
     const char* ready = "/health";
+    const char* metrics = "/metrics";   // the server's page of them, ":8002" a port; "" for none
     const char* key_before = "Authorization: Bearer ";
     const char* fields = "";            // header lines of every request
 };
@@ -4297,14 +5062,17 @@ inline constexpr api_traits apis[] = {
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",
      .whole_path = "/v2/models/{model}/generate",
      .ends_with_body = true, .forces_lengths = true, .tells_usage = false,
-     .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready"},
+     .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready",
+     .metrics = ":8002"},
     {.name = "ollama", .path = "/api/chat", .framed = framing::lines, .takes_images = true,
      .write = write_ollama, .read = read_ollama,
-     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
+     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version",
+     .metrics = ""},
     {.name = "ollama_generate", .path = "/api/generate", .framed = framing::lines,
      .takes_images = true,
      .write = write_ollama_generate, .read = read_ollama,
-     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
+     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version",
+     .metrics = ""},
     {.name = "llama_cpp", .path = "/completion", .forces_lengths = true,
      .write = write_llama_cpp, .read = read_llama_cpp, .needs_model = false},
     {.name = "sglang", .path = "/generate", .forces_lengths = true,
@@ -4314,7 +5082,7 @@ inline constexpr api_traits apis[] = {
      .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
-     .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
+     .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {
@@ -4356,7 +5124,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] from the bytes of a body to events ==================================================
+// ===== [C20] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4464,7 +5232,482 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] the timeline of one answer ==========================================================
+// ===== [C21] servers' names for what they tell of themselves =====================================
+// One row for each name on a page of metrics that means the same on every server, with what makes
+// SI of its value. A name that means nearly the same has none, and stands in a comment.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+enum class server_kind : unsigned char {
+    vllm,
+    sglang,
+    tgi,
+    tensorrt_llm,
+    triton,
+    llama_cpp,
+    lmdeploy,
+    dcgm_exporter,
+    amd_exporter
+};
+
+/// Of a server, where to find its page and how to tell it from the others'.
+struct server_traits {
+    server_kind kind;
+    const char* name;
+    const char* prefix;        // of its families
+    bool has_own_prefix;       // else only the names in the table below tell
+    const char* page;          // path of its page
+    const char* to_switch_on;  // what to do where there is no page
+};
+/// In the order of the enumerators.
+inline constexpr server_traits known_servers[] = {
+    {server_kind::vllm, "vLLM", "vllm:", true, "/metrics",
+     // the option is from memory
+     "vLLM has its page at /metrics unless it was started with --disable-log-stats"},
+    {server_kind::sglang, "SGLang", "sglang:", true, "/metrics",
+     "SGLang has a page of metrics where it was started with --enable-metrics"},
+    {server_kind::tgi, "TGI", "tgi_", true, "/metrics",
+     "TGI has its page of metrics at /metrics, with nothing to switch on"},
+    {server_kind::tensorrt_llm, "TensorRT-LLM", "trtllm_", true, "/prometheus/metrics",
+     "trtllm-serve has a page at /prometheus/metrics where its options have "
+     "return_perf_metrics: true"},
+    {server_kind::triton, "Triton", "nv_", true, "/metrics",
+     "Triton has its page at /metrics of a port of its own, 8002 by default"},
+    {server_kind::llama_cpp, "llama.cpp", "llamacpp:", true, "/metrics",
+     "llama-server has a page of metrics where it was started with --metrics"},
+    {server_kind::lmdeploy, "LMDeploy", "lmdeploy:", true, "/metrics",
+     "LMDeploy has a page of metrics where it was started with --enable-metrics, or since that is "
+     "the default without --disable-metrics"},
+    {server_kind::dcgm_exporter, "dcgm-exporter", "DCGM_FI_", true, "/metrics",
+     "dcgm-exporter has its page at /metrics of port 9400 by default; -c 1000 has it measure "
+     "every second"},
+    {server_kind::amd_exporter, "AMD Device Metrics Exporter", "gpu_", false, "/metrics",
+     "AMD Device Metrics Exporter has its page at /metrics of port 5000 by default"},
+};
+inline const server_traits& traits_of(server_kind s) {
+    return known_servers[static_cast<std::size_t>(s)];
+}
+
+enum class server_quantity : unsigned char {
+    running,
+    waiting,
+    kv_usage,
+    queue_time,
+    prefill_time,
+    decode_time,
+    prompt_tokens,
+    generation_tokens,
+    prefix_queries,
+    prefix_hits,
+    preemptions,
+    drafts,
+    draft_tokens,
+    accepted_tokens,
+    requests_done,
+    energy,
+    power,
+    utilisation,
+    temperature,
+    clock
+};
+
+/// As files name them.
+inline constexpr const char* quantity_names[] = {
+    "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
+    "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
+    "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
+
+/// How gauges of several label sets are joined: engines have requests in sum, and the fullest
+/// cache is the one that hurts; accelerators are as slow as the slowest, and as busy as the idlest.
+enum class joined_by : unsigned char { sum, largest, smallest };
+inline constexpr joined_by gauges_of(server_quantity q) {
+    switch (q) {
+    case server_quantity::kv_usage:
+    case server_quantity::temperature: return joined_by::largest;
+    case server_quantity::clock:
+    case server_quantity::utilisation: return joined_by::smallest;
+    default: return joined_by::sum;
+    }
+}
+
+inline double joined(joined_by how, double a, double b) {
+    switch (how) {
+    case joined_by::largest: return std::max(a, b);
+    case joined_by::smallest: return std::min(a, b);
+    case joined_by::sum: break;
+    }
+    return a + b;
+}
+
+/// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
+/// share of 1; counts are counts.
+struct server_name {
+    server_kind server;
+    server_quantity of;
+    series_kind kind;
+    const char* name;
+    const char* seen;            // the version or commit that the name was seen in
+    double to_si = 1;
+    const char* label = "";      // required, with its value
+    const char* label_value = "";
+    bool adds = false;           // to the row before it; else rows are names of other versions
+    bool is_of_stages = false;   // each stage of a server counts all requests: the largest is it
+};
+
+namespace server_table {
+
+using q = server_quantity;
+using s = server_kind;
+inline constexpr series_kind counter = series_kind::counter, gauge = series_kind::gauge,
+                             histogram = series_kind::histogram;
+
+// Versions, and where nothing else is known commits of the sources.
+inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
+                            tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
+                            lmdeploy[] = "0168eed", dcgm[] = "d5e5f51", unknown[] = "",
+                            triton[] = "TensorRT-LLM backend",
+                            amd[] = "AIPerf's collector, 57aef7c";
+
+/// Rows of one server and quantity are next to each other, the newest name first.
+inline constexpr server_name rows[] = {
+    {s::vllm, q::running, gauge, "vllm:num_requests_running", vllm},
+    {s::vllm, q::waiting, gauge, "vllm:num_requests_waiting", vllm},
+    {s::vllm, q::kv_usage, gauge, "vllm:kv_cache_usage_perc", vllm},  // 0..1, whatever it is called
+    {s::vllm, q::kv_usage, gauge, "vllm:gpu_cache_usage_perc", vllm_old},
+    {s::vllm, q::queue_time, histogram, "vllm:request_queue_time_seconds", vllm},
+    {s::vllm, q::prefill_time, histogram, "vllm:request_prefill_time_seconds", vllm},
+    {s::vllm, q::decode_time, histogram, "vllm:request_decode_time_seconds", vllm},
+    {s::vllm, q::prompt_tokens, counter, "vllm:prompt_tokens_total", vllm},
+    {s::vllm, q::generation_tokens, counter, "vllm:generation_tokens_total", vllm},
+    {s::vllm, q::prefix_queries, counter, "vllm:prefix_cache_queries_total", vllm},
+    {s::vllm, q::prefix_hits, counter, "vllm:prefix_cache_hits_total", vllm},
+    {s::vllm, q::preemptions, counter, "vllm:num_preemptions_total", vllm},
+    {s::vllm, q::drafts, counter, "vllm:spec_decode_num_drafts_total", vllm},
+    {s::vllm, q::draft_tokens, counter, "vllm:spec_decode_num_draft_tokens_total", vllm},
+    {s::vllm, q::accepted_tokens, counter, "vllm:spec_decode_num_accepted_tokens_total", vllm},
+    {s::vllm, q::requests_done, counter, "vllm:request_success_total", vllm},
+
+    // sglang:cache_hit_rate and sglang:spec_accept_rate are shares of no known window.
+    {s::sglang, q::running, gauge, "sglang:num_running_reqs", sglang},
+    {s::sglang, q::waiting, gauge, "sglang:num_queue_reqs", sglang},  // without the grammar queue
+    {s::sglang, q::kv_usage, gauge, "sglang:token_usage", sglang},
+    {s::sglang, q::queue_time, histogram, "sglang:queue_time_seconds", sglang},
+    {s::sglang, q::prompt_tokens, counter, "sglang:prompt_tokens_total", sglang},
+    {s::sglang, q::generation_tokens, counter, "sglang:generation_tokens_total", sglang},
+    {s::sglang, q::preemptions, counter, "sglang:num_retracted_requests_total", sglang},
+    {s::sglang, q::requests_done, counter, "sglang:num_requests_total", unknown},  // from memory
+
+    {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
+    {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
+    {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration", tgi},
+    // tgi_batch_forward_duration is of each batch, not of each request.
+    {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
+    {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
+    {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},
+
+    // trtllm_num_paused_requests is how many are paused now, not how often that was done.
+    {s::tensorrt_llm, q::running, gauge, "trtllm_num_requests_running", trtllm},
+    {s::tensorrt_llm, q::waiting, gauge, "trtllm_num_requests_waiting", trtllm},
+    {s::tensorrt_llm, q::kv_usage, gauge, "trtllm_kv_cache_utilization", trtllm},
+    {s::tensorrt_llm, q::queue_time, histogram, "trtllm_request_queue_time_seconds", trtllm},
+    {s::tensorrt_llm, q::prefill_time, histogram, "trtllm_request_prefill_time_seconds", trtllm},
+    {s::tensorrt_llm, q::decode_time, histogram, "trtllm_request_decode_time_seconds", trtllm},
+    {s::tensorrt_llm, q::prompt_tokens, counter, "trtllm_prompt_tokens_total", trtllm},
+    {s::tensorrt_llm, q::generation_tokens, counter, "trtllm_generation_tokens_total", trtllm},
+    // In blocks, where others count tokens: a share of them is one all the same.
+    {s::tensorrt_llm, q::prefix_queries, counter, "trtllm_kv_cache_reused_blocks_total", trtllm},
+    {.server = s::tensorrt_llm, .of = q::prefix_queries, .kind = counter,
+     .name = "trtllm_kv_cache_missed_blocks_total", .seen = trtllm, .adds = true},
+    {s::tensorrt_llm, q::prefix_hits, counter, "trtllm_kv_cache_reused_blocks_total", trtllm},
+    {s::tensorrt_llm, q::draft_tokens, counter, "trtllm_spec_decode_num_draft_tokens_total",
+     trtllm},
+    {s::tensorrt_llm, q::accepted_tokens, counter, "trtllm_spec_decode_num_accepted_tokens_total",
+     trtllm},
+    {s::tensorrt_llm, q::requests_done, counter, "trtllm_request_success_total", trtllm},
+
+    {s::triton, q::running, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
+     "scheduled"},
+    {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
+     "waiting"},
+    {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", triton, 1,
+     "kv_cache_block_type", "fraction"},
+    // Of an ensemble each model counts, and each waits.
+    {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", triton, 1e-6},
+    {.server = s::triton, .of = q::requests_done, .kind = counter,
+     .name = "nv_inference_request_success", .seen = triton, .is_of_stages = true},
+    {s::triton, q::energy, counter, "nv_energy_consumption", unknown},  // from memory
+    {s::triton, q::power, gauge, "nv_gpu_power_usage", unknown},        // from memory
+    {s::triton, q::utilisation, gauge, "nv_gpu_utilization", unknown},  // from memory
+
+    // llamacpp:n_decode_total is how often llama_decode was called, and no count of requests.
+    {s::llama_cpp, q::running, gauge, "llamacpp:requests_processing", llama},
+    {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred", llama},
+    {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total", llama},
+    {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total", llama},
+    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total", llama},
+    {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total", llama},
+    {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total", llama},
+    {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total", llama},
+    {s::llama_cpp, q::accepted_tokens, counter, "llamacpp:spec_decode_num_accepted_tokens_total",
+     llama},
+
+    {s::lmdeploy, q::running, gauge, "lmdeploy:num_requests_running", lmdeploy},
+    {s::lmdeploy, q::waiting, gauge, "lmdeploy:num_requests_waiting", lmdeploy},
+    {s::lmdeploy, q::kv_usage, gauge, "lmdeploy:gpu_cache_usage_perc", lmdeploy},
+    {s::lmdeploy, q::queue_time, histogram, "lmdeploy:request_queue_time_seconds", lmdeploy},
+    {s::lmdeploy, q::prefill_time, histogram, "lmdeploy:request_prefill_time_seconds", lmdeploy},
+    {s::lmdeploy, q::decode_time, histogram, "lmdeploy:request_decode_time_seconds", lmdeploy},
+    {s::lmdeploy, q::prompt_tokens, counter, "lmdeploy:prompt_tokens_total", lmdeploy},
+    // Each token is counted twice there.
+    {s::lmdeploy, q::generation_tokens, counter, "lmdeploy:generation_tokens_total", lmdeploy},
+
+    {s::dcgm_exporter, q::energy, counter, "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", dcgm, 1e-3},
+    {s::dcgm_exporter, q::power, gauge, "DCGM_FI_DEV_POWER_USAGE", dcgm},
+    {s::dcgm_exporter, q::utilisation, gauge, "DCGM_FI_DEV_GPU_UTIL", dcgm, 0.01},
+    {s::dcgm_exporter, q::temperature, gauge, "DCGM_FI_DEV_GPU_TEMP", dcgm},
+    {s::dcgm_exporter, q::clock, gauge, "DCGM_FI_DEV_SM_CLOCK", dcgm, 1e6},
+
+    // gpu_clock is of many clocks, and the value of clock_type that is the cores' is not known.
+    {s::amd_exporter, q::energy, counter, "gpu_energy_consumed", amd, 1e-6},
+    {s::amd_exporter, q::power, gauge, "gpu_package_power", amd},
+    {s::amd_exporter, q::power, gauge, "gpu_power_usage", amd},
+    {s::amd_exporter, q::utilisation, gauge, "gpu_gfx_activity", amd, 0.01},
+    {s::amd_exporter, q::temperature, gauge, "gpu_junction_temperature", amd},
+};
+
+}  // namespace server_table
+
+/// Counters have a suffix that some servers and versions leave out, and OpenMetrics requires.
+inline std::vector<const page_sample*> samples_of(const metrics_page& page,
+                                                  const server_name& row) {
+    page_labels wanted;
+    if (*row.label) wanted.push_back({row.label, row.label_value});
+    auto found = samples_of(page, row.name, wanted);
+    if (row.kind != series_kind::counter || !found.empty()) return found;
+    constexpr std::string_view suffix = "_total";
+    std::string_view name = row.name;
+    if (!name.ends_with(suffix)) return samples_of(page, std::string(name) + "_total", wanted);
+    name.remove_suffix(suffix.size());
+    return samples_of(page, name, wanted);
+}
+
+/// What a page says of a quantity, in SI.
+struct server_value {
+    const server_name* row = nullptr;
+    double value = 0;                // of a histogram, the sum of what was observed
+    std::optional<double> count{};   // of a histogram, how often something was
+};
+
+/// Values that are not a number are what a server does not know.
+inline std::optional<double> combined(const std::vector<const page_sample*>& samples,
+                                      joined_by how) {
+    std::optional<double> all;
+    for (const page_sample* s : samples)
+        if (!std::isnan(s->value)) all = all ? joined(how, *all, s->value) : s->value;
+    return all;
+}
+
+inline std::optional<server_value> value_of(const metrics_page& page, const server_name& row) {
+    if (row.kind == series_kind::histogram) {
+        page_labels wanted;
+        if (*row.label) wanted.push_back({row.label, row.label_value});
+        const auto totals = totals_of(page, row.name, wanted);
+        if (!totals || std::isnan(totals->sum) || std::isnan(totals->count)) return std::nullopt;
+        return server_value{&row, totals->sum * row.to_si, totals->count};
+    }
+    const bool is_gauge = row.kind == series_kind::gauge;
+    const auto value = combined(samples_of(page, row), is_gauge           ? gauges_of(row.of)
+                                                       : row.is_of_stages ? joined_by::largest
+                                                                          : joined_by::sum);
+    if (!value) return std::nullopt;
+    return server_value{&row, *value * row.to_si, std::nullopt};
+}
+
+/// By the newest name that the page has. A sum is one where all its parts are there.
+inline std::optional<server_value> value_on(const metrics_page& page, server_kind server,
+                                            server_quantity quantity) {
+    std::optional<server_value> found;
+    for (const server_name& row : server_table::rows) {
+        if (row.server != server || row.of != quantity) continue;
+        if (found && !row.adds) break;
+        if (!found && row.adds) continue;
+        const auto value = value_of(page, row);
+        if (!row.adds) found = value;
+        else if (value) found->value += value->value;
+        else found.reset();
+    }
+    return found;
+}
+
+/// Whose page it is: the first of its families that only one server has says so. What runs around
+/// an engine (python_info, process_cpu_seconds_total) says nothing.
+inline std::optional<server_kind> found_in(const metrics_page& page) {
+    for (const page_family& f : page.families)
+        for (const server_traits& s : known_servers) {
+            if (!f.name.starts_with(s.prefix)) continue;
+            if (s.has_own_prefix) return s.kind;
+            for (const server_name& row : server_table::rows)
+                if (row.server == s.kind && f.name == row.name) return s.kind;
+        }
+    return std::nullopt;
+}
+
+/// What to do where a server has no page. Of a server that nobody knows, what those have to be told
+/// that have none by default.
+inline std::string how_to_switch_on(std::optional<server_kind> server) {
+    if (server) return traits_of(*server).to_switch_on;
+    return "servers that have no page of metrics by default have one with --enable-metrics "
+           "(SGLang), --metrics (llama-server) or return_perf_metrics: true (trtllm-serve)";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C22] readings of a server's pages ========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
+static_assert(std::size(quantity_names) == quantity_count);
+using quantity_values = std::array<double, quantity_count>;
+inline quantity_values no_values() {
+    quantity_values v;
+    v.fill(not_a_number);
+    return v;
+}
+
+/// What all pages of a server said at one time, in SI; NaN where they did not.
+struct page_reading {
+    long long at_ns = 0;
+    double began = not_a_number;  // when its counters did, seconds since 1970
+    quantity_values values = no_values();  // of a histogram, the sum of what was observed
+    quantity_values counts = no_values();  // of a histogram, how often something was
+    std::vector<double> named{};           // of the series that objectives name
+    double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
+    double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
+};
+
+inline constexpr bool is_of_accelerator(server_quantity q) {
+    return q >= server_quantity::energy;
+}
+
+// ---- series that objectives name
+
+/// A name with as many labels as tell one series from the others: x{a="b"}.
+struct series_selector {
+    metrics_page page{};  // of this one series, whose views the rest are
+    std::string_view name{};
+    page_labels labels{};
+};
+/// Throws std::invalid_argument where the text is none.
+inline series_selector selector_of(const std::string& text) {
+    parsed_page read = read_metrics_page(text + " 0\n", "text/plain; version=0.0.4");
+    const bool is_one = read.problem.empty() && read.page.samples.size() == 1 &&
+                        text.find('\n') == std::string::npos;
+    require(is_one, "server_metric(\"" + printable(text, 200) +
+                        "\") names no series: it is a name, or a name with labels, x{a=\"b\"}");
+    series_selector s;
+    s.page = std::move(read.page);
+    const page_sample& sample = s.page.samples.front();
+    s.name = sample.name;
+    for (const page_label& l : labels_of(s.page, sample)) s.labels.push_back(l);
+    return s;
+}
+/// "x{a="b",c="d"}".
+inline std::string series_text(const metrics_page& page, const page_sample& s) {
+    std::string labels;
+    for (const page_label& l : labels_of(page, s))
+        labels += (labels.empty() ? "" : ",") + std::string(l.name) + "=\"" +
+                  std::string(l.value) + "\"";
+    return printable(std::string(s.name) + (labels.empty() ? "" : "{" + labels + "}"), 200);
+}
+/// Why a page has not exactly one such series, "" where it has.
+inline std::string why_no_series(const metrics_page& page, const series_selector& wanted) {
+    const auto found = samples_of(page, wanted.name, wanted.labels);
+    if (found.size() == 1) return {};
+    const auto listed = [](const std::vector<const page_sample*>& all, const metrics_page& on) {
+        std::string names;
+        for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 4); ++i)
+            names += (i > 0 ? ", " : "") + series_text(on, *all[i]);
+        return names + (all.size() > 4 ? printed(" and %zu more", all.size() - 4) : "");
+    };
+    if (found.size() > 1)
+        return printed("it names %zu series, say which by its labels: ", found.size()) +
+               listed(found, page);
+    const auto with_other_labels = samples_of(page, wanted.name);
+    if (!with_other_labels.empty())
+        return "the page has it with other labels: " + listed(with_other_labels, page);
+    std::vector<const page_sample*> akin;  // one of each name that shares its first word
+    const std::string_view word = wanted.name.substr(0, wanted.name.find_first_of(":_"));
+    for (const bool any : {false, true})
+        for (const page_sample& s : page.samples) {
+            const bool is_new = akin.empty() || akin.back()->name != s.name;
+            if (is_new && (any ? akin.size() < 4 : s.name.starts_with(word))) akin.push_back(&s);
+        }
+    return "the page has no such name; it has " +
+           (akin.empty() ? std::string("none at all") : listed(akin, page));
+}
+
+// ---- a reading
+
+/// When the process behind a page began to count: since then no counter has fallen. Series that are
+/// new begin later, so the earliest one tells.
+inline double beginning_of(const metrics_page& page) {
+    if (const auto started = sum_of(page, "process_start_time_seconds")) return *started;
+    double earliest = infinity;
+    for (const page_sample& s : page.created) earliest = std::min(earliest, s.value);
+    return earliest < infinity ? earliest : not_a_number;
+}
+
+/// What one page says of one quantity, or adds to what others say.
+inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
+                          server_quantity q) {
+    const auto told = value_on(page, kind, q);
+    if (!told || !std::isfinite(told->value)) return;
+    double& value = into.values[static_cast<std::size_t>(q)];
+    if (value == value) value = joined(gauges_of(q), value, told->value);
+    else value = told->value;
+    if (told->count) into.counts[static_cast<std::size_t>(q)] = *told->count;
+}
+/// The first page is the server's own, where it has one; the others are of exporters. A server
+/// tells of accelerators only where no exporter does.
+inline page_reading reading_of(const std::vector<metrics_page>& pages, bool first_is_servers,
+                               const std::vector<std::string>& selectors) {
+    page_reading r;
+    for (std::size_t i = pages.size(); i-- > 0;) {
+        const auto kind = found_in(pages[i]);
+        if (!kind) continue;
+        const bool is_server = i == 0 && first_is_servers;
+        for (std::size_t k = 0; k < quantity_count; ++k) {
+            const auto q = static_cast<server_quantity>(k);
+            const bool is_told = is_server && is_of_accelerator(q) && r.value(q) == r.value(q);
+            if ((is_server || is_of_accelerator(q)) && !is_told)
+                read_quantity(r, pages[i], *kind, q);
+        }
+    }
+    if (first_is_servers && !pages.empty()) r.began = beginning_of(pages[0]);
+    for (const std::string& text : selectors) {
+        const series_selector wanted = selector_of(text);
+        double value = not_a_number;
+        for (const metrics_page& page : pages)
+            if (const auto found = samples_of(page, wanted.name, wanted.labels);
+                found.size() == 1 && value != value && std::isfinite(found.front()->value))
+                value = found.front()->value;
+        r.named.push_back(value);
+    }
+    return r;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C23] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -4647,7 +5890,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] from bytes to the timeline of an answer =============================================
+// ===== [C24] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4766,7 +6009,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] histograms of lateness and of gaps ==================================================
+// ===== [C25] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4879,7 +6122,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] when the client did not run =========================================================
+// ===== [C26] when the client did not run =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4993,7 +6236,113 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] what one repeat measured ============================================================
+// ===== [C27] what a server tells of itself in a repeat ===========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The readings of a server's pages around one repeat: one before its load, one after it, and one a
+/// second in between.
+struct server_word {
+    std::string of{};       // whose page it is, "" where nobody knows that
+    bool is_read = false;   // there are pages, be they the server's or an exporter's
+    std::vector<std::string> selectors{};  // of page_reading::named
+    std::vector<page_reading> readings{};
+    long long missed = 0;   // readings that there are not
+    std::string problem{};  // of the last one of these, or why there are no pages
+    bool has_both_ends = false;  // the first reading is before all requests, the last after them
+};
+
+/// From one reading to a later one.
+struct reading_span {
+    const page_reading* from;
+    const page_reading* to;
+    double change(server_quantity q) const { return to->value(q) - from->value(q); }
+    double change_of_count(server_quantity q) const { return to->count(q) - from->count(q); }
+    double seconds() const { return static_cast<double>(to->at_ns - from->at_ns) * 1e-9; }
+};
+inline std::optional<reading_span> whole_span(const server_word& w) {
+    if (w.readings.size() < 2) return {};
+    return reading_span{&w.readings.front(), &w.readings.back()};
+}
+/// The readings nearest to the ends of a window; all of them where those are one and the same.
+inline std::optional<reading_span> span_over(const server_word& w, long long from_ns,
+                                             long long to_ns) {
+    if (w.readings.size() < 2) return {};
+    const auto nearest = [&](long long t) {
+        return &*std::min_element(w.readings.begin(), w.readings.end(),
+                                  [&](const page_reading& a, const page_reading& b) {
+                                      return std::llabs(a.at_ns - t) < std::llabs(b.at_ns - t);
+                                  });
+    };
+    const reading_span s{nearest(from_ns), nearest(to_ns)};
+    return s.from == s.to ? whole_span(w) : s;
+}
+
+/// What became of the process behind a page, by when its counters began, or by counters that fell.
+enum class page_history : unsigned char { one_process, restarted, several_servers };
+inline page_history history_of(const server_word& w) {
+    std::vector<double> beginnings;
+    int falls = 0;
+    bool returned = false;
+    for (std::size_t i = 0; i < w.readings.size(); ++i) {
+        const page_reading& r = w.readings[i];
+        if (r.began == r.began) {
+            const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
+                                              [&](double b) { return b == r.began; });
+            returned = returned || (is_known && beginnings.back() != r.began);
+            if (!is_known) beginnings.push_back(r.began);
+        }
+        const auto fell = [&](server_quantity q) {
+            return i > 0 && r.value(q) < w.readings[i - 1].value(q);
+        };
+        falls += fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
+                 fell(server_quantity::generation_tokens);
+    }
+    if (returned || beginnings.size() > 2) return page_history::several_servers;
+    if (beginnings.size() == 2) return page_history::restarted;
+    if (falls == 0) return page_history::one_process;
+    // One that says when it began and did not begin anew has counters that fall for other reasons.
+    if (beginnings.size() == 1) return page_history::one_process;
+    return falls == 1 ? page_history::restarted : page_history::several_servers;
+}
+
+/// The quantity that a metric is of, none where it is of several or of any series.
+inline std::optional<server_quantity> quantity_of(metric_id m) {
+    switch (m) {
+    case metric_id::queue_time: return server_quantity::queue_time;
+    case metric_id::server_prefill_time: return server_quantity::prefill_time;
+    case metric_id::server_decode_time: return server_quantity::decode_time;
+    case metric_id::queued_requests: return server_quantity::waiting;
+    case metric_id::running_requests: return server_quantity::running;
+    case metric_id::kv_cache_usage: return server_quantity::kv_usage;
+    case metric_id::preemptions: return server_quantity::preemptions;
+    case metric_id::prefix_cache_hits: return server_quantity::prefix_queries;
+    case metric_id::acceptance_length: return server_quantity::drafts;
+    default: return {};
+    }
+}
+/// The series that objectives name, each once.
+inline std::vector<std::string> named_series(const std::vector<slo>& slos) {
+    std::vector<std::string> names;
+    for (const slo& s : slos) {
+        if (s.what.metric != metric_id::server_metric) continue;
+        const std::string name = str(s.what.gauge);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+}
+inline bool is_of_gauge(metric_id m) {
+    return m == metric_id::queued_requests || m == metric_id::running_requests ||
+           m == metric_id::kv_cache_usage || m == metric_id::server_metric;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C28] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5050,6 +6399,7 @@ struct repeat_facts {
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
     blind_stretches blind{};  // of all threads
+    server_word server{};     // what the server told of itself meanwhile
 };
 
 /// The same with its requests. Nothing is judged yet.
@@ -5094,7 +6444,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] the requests of a repeat, as they end ===============================================
+// ===== [C29] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5196,7 +6546,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] whether an answer can have come as its numbers say ==================================
+// ===== [C30] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5286,7 +6636,7 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] how a repeat is read where the client may have been late ============================
+// ===== [C31] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5510,7 +6860,234 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] metrics of requests and of repeats ==================================================
+// ===== [C32] tokens and requests per second ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline double window_seconds(const repeat_data& d) {
+    return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+}
+/// Tokens or requests per second from one time to another. An event weighs its request's output
+/// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
+/// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
+/// Prompt tokens arrive with the first token; where no request tells them there is no value.
+/// At worst, nothing counts that may have come before the window; at best, all that may have come
+/// before its end, in as much of it as the client surely ran.
+inline double rate_between(metric_id m, const repeat_data& d, long long from, long long to,
+                           reading how = reading::as_measured) {
+    if (to <= from) return not_a_number;
+    const long long lost = how == reading::at_best ? lost_between(d.blind, from, to) : 0;
+    if (lost >= to - from) return infinity;
+    const double seconds = static_cast<double>(to - from - lost) * 1e-9;
+    const auto inside = [&](long long t) {
+        if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
+        if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
+        return t >= from && t < to;
+    };
+    bool prompts_told = m != metric_id::prefill_throughput;
+    std::vector<double> parts;  // added up in order of size, whatever that of the records is
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (r.status != request_status::ok) continue;
+        if (m == metric_id::request_throughput) {
+            parts.push_back(inside(r.end_ns));
+            continue;
+        }
+        const bool decodes = m == metric_id::decode_throughput;
+        prompts_told = prompts_told || r.prompt_tokens > 0;
+        if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
+            inside(r.first_token_ns))
+            parts.push_back(r.prompt_tokens);
+        if (m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
+        const double weight =
+            decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
+                    : static_cast<double>(r.output_tokens) / r.events;
+        long long offset_us = 0;
+        long long arrived = !decodes && inside(r.first_token_ns);
+        if (d.gap_offsets[i] == not_listed)  // all of them, or none
+            arrived = inside(r.first_token_ns) ? r.events - decodes : 0;
+        else
+            for (std::size_t k = 0; k < gap_count(r); ++k) {
+                offset_us += d.gaps[d.gap_offsets[i] + k];
+                arrived += inside(r.first_token_ns + offset_us * 1000);
+            }
+        parts.push_back(weight * static_cast<double>(arrived));
+    }
+    if (!prompts_told && !parts.empty()) return not_a_number;
+    std::sort(parts.begin(), parts.end());
+    double sum = 0;
+    for (const double part : parts) sum += part;
+    return sum / seconds;
+}
+/// The same inside the steady window.
+inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
+    return rate_between(m, d, d.window_from_ns, d.window_to_ns, how);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C33] metrics that a server tells of itself ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A value of one repeat, and how much of it there is in a mean over several.
+struct weighed_value {
+    double value = not_a_number;
+    double weight = 1;
+};
+
+inline std::optional<reading_span> span_of(const repeat_facts& d) {
+    return span_over(d.server, d.window_from_ns, d.window_to_ns);
+}
+
+/// Gauges are judged on what was read in the steady window, as many times as this at least.
+inline constexpr std::size_t least_readings = 3;
+
+/// What gauges said in the steady window, without what is no number.
+template <class Value>
+std::vector<double> read_in_window(const repeat_facts& d, Value&& value) {
+    std::vector<double> values;
+    for (const page_reading& r : d.server.readings) {
+        const bool is_inside = r.at_ns >= d.window_from_ns && r.at_ns <= d.window_to_ns;
+        if (const double v = value(r); is_inside && v == v) values.push_back(v);
+    }
+    return values;
+}
+inline std::vector<double> read_in_window(const repeat_facts& d, const statistic_data& what) {
+    if (const auto q = quantity_of(what.metric))
+        return read_in_window(d, [&](const page_reading& r) { return r.value(*q); });
+    const auto& all = d.server.selectors;
+    const auto at = std::find(all.begin(), all.end(), str(what.gauge));
+    if (at == all.end()) return {};
+    const auto i = static_cast<std::size_t>(at - all.begin());
+    return read_in_window(d, [&](const page_reading& r) {
+        return i < r.named.size() ? r.named[i] : not_a_number;
+    });
+}
+
+/// The mean time of what was finished between two readings: by the count that a histogram has, of
+/// counters by the requests that the server finished, or else by ours.
+inline weighed_value mean_time(const repeat_data& d, const reading_span& s, server_quantity q) {
+    double n = s.change_of_count(q);
+    if (!(n == n)) n = s.change(server_quantity::requests_done);
+    if (!(n == n))
+        n = static_cast<double>(std::count_if(
+            d.records.begin(), d.records.end(), [&](const record& r) {
+                return r.status == request_status::ok && r.end_ns >= s.from->at_ns &&
+                       r.end_ns < s.to->at_ns;
+            }));
+    if (!(n > 0)) return {};
+    return {s.change(q) / n, n};
+}
+
+/// Joules between two readings. Where there is no counter of them, the power that was read, between
+/// readings as if it had changed evenly (the trapezoid rule).
+inline double energy_between(const repeat_facts& d, const reading_span& s) {
+    if (const double j = s.change(server_quantity::energy); j == j) return j;
+    double sum = 0;
+    for (const page_reading* r = s.from; r != s.to; ++r)
+        sum += (r[0].value(server_quantity::power) + r[1].value(server_quantity::power)) / 2 *
+               static_cast<double>(r[1].at_ns - r[0].at_ns) * 1e-9;
+    return d.server.readings.empty() ? not_a_number : sum;
+}
+inline weighed_value energy_per_token_of(const repeat_data& d, const reading_span& s) {
+    const double tokens =
+        rate_between(metric_id::output_throughput, d, s.from->at_ns, s.to->at_ns) * s.seconds();
+    return tokens > 0 ? weighed_value{energy_between(d, s) / tokens, tokens} : weighed_value{};
+}
+/// How often an exporter told something new of energy or power in a span: some measure every half
+/// minute only.
+inline std::size_t new_values(const reading_span& s) {
+    const auto q = s.change(server_quantity::energy) == s.change(server_quantity::energy)
+                       ? server_quantity::energy
+                       : server_quantity::power;
+    std::size_t n = 0;
+    for (const page_reading* r = s.from; r != s.to; ++r) n += r[1].value(q) != r[0].value(q);
+    return n;
+}
+
+/// The value of a metric of the server in one repeat, SI; NaN where its pages do not say.
+inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
+    if (is_of_gauge(what.metric)) {
+        const std::vector<double> read = read_in_window(d, what);
+        const auto n = static_cast<double>(read.size());
+        if (read.size() < least_readings) return {};
+        if (what.kind == statistic_kind::max)
+            return {*std::max_element(read.begin(), read.end()), n};
+        return {mean_of(read), n};
+    }
+    const auto s = span_of(d);
+    if (!s) return {};
+    switch (what.metric) {
+    case metric_id::preemptions: return {s->change(server_quantity::preemptions), 1};
+    case metric_id::prefix_cache_hits: {
+        const double asked = s->change(server_quantity::prefix_queries);
+        return asked > 0 ? weighed_value{s->change(server_quantity::prefix_hits) / asked, asked}
+                         : weighed_value{};
+    }
+    case metric_id::acceptance_length: {
+        const double drafts = s->change(server_quantity::drafts);
+        return drafts > 0
+                   ? weighed_value{1 + s->change(server_quantity::accepted_tokens) / drafts, drafts}
+                   : weighed_value{};
+    }
+    case metric_id::energy_per_token: return energy_per_token_of(d, *s);
+    default: break;
+    }
+    const auto q = quantity_of(what.metric);
+    return q ? mean_time(d, *s, *q) : weighed_value{};
+}
+
+/// Of all repeats together: the largest of what is a largest value or a count, which no repeat may
+/// hide, and the mean of the others.
+inline bool is_largest_of_repeats(const statistic_data& what) {
+    return what.kind == statistic_kind::max || what.metric == metric_id::preemptions;
+}
+
+/// Why there is no such value of a repeat, or none that can be judged; "" where there is.
+inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
+    const server_word& w = d.server;
+    const std::string said = w.problem.empty() ? "" : " (" + w.problem + ")";
+    if (!w.is_read || w.readings.empty()) return "no page of its metrics was read" + said;
+    if (history_of(w) == page_history::several_servers)
+        return "its page is of several servers in turns, and none of them can be followed";
+    if (is_of_gauge(what.metric)) {
+        const std::size_t n = read_in_window(d, what).size();
+        return n >= least_readings
+                   ? ""
+                   : printed("%s was read %zu time%s in the steady window, %zu are needed",
+                             what.name.c_str(), n, n == 1 ? "" : "s", least_readings) +
+                         said + ": let it run longer";
+    }
+    const auto s = span_of(d);
+    if (!s) return "its page was read once, which makes no span" + said;
+    if (what.metric == metric_id::energy_per_token) {
+        const double joules = energy_between(d, *s);
+        if (!(joules == joules)) return "no page tells the energy or the power of its accelerators";
+        if (new_values(*s) < least_readings)
+            return printed("the exporter told %zu new values of its energy in %.0f s, %zu are "
+                           "needed: have it measure every second (dcgm-exporter -c 1000)",
+                           new_values(*s), s->seconds(), least_readings);
+    }
+    if (const auto q = quantity_of(what.metric))
+        if (const double change = s->change(*q); !(change == change))
+            return "its page does not tell " + std::string(metric_name(what.metric));
+    const double v = value_by_server(what, d).value;
+    if (v == v) return {};
+    return printed("nothing that %s is of happened between the readings", what.name.c_str());
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C34] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5648,62 +7225,6 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
                              : d.records[i].status != request_status::ok);
     }
     return misses;
-}
-
-inline double window_seconds(const repeat_data& d) {
-    return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
-}
-/// Tokens or requests per second inside the steady window. An event weighs its request's output
-/// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
-/// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
-/// Prompt tokens arrive with the first token; where no request tells them there is no value.
-/// At worst, nothing counts that may have come before the window; at best, all that may have come
-/// before its end, in as much of it as the client surely ran.
-inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
-    const long long from = d.window_from_ns, to = d.window_to_ns;
-    if (to <= from) return not_a_number;
-    const long long lost = how == reading::at_best ? lost_between(d.blind, from, to) : 0;
-    if (lost >= to - from) return infinity;
-    const double seconds = static_cast<double>(to - from - lost) * 1e-9;
-    const auto inside = [&](long long t) {
-        if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
-        if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
-        return t >= from && t < to;
-    };
-    bool prompts_told = m != metric_id::prefill_throughput;
-    std::vector<double> parts;  // added up in order of size, whatever that of the records is
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (r.status != request_status::ok) continue;
-        if (m == metric_id::request_throughput) {
-            parts.push_back(inside(r.end_ns));
-            continue;
-        }
-        const bool decodes = m == metric_id::decode_throughput;
-        prompts_told = prompts_told || r.prompt_tokens > 0;
-        if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
-            inside(r.first_token_ns))
-            parts.push_back(r.prompt_tokens);
-        if (m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
-        const double weight =
-            decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
-                    : static_cast<double>(r.output_tokens) / r.events;
-        long long offset_us = 0;
-        long long arrived = !decodes && inside(r.first_token_ns);
-        if (d.gap_offsets[i] == not_listed)  // all of them, or none
-            arrived = inside(r.first_token_ns) ? r.events - decodes : 0;
-        else
-            for (std::size_t k = 0; k < gap_count(r); ++k) {
-                offset_us += d.gaps[d.gap_offsets[i] + k];
-                arrived += inside(r.first_token_ns + offset_us * 1000);
-            }
-        parts.push_back(weight * static_cast<double>(arrived));
-    }
-    if (!prompts_told && !parts.empty()) return not_a_number;
-    std::sort(parts.begin(), parts.end());
-    double sum = 0;
-    for (const double part : parts) sum += part;
-    return sum / seconds;
 }
 
 /// The pooled gaps of repeats by rank. There may be too many for a sorted copy: how often each
@@ -5904,6 +7425,7 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
     if (is_of_start(what.metric)) return d.startup_s;
+    if (is_of_server(what.metric)) return value_by_server(what, d).value;
     if (facts_of(what.metric).is_of_gaps)
         return value_among(what, sorted_values_of(what.metric, d, how));
     metric_sample sample = sample_of(what.metric, d, how);
@@ -5928,7 +7450,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] statistics of several repeats together ==============================================
+// ===== [C35] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -5976,12 +7498,28 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
     v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
+/// Of what the server tells of itself.
+inline arm_values values_of_server(const statistic_data& what,
+                                   const std::vector<repeat_data>& arm) {
+    arm_values v;
+    std::vector<std::pair<double, double>> weighted;
+    for (const repeat_data& d : arm) {
+        const weighed_value one = value_by_server(what, d);
+        v.each.push_back(one.value);
+        weighted.emplace_back(one.value, one.weight);
+    }
+    const auto largest = std::max_element(v.each.begin(), v.each.end());
+    const bool is_largest = is_largest_of_repeats(what) && largest != v.each.end();
+    v.together = is_largest ? *largest : weighted_mean(weighted);
+    return v;
+}
 /// A throughput is over the windows of all repeats, a share of all their requests, a time to start
 /// the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
                             reading how = reading::as_measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
+    if (is_of_server(what.metric)) return values_of_server(what, arm);
     arm_values v;
     share_counts counts;
     std::vector<std::pair<double, double>> weighted;
@@ -6010,7 +7548,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what a server's prefix cache had of the prompts =====================================
+// ===== [C36] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6037,7 +7575,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] what verdicts are given on ==========================================================
+// ===== [C37] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6089,7 +7627,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] the rule: looks, bounds, prior noise ================================================
+// ===== [C38] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -6267,7 +7805,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] what evidence is held against =======================================================
+// ===== [C39] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6327,7 +7865,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C40] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6632,7 +8170,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] errors of a baseline ================================================================
+// ===== [C41] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6674,7 +8212,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] what the client can say against its own numbers =====================================
+// ===== [C42] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6802,7 +8340,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C43] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6823,7 +8361,57 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] values: times, speeds and rates =====================================================
+// ===== [C44] distances from a limit ==============================================================
+// Times, speeds and rates differ from run to run by a share of themselves: they are held against
+// their limit on the logarithm. What a server tells of itself may be zero, or no more than a few
+// whole requests: that is held against its limit in parts of the limit.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_on_the_log(const slo& s) {
+    const metric_facts& f = facts_of(s.what.metric);
+    return s.factor > 0 || f.of != metric_of::server ||
+           (f.grain == 0 && f.id != metric_id::server_metric);
+}
+/// The limit as values are held against it: half a request beyond one on whole requests, so that
+/// what is equal to it meets it.
+inline double line_of(const slo& s, double limit) {
+    if (!facts_of(s.what.metric).is_whole) return limit;
+    return limit + (s.at_most ? 0.5 : -0.5);
+}
+inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
+
+/// Negative where a value keeps the limit.
+inline double distance_of(const slo& s, double value, double limit) {
+    const double sign = s.at_most ? 1 : -1;
+    if (is_on_the_log(s)) return sign * (std::log(std::max(value, 1e-12)) - std::log(limit));
+    const double line = line_of(s, limit);
+    return sign * (value - line) / step_of(line);
+}
+/// The value at a distance.
+inline double at_distance(const slo& s, double distance, double limit) {
+    const double sign = s.at_most ? 1 : -1;
+    if (is_on_the_log(s)) return limit * std::exp(sign * distance);
+    const double line = line_of(s, limit), value = line + sign * distance * step_of(line);
+    return s.what.metric == metric_id::server_metric ? value : std::max(value, 0.0);
+}
+/// A distance as a share of the limit.
+inline double share_of_limit(const slo& s, double distance) {
+    return is_on_the_log(s) ? std::expm1(distance) : distance;
+}
+
+/// Of two values that are compared with each other. What may be near zero has a grain, below which
+/// its ratios mean nothing: it is added to both (a started logarithm; Tukey, Exploratory Data
+/// Analysis, 1977).
+inline double started(metric_id m, double value) { return value + facts_of(m).grain; }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C45] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6831,35 +8419,38 @@ namespace detail {
 
 /// A limit that a verdict would find met in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
+    const std::string side = s.at_most ? "<= " : ">= ";
+    if (facts_of(s.what.metric).is_whole && s.factor == 0)
+        return side + limit_text(s.what.metric, s.at_most ? std::ceil(value) : std::floor(value));
     // Two digits, three from 10 to 20, rounded to the easy side.
     const double power = std::pow(10, std::floor(std::log10(value)));
     const double step = power / (value < 2 * power ? 100 : 10);
     const auto rounded = [&](double unit) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
-    return std::string(s.at_most ? "<= " : ">= ") +
-           (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
-                         : limit_text(s.what.metric, rounded(step)));
+    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+                                : limit_text(s.what.metric, rounded(step)));
 }
 
 /// What the last look decided, as the reader's numbers and inputs.
 inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, double repeats,
                       const stored_side& other = {}) {
     const double sign = v.what.at_most ? 1 : -1;
-    const auto back = [&](double distance) { return v.limit * std::exp(sign * distance); };
+    const auto back = [&](double distance) { return at_distance(v.what, distance, v.limit); };
     const double reach = l.pass_t * l.se;
     v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
-    v.detectable = l.detectable;
+    v.detectable = share_of_limit(v.what, std::log1p(l.detectable));
     v.advice = text();
     const double more = l.df + std::max(0.0, rule.most - repeats);
     const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
     const double last_se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
     const double t = student_t_quantile(normal_cdf(rule.pass_z), more);
-    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0)
+    const double to_write = back(l.mean + (t + 1.645) * last_se);
+    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0 && to_write > 0)
         v.advice =
             printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
-                    -std::expm1(l.mean) * 100, l.sd * 100) +
-            limit_to_write(v.what, v.estimate.value * std::exp(sign * (t + 1.645) * last_se)) +
+                    -share_of_limit(v.what, l.mean) * 100, l.sd * 100) +
+            limit_to_write(v.what, to_write) +
             " would seldom be";
     v.arithmetic = str(v.arithmetic) + printed(
         "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
@@ -6877,6 +8468,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
 
 /// What the repeats of a gate are held against where an objective speaks of a baseline.
 struct comparison {
+    metric_id of_metric = metric_id::ttft;
     bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
     stored_side stored{};
@@ -6885,6 +8477,8 @@ struct comparison {
     /// What is held against the limit, of a value of the candidate and one of the baseline.
     double of(double value, double base) const {
         if (!relative) return value;
+        value = started(of_metric, value);
+        base = started(of_metric, base);
         if (!paired) return value / std::exp(base_log);
         return std::isfinite(base) && base > 0 ? value / base : not_a_number;
     }
@@ -6895,6 +8489,7 @@ struct comparison {
 };
 inline comparison comparison_of(const evidence& e, const terms& t, const slo& s) {
     comparison c;
+    c.of_metric = s.what.metric;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
     c.mine = values_of(s.what, e.candidate, t.read);
@@ -6904,7 +8499,7 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
     if (at != t.stored.values.end())
-        for (const double x : at->second) logs.push_back(std::log(x));
+        for (const double x : at->second) logs.push_back(std::log(started(s.what.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.missing = "the stored baseline has no value of " + str(s.what.name);
         return c;
@@ -6920,10 +8515,9 @@ struct looked_at {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool miss = s.at_most ? std::isinf(value) : value == 0;
+        const bool miss = s.at_most ? std::isinf(value) : value == 0 && is_on_the_log(s);
         unbounded += miss;
-        const double sign = s.at_most ? 1 : -1;
-        if (!miss) distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(limit)));
+        if (!miss) distances.push_back(distance_of(s, value, limit));
     }
 };
 
@@ -7080,8 +8674,11 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
                                                  : "t") +
                (rests_on_belief ? calibration_words(e, t, s) : "");
     v.arithmetic =
-        str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
-    v.inputs.push_back({"log_distances", list<double>(seen.distances)});
+        str(v.arithmetic) + (is_on_the_log(s) ? "; ln distances from the limit "
+                                              : "; distances in parts of the limit ") +
+        listed(seen.distances);
+    v.inputs.push_back({is_on_the_log(s) ? "log_distances" : "distances",
+                        list<double>(seen.distances)});
     v.inputs.push_back({"prior_sd", {l.prior_sd}});
     v.inputs.push_back({"prior_df", {l.prior_df}});
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end())
@@ -7217,7 +8814,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] verdicts in words ===================================================================
+// ===== [C46] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7326,7 +8923,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] what the numbers alone say of an objective ==========================================
+// ===== [C47] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7392,7 +8989,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] verdicts that the client may have decided ===========================================
+// ===== [C48] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7547,7 +9144,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] how many requests a verdict rests on at least =======================================
+// ===== [C49] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -7565,7 +9162,7 @@ inline constexpr long long least_values = 10;
 /// Values in each repeat of replayed traffic without which a statistic of it says nothing: three
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
-    if (is_share(w.metric) || is_of_start(w.metric)) return 0;
+    if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
 }
@@ -7588,6 +9185,7 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
     if (is_throughput(w.metric))
         return static_cast<std::size_t>(
             std::count_if(d.records.begin(), d.records.end(), is_pooled));
+    if (is_of_server(w.metric)) return 0;  // no request is behind it
     const metric_sample s = sample_of(w.metric, d);
     const std::size_t values =
         facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();
@@ -7622,7 +9220,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] what a server's answers can say against its numbers =================================
+// ===== [C50] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7823,7 +9421,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] verdicts that stand although tokens were held back ==================================
+// ===== [C51] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7852,7 +9450,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] servers that cannot keep up =========================================================
+// ===== [C52] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7959,7 +9557,216 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] what makes a measurement invalid ====================================================
+// ===== [C53] what a server's state explains ======================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// From when on a queue was never empty again, in the half of a window at least; with its most.
+struct standing_queue {
+    double from_s = 0, most = 0;
+};
+inline std::optional<standing_queue> standing_queue_of(const repeat_facts& d) {
+    std::optional<standing_queue> q;
+    for (const page_reading& r : d.server.readings) {
+        if (r.at_ns < d.window_from_ns || r.at_ns > d.window_to_ns) continue;
+        const double waiting = r.value(server_quantity::waiting);
+        if (!(waiting > 0)) q.reset();
+        else if (!q) q = {static_cast<double>(r.at_ns - d.window_from_ns) * 1e-9, waiting};
+        else q->most = std::max(q->most, waiting);
+    }
+    const double window_s = static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
+    if (!q || q->from_s > window_s / 2) return {};
+    return q;
+}
+inline std::string queue_words(const std::vector<repeat_data>& arm) {
+    std::optional<standing_queue> first;
+    double most = 0;
+    std::size_t n = 0;
+    for (const repeat_data& d : arm)
+        if (const auto q = standing_queue_of(d)) {
+            ++n;
+            most = std::max(most, q->most);
+            if (!first) first = q;
+        }
+    if (!first || 2 * n < arm.size()) return {};
+    return printed("the queue was never empty from %.0f s on, with up to %.0f waiting",
+                   first->from_s, most);
+}
+inline std::string cache_words(const std::vector<repeat_data>& arm) {
+    double fullest = 0, preempted = 0;
+    for (const repeat_data& d : arm) {
+        for (const double v : read_in_window(
+                 d, [](const page_reading& r) { return r.value(server_quantity::kv_usage); }))
+            fullest = std::max(fullest, v);
+        if (const auto s = span_of(d))
+            if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
+    }
+    if (fullest < 0.95 && preempted == 0) return {};
+    std::string t = printed("KV cache at %.0f %%", fullest * 100);
+    if (preempted > 0) t += printed(", %.0f preemption%s", preempted, preempted == 1 ? "" : "s");
+    return t;
+}
+/// Which repeat's mean of something is by over a tenth below the highest of the others.
+inline std::string clock_words(const std::vector<repeat_data>& arm) {
+    std::vector<double> means;
+    for (const repeat_data& d : arm) {
+        const auto read = read_in_window(
+            d, [](const page_reading& r) { return r.value(server_quantity::clock); });
+        means.push_back(read.empty() ? not_a_number : mean_of(read));
+    }
+    double highest = 0;
+    for (const double m : means) highest = std::max(highest, m == m ? m : 0);
+    for (std::size_t i = 0; i < means.size(); ++i)
+        if (means[i] < 0.9 * highest)
+            return printed("the accelerators' clocks were %.0f %% lower in repeat %zu",
+                           100 * (1 - means[i] / highest), i + 1);
+    return {};
+}
+/// In one sentence, "" where its state explains nothing.
+inline std::string server_state_words(const evidence& e) {
+    std::string t;
+    for (const std::string& words :
+         {queue_words(e.candidate), cache_words(e.candidate), clock_words(e.candidate)})
+        if (!words.empty()) t += (t.empty() ? "" : "; ") + words;
+    return t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C54] the server as a witness of our own numbers ==========================================
+// What its page counts in the time of a repeat is held against what we sent and received.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What we did in a repeat, and what the server says that it did meanwhile; NaN: it does not say.
+struct cross_check {
+    double sent = 0, finished = 0;         // our requests: all, and those that came to their end
+    double prompt_tokens = 0, tokens = 0;  // of these, where all of them tell
+    double requests_told = not_a_number, prompt_tokens_told = not_a_number,
+           tokens_told = not_a_number;
+    double unfinished_before = 0;  // ours of earlier repeats, which it may have finished since
+    bool is_made = false;
+};
+
+inline bool may_be_held_against(const repeat_facts& d) {
+    return d.server.has_both_ends && d.server.readings.size() >= 2 &&
+           history_of(d.server) == page_history::one_process;
+}
+inline double sent_requests(const repeat_data& d) {
+    double n = 0;
+    for (const record& r : d.records)
+        if (r.sent_ns > 0) n += 1 + r.resends;
+    return n;
+}
+inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
+    cross_check c;
+    c.unfinished_before = unfinished_before;
+    c.sent = sent_requests(d);
+    for (const record& r : d.records) {
+        if (r.status != request_status::ok) continue;
+        ++c.finished;
+        c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
+        c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
+    }
+    if (!may_be_held_against(d)) return c;
+    const reading_span s = *whole_span(d.server);
+    c.requests_told = s.change(server_quantity::requests_done);
+    c.prompt_tokens_told = s.change(server_quantity::prompt_tokens);
+    c.tokens_told = s.change(server_quantity::generation_tokens);
+    c.is_made = c.requests_told == c.requests_told || c.tokens_told == c.tokens_told;
+    return c;
+}
+
+/// Some servers count each request once for each of several processes: so often exactly, which
+/// somebody else's requests would not be.
+inline bool is_multiple(double told, double ours) {
+    const double times = ours > 0 ? told / ours : 0;
+    return ours >= 10 && times >= 2 && times == std::round(times);
+}
+inline bool differs(double told, double ours) {
+    return told == told && ours == ours && ours > 0 && std::fabs(told / ours - 1) > 0.02;
+}
+/// Requests that were somebody else's. Our own are counted on the safe side: what failed may have
+/// been finished by the server all the same, and what an earlier repeat gave up as well.
+inline double foreign_requests(const cross_check& c) {
+    if (!(c.requests_told > c.sent + c.unfinished_before)) return 0;
+    if (is_multiple(c.requests_told, c.finished)) return 0;
+    return c.requests_told - c.sent - c.unfinished_before;
+}
+/// One or two short ones, as a probe of somebody's liveness, do not make it another load.
+inline bool is_another_load(const cross_check& c) {
+    const double foreign = foreign_requests(c);
+    const bool some = foreign > 0;
+    return foreign > std::max(1.0, 0.01 * c.sent) ||
+           (some && (c.tokens_told > 1.02 * c.tokens ||
+                     c.prompt_tokens_told > 1.02 * c.prompt_tokens));
+}
+
+/// Requests of ours that ended badly in repeats before this one, on the same server or another.
+inline double unfinished_before(const evidence& e, const repeat_data& d) {
+    double n = 0;
+    for_each_repeat(e, [&](const repeat_data& other) {
+        if (other.index > d.index || &other == &d) return;
+        for (const record& r : other.records) n += r.status != request_status::ok && r.sent_ns > 0;
+    });
+    return n;
+}
+
+/// Why a repeat is no evidence by the server's own word, "" where it is.
+inline std::string witness_against(const evidence& e, const repeat_data& d) {
+    if (history_of(d.server) == page_history::restarted)
+        return printed("it restarted in repeat %d, or another one answers at its address: the "
+                       "counters on its page began anew",
+                       d.index + 1);
+    const cross_check c = cross_check_of(d, unfinished_before(e, d));
+    if (!is_another_load(c)) return {};
+    return printed("it served others too: in repeat %d its page counts %.0f finished requests, "
+                   "ours were %.0f",
+                   d.index + 1, c.requests_told, c.sent);
+}
+
+/// What a page and we count differently and nobody is to blame for, "" where nothing.
+inline std::string difference_text(const cross_check& c) {
+    std::string t;
+    const auto add = [&](const std::string& words) { t += (t.empty() ? "" : "; ") + words; };
+    if (const double foreign = foreign_requests(c); foreign > 0)
+        add(printed("%.0f request%s of somebody else", foreign, foreign == 1 ? "" : "s"));
+    if (is_multiple(c.requests_told, c.finished))
+        add(printed("it counts each request %.0f times", c.requests_told / c.finished));
+    const bool all_finished = c.finished >= 0.99 * c.sent;
+    if (all_finished && differs(c.tokens_told, c.tokens))
+        add(printed("it counts %.0f generated tokens, their usage tells %.0f", c.tokens_told,
+                    c.tokens));
+    if (all_finished && differs(c.prompt_tokens_told, c.prompt_tokens))
+        add(printed("it counts %.0f prompt tokens, their usage tells %.0f", c.prompt_tokens_told,
+                    c.prompt_tokens));
+    return t;
+}
+
+/// Why the server's own word does not support an objective, "" where it does.
+inline std::string server_word_fault(const evidence& e, const slo& s) {
+    for (const auto* arm : {&e.candidate, &e.baseline}) {
+        const bool is_baseline = arm == &e.baseline;
+        if (is_baseline && s.factor == 0) break;
+        for (const repeat_data& d : *arm)
+            if (const std::string why = why_no_server_value(s.what, d); !why.empty())
+                return std::string(is_baseline ? "baseline server: " : "server: ") + why +
+                       printed(" (repeat %d)", d.index + 1);
+    }
+    return {};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C55] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7976,6 +9783,8 @@ inline std::string gate_invalid_reason(const evidence& e) {
         for (const repeat_data& d : *arm) {
             if (d.interrupted) return "the run was interrupted";
             if (!d.target_gone.empty()) return who + ": " + d.target_gone;
+            if (const std::string why = witness_against(e, d); !why.empty())
+                return who + ": " + why;
             for (const record& r : d.records) {
                 if (!is_measured(r)) continue;
                 ++measured;
@@ -8000,11 +9809,12 @@ struct grounds {
     std::string saturated{};  // why the load was more than the server can take
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
+    std::string state{};  // what the server's own page says to its speed
 };
 inline grounds grounds_of(const evidence& e) {
     return {self_check_of(e), gate_invalid_reason(e), over_saturation_reason(e),
             answer_counts_of(e.candidate), answer_counts_of(e.baseline),
-            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline)};
+            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_words(e)};
 }
 
 /// Why a verdict on an SLO is none, "" where it is one.
@@ -8022,6 +9832,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
+    if (is_of_server(s.what.metric)) return server_word_fault(e, s);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;
@@ -8038,7 +9849,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] the verdicts of a gate ==============================================================
+// ===== [C56] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8072,6 +9883,16 @@ inline slo error_limit(const std::vector<slo>& slos) {
         return s.what.metric == metric_id::error_rate && !s.is_advisory;
     });
     return stated == slos.end() ? error_guard() : *stated;
+}
+
+/// What does not pass, with what the server's own state says to that.
+inline slo_verdict explained(slo_verdict v, const std::string& state) {
+    const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
+    const bool is_of_it = v.what.what.metric != metric_id::error_rate &&
+                          !is_of_start(v.what.what.metric);
+    if (is_open && is_of_it && !state.empty() && v.repeats > 0)
+        v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + "server: " + state;
+    return v;
 }
 
 /// The verdict of one SLO.
@@ -8116,7 +9937,8 @@ inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, co
                                            std::optional<client_doubt>& doubt) {
     std::vector<slo_verdict> out;
     doubt.reset();
-    for (const slo& s : t.slos) out.push_back(settled(e, t, judged(e, t, g, s), &doubt));
+    for (const slo& s : t.slos)
+        out.push_back(explained(settled(e, t, judged(e, t, g, s), &doubt), g.state));
     if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, error_guard(), true));
     return out;
 }
@@ -8162,7 +9984,8 @@ inline findings assess(const evidence& e, const terms& t) {
 /// The verdict on one more SLO, as if the gate had stated it too.
 inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
-    return settled(e, t, judged(e, t, grounds_of(e), s));
+    const grounds g = grounds_of(e);
+    return explained(settled(e, t, judged(e, t, g, s)), g.state);
 }
 
 inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
@@ -8174,7 +9997,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] from verdicts to an exit code =======================================================
+// ===== [C57] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8251,7 +10074,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] what a calibration tells ============================================================
+// ===== [C58] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8269,20 +10092,21 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] calibration =========================================================================
+// ===== [C59] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all.
+/// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
+/// and what has no logarithm.
 inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
     std::vector<calibrated> rows;
     for (const slo& s : t.slos) {
         calibrated c;
         c.what = s;
         rows.push_back(c);
-        if (is_share(s.what.metric)) continue;
+        if (is_share(s.what.metric) || !is_on_the_log(s)) continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
         const bool paired = s.factor > 0 && e.has_live_baseline();
@@ -8314,7 +10138,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] the search for a capacity ===========================================================
+// ===== [C60] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -8768,7 +10592,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] what probes say of a load ===========================================================
+// ===== [C61] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8850,7 +10674,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] the capacity that probes show =======================================================
+// ===== [C62] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -9154,7 +10978,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C63] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -9402,7 +11226,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] a capacity held against a live baseline's ===========================================
+// ===== [C64] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -9611,7 +11435,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] files of others' making, value by value =============================================
+// ===== [C65] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -9805,7 +11629,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] datasets ============================================================================
+// ===== [C66] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10117,7 +11941,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] traces ==============================================================================
+// ===== [C67] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10270,7 +12094,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] when requests are sent ==============================================================
+// ===== [C68] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10433,7 +12257,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] arrivals ============================================================================
+// ===== [C69] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10544,7 +12368,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] lengths =============================================================================
+// ===== [C70] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10605,7 +12429,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] prompts of a given number of tokens =================================================
+// ===== [C71] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10767,7 +12591,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] places of a trace ===================================================================
+// ===== [C72] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -10842,7 +12666,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] conversations, recorded and made up =================================================
+// ===== [C73] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -10951,7 +12775,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] prompts that stand alone ============================================================
+// ===== [C74] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -11074,7 +12898,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] where prompts come from =============================================================
+// ===== [C75] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11100,7 +12924,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the plan of a gate ==================================================================
+// ===== [C76] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11275,7 +13099,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] which SLOs a scenario can have ======================================================
+// ===== [C77] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11315,13 +13139,10 @@ inline slo_context slo_context_of(const plan& p) {
 inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
     for (const predicate_step& step : w.where) {
         if (step.op != predicate_step::op_kind::compare) continue;
-        require(!facts_of(step.metric).is_unmeasured,
-                given + "queue_time is not measured by this version");
         require(step.bound > 0 && std::isfinite(step.bound),
                 given + "the limit of " + metric_name(step.metric) + " must be above zero");
     }
-    require(!facts_of(w.metric).is_unmeasured,
-            given + "server-side metrics are not read by this version");
+    if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     require(c.streams || !concerns(w, &metric_facts::needs_stream),
             given + "options.stream is false, and an answer that comes in one piece has no "
                     "first token apart from its last: use e2e");
@@ -11331,7 +13152,12 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id metric = s.what.metric;
-    if (s.factor != 0 || s.bound == 0) {
+    const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
+    const bool is_share_of_it = facts_of(metric).unit == metric_unit::share;
+    if (s.factor == 0 && may_be_zero) {
+        require(std::isfinite(s.bound) && (s.bound >= 0 || metric == metric_id::server_metric),
+                given + "the limit must not be below zero");
+    } else if (s.factor != 0 || s.bound == 0) {
         require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
         require(c.has_baseline, given + "the scenario has no baseline");
         require(!is_share(metric),
@@ -11340,7 +13166,7 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
                 given + "startup times of two servers are not compared by this version");
     } else {
         require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
-        require(!is_share(metric) || s.bound < 1, given + "the limit must be under 100 %");
+        require(!is_share_of_it || s.bound < 1, given + "the limit must be under 100 %");
     }
 }
 
@@ -11371,7 +13197,7 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
     const statistic_data& w = s.what;
     const std::string why = given + "traffic is fresh: ";
     require(s.factor == 0, why + "a baseline is compared on replayed traffic");
-    require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
+    require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps && !is_of_server(w.metric) &&
                 (w.kind == statistic_kind::percentile || w.kind == statistic_kind::mean),
             why + str(w.name) + " is judged on replayed traffic only");
     const long long n = requests_behind(w.metric, c), needed = least_fresh(w, c.rule);
@@ -11413,7 +13239,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);
-    if (w.kind != statistic_kind::mean) return;
+    if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.slos)
         require(other.what.metric != metric_id::error_rate || other.is_advisory ||
                     other.bound <= 0.05,
@@ -11425,7 +13251,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the options of requests =============================================================
+// ===== [C78] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11500,7 +13326,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] a load that is searched =============================================================
+// ===== [C79] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11543,6 +13369,9 @@ inline void check_search(const scenario& s, scenario_use use) {
             require(!is_throughput(x.what.metric),
                     why + "a throughput rises with the load, and cannot be what the load must "
                           "keep");
+            require(!is_of_server(x.what.metric),
+                    why + "what a load must keep is what its users see; what the server tells of "
+                          "itself is judged at one load");
             require(!is_of_start(x.what.metric), why + "a start has nothing to do with the load");
             continue;
         }
@@ -11742,7 +13571,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] from a workload to its part of the plan =============================================
+// ===== [C80] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11948,7 +13777,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] from a scenario to its plan =========================================================
+// ===== [C81] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12129,7 +13958,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] a plan in words =====================================================================
+// ===== [C82] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12218,7 +14047,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] where a gate's server stood =========================================================
+// ===== [C83] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12263,7 +14092,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the hash of all that a plan sends ===================================================
+// ===== [C84] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12300,7 +14129,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] the requests of a plan ==============================================================
+// ===== [C85] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12367,7 +14196,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] what a plan says of the evidence that it will bring =================================
+// ===== [C86] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12390,7 +14219,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C87] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12446,7 +14275,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] engine model ========================================================================
+// ===== [C88] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -12636,7 +14465,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] what a request asks the simulated server ============================================
+// ===== [C89] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12753,7 +14582,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] answers of the simulated server =====================================================
+// ===== [C90] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -12990,7 +14819,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] what the simulated server says besides answers ======================================
+// ===== [C91] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13067,7 +14896,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] what a result holds of its gate =====================================================
+// ===== [C92] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13120,7 +14949,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C93] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13148,7 +14977,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] points and round steps of drawings ==================================================
+// ===== [C94] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13178,7 +15007,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C95] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13242,7 +15071,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the curve of a search: objectives over the load =====================================
+// ===== [C96] the curve of a search: objectives over the load =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13301,7 +15130,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] how requests ended, and what their answers say of tokens ============================
+// ===== [C97] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13376,7 +15205,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] how long made-up prompts were to be, and were =======================================
+// ===== [C98] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13422,7 +15251,94 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] timelines: repeats in windows of equal length =======================================
+// ===== [C99] what a server told of itself, over all repeats ======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+struct told_value {
+    statistic_data what{};
+    double value = not_a_number;
+};
+/// One arm's.
+struct server_account {
+    bool is_read = false;
+    std::string of{}, problem{};
+    std::size_t readings = 0;
+    long long missed = 0;
+    std::vector<told_value> values{};
+    std::size_t checked = 0, repeats = 0;  // whose requests were held against the server's counts
+    std::string differences{};             // that this showed, and nobody is to blame for
+};
+
+/// What is shown unasked: the mean of times, the largest value of gauges, else the only one.
+inline statistic_data usual_statistic(metric_id m) {
+    const bool is_time = facts_of(m).unit == metric_unit::time;
+    return make_statistic(is_of_gauge(m) ? statistic_kind::max
+                          : is_time      ? statistic_kind::mean
+                                         : statistic_kind::value,
+                          m, 0);
+}
+inline std::vector<told_value> told_values(const std::vector<repeat_data>& arm) {
+    std::vector<told_value> told;
+    for (const metric_facts& f : metric_table) {
+        const bool is_any = f.id == metric_id::server_metric;  // whose series objectives name
+        if (!is_of_server(f.id) || is_any) continue;
+        const statistic_data what = usual_statistic(f.id);
+        const double v = pooled_value(what, arm);
+        if (v == v) told.push_back({what, v});
+    }
+    return told;
+}
+inline std::vector<statistic_data> told_statistics(const evidence& e) {
+    std::vector<statistic_data> all;
+    for (const told_value& t : told_values(e.candidate)) all.push_back(t.what);
+    return all;
+}
+
+inline server_account server_account_of(const std::vector<repeat_data>& arm) {
+    server_account a;
+    a.repeats = arm.size();
+    for (const repeat_data& d : arm) {
+        const server_word& w = d.server;
+        a.is_read = a.is_read || w.is_read;
+        if (!w.of.empty()) a.of = w.of;
+        a.readings += w.readings.size();
+        a.missed += w.missed;
+        if (!w.problem.empty()) a.problem = w.problem;
+        const cross_check c = cross_check_of(d);
+        a.checked += c.is_made;
+        if (a.differences.empty()) a.differences = difference_text(c);
+    }
+    if (a.is_read) a.values = told_values(arm);
+    return a;
+}
+
+/// "vLLM's page, 62 readings: mean(queue_time) 12 ms, ...".
+inline std::string account_text(const server_account& a) {
+    std::string t = (a.of.empty() ? "its page" : a.of + "'s page") + ", " +
+                    plural(a.readings, "reading");
+    if (a.missed > 0)
+        t += printed(" (%lld failed: ", a.missed) + printable(a.problem, 200) + ")";
+    std::string values;
+    for (const told_value& v : a.values)
+        values += (values.empty() ? ": " : ", ") + str(v.what.name) + " " +
+                  value_text(v.what.metric, v.value);
+    return t + values;
+}
+/// What came of holding our numbers against the server's, "" where that was not possible.
+inline std::string witness_text(const server_account& a) {
+    if (a.checked == 0) return {};
+    if (!a.differences.empty()) return "the server's counts differ from ours: " + a.differences;
+    return "the server counts what we do";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C100] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13524,7 +15440,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] all that reports tell of a gate's numbers, computed once ============================
+// ===== [C101] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13534,6 +15450,7 @@ namespace detail {
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
+    cross_check checked{};             // against the server's own counts
     double window_s = 0;               // how long the measured part was
     std::vector<double> statistics{};  // gate_figures::kept of it
 };
@@ -13548,6 +15465,7 @@ struct arm_figures {
     answer_counts answers{};
     prefix_hits prefix_cache{};
     prompt_lengths prompts{};
+    server_account server{};
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -13571,7 +15489,8 @@ struct gate_figures {
 };
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
-inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos) {
+inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
+                                                   const std::vector<statistic_data>& told) {
     std::vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
@@ -13586,6 +15505,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     }
     for (const metric_facts& m : metric_table)
         if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
+    for (const statistic_data& s : told) keep(s);
     for (const slo& s : slos)
         if (!is_share(s.what.metric)) keep(s.what);
     return kept;
@@ -13602,6 +15522,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);
     r.window_s = seconds_into(d, d.window_to_ns);
+    r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
     return r;
 }
@@ -13621,6 +15542,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
+    a.server = server_account_of(arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
@@ -13654,7 +15576,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
     gate_figures g;
     g.metrics = table_metrics(p);
     g.table_rows = g.metrics.size();
-    g.kept = kept_statistics(p, slos);
+    g.kept = kept_statistics(p, slos, told_statistics(e));
     g.grid = grid_of(e);
     g.candidate = arm_figures_of(p, g, e.candidate);
     g.baseline = arm_figures_of(p, g, e.baseline);
@@ -13685,7 +15607,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the progress line ===================================================================
+// ===== [C102] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13747,7 +15669,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] what reports are made of ============================================================
+// ===== [C103] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13791,7 +15713,106 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] words of reports ====================================================================
+// ===== [C104] what a server told of itself, in result.json =======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The values of all readings by their quantity, those alone that a reading has; on one line each,
+/// they are for programs.
+template <class Values>
+void write_series(json_writer& j, const char* name, const server_word& w, Values&& values) {
+    j.key(name).open('{');
+    for (std::size_t q = 0; q < quantity_count; ++q) {
+        const auto is_told = [&](const page_reading& r) { return values(r)[q] == values(r)[q]; };
+        if (!std::any_of(w.readings.begin(), w.readings.end(), is_told)) continue;
+        std::string line;
+        for (const page_reading& r : w.readings)
+            line += (line.empty() ? "" : ",") + json_number(values(r)[q]);
+        j.key(quantity_names[q]).raw("[" + line + "]");
+    }
+    j.close();
+}
+
+/// Times in ns since the window began.
+inline void write_server_word(json_writer& j, const server_word& w, const cross_check& c,
+                              long long window_from_ns) {
+    j.key("server").open('{').field("of", w.of).field("missed", w.missed);
+    j.field("problem", w.problem).field("has_both_ends", w.has_both_ends);
+    if (c.is_made)
+        j.key("cross_check")
+            .open('{')
+            .field("requests_sent", c.sent)
+            .field("requests_told", c.requests_told)
+            .field("output_tokens", c.tokens)
+            .field("output_tokens_told", c.tokens_told)
+            .field("prompt_tokens", c.prompt_tokens)
+            .field("prompt_tokens_told", c.prompt_tokens_told)
+            .close();
+    std::string times, beginnings;
+    for (const page_reading& r : w.readings) {
+        times += (times.empty() ? "" : ",") + std::to_string(r.at_ns - window_from_ns);
+        beginnings += (beginnings.empty() ? "" : ",") + json_number(r.began);
+    }
+    j.key("at_ns").raw("[" + times + "]").key("began").raw("[" + beginnings + "]");
+    write_series(j, "values", w, [](const page_reading& r) -> auto& { return r.values; });
+    write_series(j, "counts", w, [](const page_reading& r) -> auto& { return r.counts; });
+    j.key("named").open('{');
+    for (std::size_t i = 0; i < w.selectors.size(); ++i) {
+        std::string line;
+        for (const page_reading& r : w.readings)
+            line += (line.empty() ? "" : ",") + json_number(r.named[i]);
+        j.key(w.selectors[i]).raw("[" + line + "]");
+    }
+    j.close().close();
+}
+
+/// Files of older versions have none.
+inline server_word read_server_word(const picojson::value& repeat, long long window_from_ns) {
+    server_word w;
+    const picojson::value* const told = member(repeat, "server");
+    if (!told) return w;
+    w.is_read = true;
+    w.of = string_member(*told, "of");
+    w.problem = string_member(*told, "problem");
+    w.missed = large_count(*told, "missed");
+    w.has_both_ends = true_member(*told, "has_both_ends");
+    for (const picojson::value& at : array_member(*told, "at_ns")) {
+        const double ns = number_in(at);
+        w.readings.push_back({});
+        w.readings.back().at_ns =
+            window_from_ns + (std::fabs(ns) < 9e15 ? static_cast<long long>(ns) : 0);
+    }
+    // What is not as long as the times is not of them.
+    const auto each = [&](const picojson::value& of, const char* name, auto&& put) {
+        const picojson::array& all = array_member(of, name);
+        if (all.size() != w.readings.size()) return;
+        for (std::size_t i = 0; i < all.size(); ++i) put(w.readings[i], number_in(all[i]));
+    };
+    each(*told, "began", [](page_reading& r, double v) { r.began = v; });
+    for (std::size_t q = 0; q < quantity_count; ++q) {
+        if (const picojson::value* values = member(*told, "values"))
+            each(*values, quantity_names[q], [&](page_reading& r, double v) { r.values[q] = v; });
+        if (const picojson::value* counts = member(*told, "counts"))
+            each(*counts, quantity_names[q], [&](page_reading& r, double v) { r.counts[q] = v; });
+    }
+    if (const picojson::value* named = member(*told, "named");
+        named && named->is<picojson::object>())
+        for (const auto& [selector, values] : named->get<picojson::object>()) {
+            w.selectors.push_back(selector);
+            for (page_reading& r : w.readings) r.named.push_back(not_a_number);
+            each(*named, selector.c_str(),
+                 [](page_reading& r, double v) { r.named.back() = v; });
+        }
+    return w;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C105] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13917,6 +15938,13 @@ inline std::string as_given_text(const plan& p) {
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
 }
+/// What an arm's server tells of itself, "" where it has no page of that.
+inline std::string server_text(const arm_figures& arm, const char* whose) {
+    if (!arm.server.is_read) return {};
+    const std::string witness = witness_text(arm.server);
+    return whose + std::string("server: ") + account_text(arm.server) +
+           (witness.empty() ? "" : "; " + witness);
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
@@ -13930,8 +15958,10 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
                           counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
-                                     std::pair{&g.figures.baseline, "baseline: "}})
+                                     std::pair{&g.figures.baseline, "baseline: "}}) {
+        if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
+    }
     return notes;
 }
 
@@ -13969,7 +15999,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] result.json and records.jsonl =======================================================
+// ===== [C106] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14111,6 +16141,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
+    if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window_from_ns);
     j.key("statistics").open('{');
     for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);
     j.close().close();
@@ -14352,7 +16383,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] stored results ======================================================================
+// ===== [C107] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -14543,6 +16574,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             repeats.back().window_from_ns = from[repeats_before];
             repeats.back().window_to_ns = to[repeats_before++];
             repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
+            repeats.back().server = read_server_word(r, repeats.back().window_from_ns);
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())
@@ -14738,7 +16770,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] junit.xml, summary.md, annotations, metrics.txt =====================================
+// ===== [C108] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15040,7 +17072,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] what a console can show =============================================================
+// ===== [C109] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15069,7 +17101,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the console =========================================================================
+// ===== [C110] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15192,7 +17224,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] the report page: style, icons and script ============================================
+// ===== [C111] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -15402,7 +17434,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] the report page: drawings ===========================================================
+// ===== [C112] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15627,7 +17659,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] the report page: verdicts ==========================================================
+// ===== [C113] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15641,9 +17673,6 @@ inline std::string badge(const char* look, const std::string& words) {
 }
 /// The look of a gate: that of the verdict that its outcome resembles.
 inline const char* look_of(gate_outcome o) { return to_string(verdict_like(o)); }
-inline std::string plural(std::size_t n, const char* one) {
-    return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
-}
 inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
     for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
@@ -15803,7 +17832,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] the report page: distributions =====================================================
+// ===== [C114] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15919,7 +17948,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] the report page: gates beside each other ===========================================
+// ===== [C115] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16027,7 +18056,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] the report page: what a search found ===============================================
+// ===== [C116] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16118,7 +18147,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] the report page: what else a gate has to say =======================================
+// ===== [C117] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16286,7 +18315,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] the report page: timelines =========================================================
+// ===== [C118] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16395,7 +18424,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] the report page: the whole =========================================================
+// ===== [C119] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16562,7 +18591,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <cerrno>  // errno, EINTR, EINPROGRESS, EMFILE, EAGAIN, EWOULDBLOCK, ETIMEDOUT
 #include <chrono>
 #include <condition_variable>
-#include <ctime>  // time_t, time, strftime, clock_gettime
+#include <ctime>  // clock_gettime, timespec, time_t, time, strftime
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
@@ -17081,6 +19110,13 @@ inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
             std::chrono::nanoseconds(ns)));
 }
 inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+/// Of a core, that the calling thread has had.
+inline double thread_cpu_seconds() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
 
 inline const long long program_began_ns = now_ns();
 
@@ -18310,6 +20346,7 @@ namespace detail {
 struct http_answer {
     int status = 0;
     std::string body{};
+    std::string content_type{};
     std::string error{};  // why there is none
     bool distrusted = false;  // because of the server's certificate
 };
@@ -18418,6 +20455,7 @@ private:
         }
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
+        answer_.content_type = parser.header("content-type");
         return parser.complete();
     }
 
@@ -18566,9 +20604,7 @@ public:
     server_process(const process& p, int port, const std::string& log,
                    const std::vector<std::string>& secrets)
         : log_(log, secrets) {
-        std::string command = str(p.command);
-        for (std::size_t at; (at = command.find("{port}")) != std::string::npos;)
-            command.replace(at, 6, std::to_string(port));
+        const std::string command = with_port(str(p.command), std::to_string(port));
         std::vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
         const std::string directory = str(p.working_directory);
@@ -19605,7 +21641,7 @@ public:
         }
     }
     void run() {
-        const double cpu_before = cpu_seconds();
+        const double cpu_before = thread_cpu_seconds();
         const long long began = now_ns();
         const run_queue_wait waits;
         io_.alert.begin(began);
@@ -19618,7 +21654,7 @@ public:
         io_.alert.end(now_ns());
         book_.hand_over();
         pool_.close_all();
-        const double cpu = cpu_seconds() - cpu_before;
+        const double cpu = thread_cpu_seconds() - cpu_before;
         cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
     }
 
@@ -19629,12 +21665,6 @@ public:
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
-
-    static double cpu_seconds() {
-        timespec t{};
-        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-    }
 
     // ---- one turn
 
@@ -20396,6 +22426,14 @@ private:
     bool tokenizes_ = true;
 };
 
+/// One short request, whatever comes of it.
+inline void ask_for_one_token(const load_target& to, request_spec r) {
+    r.prompt = "Hello";
+    r.max_tokens = 1;
+    blocking_post(to.url, r.stream ? to.path : to.whole_path, to.fields,
+                  request_body(*to.api, to.model, r), 10, to.tls.get());
+}
+
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.
 inline token_fit learned_tokens(const plan& p, const load_target& to, double within_s) {
     const long long until = now_ns() + ns_of(within_s);
@@ -20495,7 +22533,157 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] servers that a gate starts ==========================================================
+// ===== [E38] the pages on which a server tells of itself =========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One page, and what it takes to ask for it.
+struct page_address {
+    std::string url{};  // as reports name it
+    http_url at{};
+    std::string path{};
+    std::string fields{};
+    std::shared_ptr<tls_client> tls{};
+    std::vector<std::string> secrets{};
+};
+/// All of a server's. The first is its own, where it has one, the others are of exporters.
+struct server_pages {
+    std::vector<page_address> all{};
+    bool first_is_servers = false;
+    std::string of{};       // whose the first is, "" where nobody knows that
+    std::string problem{};  // why the server has none
+};
+
+inline constexpr double page_within_s = 1;
+
+/// What a page says, or why it says nothing, in one sentence.
+inline parsed_page read_page(const page_address& p) {
+    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s, p.tls.get());
+    const auto none = [&](const std::string& why) {
+        return parsed_page{{}, without_secrets(p.url + ": " + why, p.secrets)};
+    };
+    if (a.status == 0) return none(a.error);
+    if (a.status != 200) return none("HTTP " + std::to_string(a.status));
+    parsed_page page = read_metrics_page(a.body, a.content_type);
+    if (!page.problem.empty()) return none(page.problem);
+    return page;
+}
+
+/// The address that a scenario names, or "/path" of the server itself. Its key and its headers go
+/// to nobody else.
+inline page_address page_at(const std::string& named, const load_target& server,
+                            const std::string& server_url, const tls_options& tls,
+                            const char* field) {
+    page_address p;
+    const bool is_path = !named.empty() && named.front() == '/';
+    p.at = is_path ? server.url : parsed_url(named, field);
+    p.path = is_path ? named : p.at.path.empty() ? "/metrics" : p.at.path;
+    p.url = is_path ? without_path(server_url) + named : named;
+    const bool is_same = p.at.authority() == server.url.authority() &&
+                         p.at.socket == server.url.socket && p.at.tls == server.url.tls;
+    p.fields = "Accept: text/plain;version=0.0.4\r\n";
+    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
+    if (is_same) p.tls = server.tls;
+    else if (p.at.tls) p.tls = std::make_shared<tls_client>(tls, p.at);
+    p.secrets = server.secrets;
+    return p;
+}
+
+/// Where servers of an API have their page if nobody says so, the likeliest first.
+inline std::vector<std::string> usual_pages(const load_target& server) {
+    if (!*server.api->metrics) return {};
+    std::vector<std::string> all{server.api->metrics};
+    if (all[0].front() == ':') {  // a port of its own
+        const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
+        return {(server.url.tls ? "https://" : "http://") + host + all[0]};
+    }
+    // What trtllm-serve has at the first is JSON.
+    all.push_back(traits_of(server_kind::tensorrt_llm).page);
+    return all;
+}
+
+/// The pages of a server that has been brought up. A page that the scenario names must be there;
+/// that of the API is asked for once, and may be missing.
+inline server_pages pages_of(const endpoint& e, const load_target& server,
+                             const std::string& server_url) {
+    server_pages pages;
+    const auto add_own = [&](const std::string& named) {
+        page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
+        const parsed_page read = read_page(p);
+        if (!read.problem.empty()) {
+            if (pages.problem.empty()) pages.problem = read.problem;
+            return false;
+        }
+        const auto kind = found_in(read.page);
+        pages.of = kind ? traits_of(*kind).name : "";
+        pages.first_is_servers = true;
+        pages.problem.clear();
+        pages.all.push_back(std::move(p));
+        return true;
+    };
+    if (!e.metrics_url.empty()) {
+        require(add_own(str(e.metrics_url)),
+                "endpoint.metrics_url: " + pages.problem + "; " + how_to_switch_on({}));
+    } else {
+        for (const std::string& usual : usual_pages(server))
+            if (add_own(usual)) break;
+    }
+    for (const auto& named : e.telemetry) {
+        page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
+        const parsed_page read = read_page(p);
+        require(read.problem.empty(), "endpoint.telemetry: " + read.problem);
+        pages.all.push_back(std::move(p));
+    }
+    return pages;
+}
+
+// ---- whether there is what objectives ask for
+
+/// The metrics that a reading has values of, for a sentence.
+inline std::string told_metrics(const page_reading& r) {
+    std::string names;
+    for (const metric_facts& f : metric_table)
+        if (const auto q = quantity_of(f.id); q && r.value(*q) == r.value(*q))
+            names += (names.empty() ? "" : ", ") + std::string(f.name);
+    return names.empty() ? "none of those known here" : names;
+}
+/// Why pages do not tell what an objective is of, "" where they do.
+inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
+                              const statistic_data& what) {
+    const page_reading r = reading_of(pages, on.first_is_servers, {});
+    if (what.metric == metric_id::energy_per_token) {
+        const double joules = r.value(server_quantity::energy);
+        const double watts = r.value(server_quantity::power);
+        return joules == joules || watts == watts
+                   ? ""
+                   : "no page tells the energy or the power of accelerators: name an exporter's, "
+                     "endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
+    }
+    if (what.metric == metric_id::server_metric) {
+        const series_selector wanted = selector_of(str(what.gauge));
+        std::string why;
+        for (const metrics_page& page : pages) {
+            const std::string here = why_no_series(page, wanted);
+            if (here.empty()) return {};
+            if (why.empty()) why = here;
+        }
+        return why;
+    }
+    if (!on.first_is_servers)
+        return on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
+    const auto q = quantity_of(what.metric);
+    if (!q || r.value(*q) == r.value(*q)) return {};
+    return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
+           " does not tell it; it tells " + told_metrics(r);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E39] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20589,7 +22777,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] targets brought up ==================================================================
+// ===== [E40] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20643,6 +22831,8 @@ public:
         facts_.url = str(at_.url);
         find_server();
         find_model();
+        if (!page_.empty()) at_.metrics_url = with_port(page_, load_.url.port);
+        pages_ = pages_of(at_, load_, facts_.url);
     }
     /// A fresh process between repeats, where the scenario asks for it.
     bool restarts() const {
@@ -20668,6 +22858,27 @@ public:
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->take_startup_s() : not_a_number;
     }
+    /// Where it tells of itself.
+    const server_pages& pages() const { return pages_; }
+    /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
+    /// not name all that it counts, so it is asked for one token first.
+    void check_tells(const plan& p) const {
+        std::vector<metrics_page> pages;
+        for (const int tries : {0, 1}) {
+            pages.clear();
+            for (const page_address& a : pages_.all) pages.push_back(read_page(a).page);
+            const slo* untold = nullptr;
+            std::string why;
+            for (const slo& s : p.slos)
+                if (is_of_server(s.what.metric) && why.empty()) {
+                    why = why_untold(pages_, pages, s.what);
+                    untold = &s;
+                }
+            if (why.empty()) return;
+            require(tries == 0, "the SLO " + str(untold->text()) + " is refused: " + why);
+            ask_for_one_token(load_, p.common);
+        }
+    }
     const load_target& load() const { return load_; }
     const target_facts& facts() const { return facts_; }
 
@@ -20676,6 +22887,8 @@ private:
         server_.emplace<started_process>(p, arm);
         facts_.kind = target_kind::process;
         at_.api = p.api;
+        page_ = str(p.metrics_url);
+        at_.telemetry = p.telemetry;
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
     void take(const simulated_server& s) {
@@ -20729,13 +22942,120 @@ private:
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
     target_facts facts_{};
+    std::string page_{};  // of a process, whose port is not known yet
+    server_pages pages_{};
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] whether two targets are one server ==================================================
+// ===== [E41] a server's pages, read beside a load ================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Reads once before the load, once a second from a thread of its own, and once after it. It takes
+/// at most a hundredth of a core: pages that take long to read are read less often.
+class page_watch {
+public:
+    page_watch(const server_pages& pages, const std::vector<std::string>& selectors)
+        : pages_(pages) {
+        word_.of = pages.of;
+        word_.problem = pages.problem;
+        word_.is_read = !pages.all.empty();
+        word_.selectors = selectors;
+        if (!word_.is_read) return;
+        read_once();
+        began_well_ = !word_.readings.empty();
+        thread_ = std::thread([this] { read_on(); });
+    }
+    ~page_watch() { stop(); }
+    page_watch(const page_watch&) = delete;
+    page_watch& operator=(const page_watch&) = delete;
+
+    /// What was told. Counters are a little behind on some servers: while fewer requests are told
+    /// as finished than were, the last reading is made again, for a second at most.
+    server_word word(double finished) {
+        stop();
+        if (!word_.is_read) return std::move(word_);
+        for (int tries = 0;; ++tries) {
+            const std::size_t before = word_.readings.size();
+            read_once();
+            word_.has_both_ends = began_well_ && word_.readings.size() > before;
+            if (!word_.has_both_ends || tries == 4) break;
+            const double told = word_.readings.back().value(server_quantity::requests_done) -
+                                word_.readings.front().value(server_quantity::requests_done);
+            if (!(told < finished)) break;
+            word_.readings.pop_back();
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        }
+        return std::move(word_);
+    }
+
+private:
+    static constexpr double every_s = 1, most_cpu_share = 0.01;
+    static constexpr int most_misses = 3;  // one after the other: then only the last one is tried
+
+    void read_once() {
+        const double cpu_before = thread_cpu_seconds();
+        std::vector<metrics_page> pages;
+        std::string problem;
+        for (const page_address& p : pages_.all) {
+            parsed_page read = read_page(p);
+            if (!read.problem.empty()) problem = read.problem;
+            pages.push_back(std::move(read.page));
+        }
+        if (problem.empty()) {
+            page_reading r = reading_of(pages, pages_.first_is_servers, word_.selectors);
+            r.at_ns = now_ns();
+            word_.readings.push_back(std::move(r));
+            misses_ = 0;
+        } else {
+            word_.problem = problem;
+            ++word_.missed;
+            ++misses_;
+        }
+        cost_s_ = thread_cpu_seconds() - cpu_before;
+    }
+    void read_on() {
+        std::unique_lock lock(mutex_);
+        while (misses_ < most_misses) {
+            const double rest_s = std::max(every_s, cost_s_ / most_cpu_share);
+            const auto rest = std::chrono::nanoseconds(ns_of(rest_s));
+            if (wake_.wait_for(lock, rest, [this] { return over_; })) return;
+            lock.unlock();
+            read_once();
+            lock.lock();
+        }
+    }
+    void stop() {
+        if (!thread_.joinable()) return;
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+        }
+        wake_.notify_one();
+        thread_.join();
+    }
+
+    const server_pages& pages_;
+    server_word word_{};  // of the thread while it runs, of its owner before and after
+    bool began_well_ = false;
+    int misses_ = 0;
+    double cost_s_ = 0;  // seconds of a core that the last reading took
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    bool over_ = false;
+    std::thread thread_{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E42] whether two targets are one server ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20801,7 +23121,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E43] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20955,7 +23275,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] all gates of a program and their reports ============================================
+// ===== [E44] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21250,7 +23570,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] gates inside doctest ================================================================
+// ===== [E45] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21361,7 +23681,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] the progress of a repeat ============================================================
+// ===== [E46] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21492,7 +23812,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] one repeat ==========================================================================
+// ===== [E47] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21666,7 +23986,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] the repeats of a gate ===============================================================
+// ===== [E48] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21790,6 +24110,7 @@ public:
         if (other_) other_->learn_tokens(p_, left_s());
         if (baseline_) all_.baseline = baseline_->facts();
         if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
+        check_server_objectives();
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
@@ -21923,6 +24244,12 @@ private:
                                                    other_->load(), other_->facts().url);
         require(why.empty(), why);
     }
+    void check_server_objectives() const {
+        candidate_.check_tells(p_);
+        plan compared = p_;
+        std::erase_if(compared.slos, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_tells(compared);
+    }
     void check_images(const api_traits& api) const {
         require(api.takes_images || !asks_about_images(p_),
                 std::string("workload has images, and ") + api.name +
@@ -22017,11 +24344,13 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
+        page_watch pages(target.pages(), named_series(p_.slos));
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
             what, target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
+        into.back().server = pages.word(cross_check_of(into.back()).finished);
         if (probe) {
             into.back().load = probe->load;
             into.back().part = probe->part;
@@ -22051,7 +24380,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] gates take turns ====================================================================
+// ===== [E49] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22081,7 +24410,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] one gate from its scenario to its result ============================================
+// ===== [E50] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22324,7 +24653,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] public functions ====================================================================
+// ===== [E51] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22403,7 +24732,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E50] records judged again ================================================================
+// ===== [E52] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22552,7 +24881,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E51] main ================================================================================
+// ===== [E53] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

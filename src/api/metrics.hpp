@@ -24,7 +24,6 @@ enum class latency_metric : unsigned char {
     normalized_latency,     ///< e2e / output tokens
     ttft_per_prompt_token,  ///< ttft / prompt tokens
     ttft_from_send,         ///< first content event - actual send (what most tools call TTFT)
-    queue_time,             ///< server-side waiting time (not measured by this version)
     first_turn_ttft,        ///< ttft of the first turns of conversations
     later_turn_ttft         ///< ttft of all their other turns
 };
@@ -46,6 +45,24 @@ enum class token_throughput : unsigned char {
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
 enum class run_time_metric : unsigned char { startup_time };             ///< spawn to ready
+// What the server tells of itself, on its page of metrics; read once a second beside the load.
+/// Means over what it finished in the steady window; its own clock, so no network is in them.
+enum class server_time : unsigned char {
+    queue_time,           ///< from its arrival until a request is taken up
+    server_prefill_time,  ///< from there to its first token
+    server_decode_time    ///< from there to its last one
+};
+enum class queue_gauge : unsigned char { queued_requests };     ///< waiting, as read
+enum class running_gauge : unsigned char { running_requests };  ///< being worked on, as read
+enum class cache_gauge : unsigned char { kv_cache_usage };      ///< share of the KV cache in use
+/// How often it stopped working on a request to make room for others.
+enum class server_count : unsigned char { preemptions };
+/// Share of the prompt tokens looked up that its prefix cache had.
+enum class server_share : unsigned char { prefix_cache_hits };
+/// Tokens of a step of speculative decoding: 1 + those accepted / drafts.
+enum class draft_metric : unsigned char { acceptance_length };
+/// Joules that the accelerators took in the window, idle power included, over our output tokens.
+enum class energy_metric : unsigned char { energy_per_token };
 /// The most load that keeps the scenario's other objectives; requests/s, or users of a closed loop.
 enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
@@ -55,49 +72,93 @@ using enum token_throughput;
 using enum request_throughput_t;
 using enum share_metric;
 using enum run_time_metric;
+using enum server_time;
+using enum queue_gauge;
+using enum running_gauge;
+using enum cache_gauge;
+using enum server_count;
+using enum server_share;
+using enum draft_metric;
+using enum energy_metric;
 using enum capacity_metric;
 using enum baseline_t;
 
 namespace detail {
 /// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
-    ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send, queue_time,
+    ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
     first_turn_ttft, later_turn_ttft,
     prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
     decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric,
+    queue_time, server_prefill_time, server_decode_time, queued_requests, running_requests,
+    kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length, energy_per_token,
     capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
 
+/// Of which statistics a metric has: those of many requests; the run's one; of a server's times the
+/// mean alone, as buckets know no percentile; of its gauges what was read.
+enum class metric_shape : unsigned char { of_requests, of_run, of_server_times, of_gauges };
 /// A limit's unit and side by the type of its metric, whose enumerators metric_id has from `First`.
 template <class M>
 struct metric_traits {};
-template <class U, bool PerRequest, bound_side Side, metric_id First>
+template <class U, metric_shape Shape, bound_side Side, metric_id First>
 struct metric_traits_of {
     using unit = U;
-    static constexpr bool per_request = PerRequest;
+    static constexpr metric_shape shape = Shape;
     static constexpr bound_side side = Side;
     static constexpr metric_id first = First;
 };
+template <class U, bound_side Side, metric_id First>
+using run_traits = metric_traits_of<U, metric_shape::of_run, Side, First>;
+template <class U, bound_side Side, metric_id First>
+using gauge_traits = metric_traits_of<U, metric_shape::of_gauges, Side, First>;
 template <>
 struct metric_traits<latency_metric>
-    : metric_traits_of<time_span, true, bound_side::at_most, metric_id::ttft> {};
+    : metric_traits_of<time_span, metric_shape::of_requests, bound_side::at_most, metric_id::ttft> {
+};
 template <>
 struct metric_traits<speed_metric>
-    : metric_traits_of<token_rate, true, bound_side::at_least, metric_id::prefill_speed> {};
+    : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
+                       metric_id::prefill_speed> {};
 template <>
 struct metric_traits<token_throughput>
-    : metric_traits_of<token_rate, false, bound_side::at_least, metric_id::output_throughput> {};
+    : run_traits<token_rate, bound_side::at_least, metric_id::output_throughput> {};
 template <>
 struct metric_traits<request_throughput_t>
-    : metric_traits_of<request_rate, false, bound_side::at_least, metric_id::request_throughput> {};
+    : run_traits<request_rate, bound_side::at_least, metric_id::request_throughput> {};
 template <>
 struct metric_traits<share_metric>
-    : metric_traits_of<share, false, bound_side::at_most, metric_id::error_rate> {};
+    : run_traits<share, bound_side::at_most, metric_id::error_rate> {};
 template <>
 struct metric_traits<run_time_metric>
-    : metric_traits_of<time_span, false, bound_side::at_most, metric_id::startup_time> {};
+    : run_traits<time_span, bound_side::at_most, metric_id::startup_time> {};
+template <>
+struct metric_traits<server_time>
+    : metric_traits_of<time_span, metric_shape::of_server_times, bound_side::at_most,
+                       metric_id::queue_time> {};
+template <>
+struct metric_traits<queue_gauge>
+    : gauge_traits<plain_number, bound_side::at_most, metric_id::queued_requests> {};
+template <>
+struct metric_traits<running_gauge>
+    : gauge_traits<plain_number, bound_side::either, metric_id::running_requests> {};
+template <>
+struct metric_traits<cache_gauge>
+    : gauge_traits<share, bound_side::at_most, metric_id::kv_cache_usage> {};
+template <>
+struct metric_traits<server_count>
+    : run_traits<plain_number, bound_side::at_most, metric_id::preemptions> {};
+template <>
+struct metric_traits<server_share>
+    : run_traits<share, bound_side::at_least, metric_id::prefix_cache_hits> {};
+template <>
+struct metric_traits<draft_metric>
+    : run_traits<plain_number, bound_side::at_least, metric_id::acceptance_length> {};
+template <>
+struct metric_traits<energy_metric>
+    : run_traits<energy, bound_side::at_most, metric_id::energy_per_token> {};
 
 template <class M>
 constexpr metric_id id_of(M m) {
@@ -105,9 +166,15 @@ constexpr metric_id id_of(M m) {
 }
 
 template <class M>
-concept request_metric = requires { requires metric_traits<M>::per_request; };
+concept any_metric = requires { metric_traits<M>::shape; };
 template <class M>
-concept run_metric = requires { requires !metric_traits<M>::per_request; };
+concept request_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_requests;
+template <class M>
+concept run_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_run;
+template <class M>
+concept gauge_metric = any_metric<M> && metric_traits<M>::shape == metric_shape::of_gauges;
+template <class M>
+concept has_mean = any_metric<M> && !run_metric<M>;
 template <class M>
 concept time_metric = request_metric<M> && metric_traits<M>::side == bound_side::at_most;
 template <class M>
@@ -121,6 +188,7 @@ constexpr double si(request_rate r) { return r.per_second; }
 constexpr double si(token_rate r) { return r.per_second; }
 constexpr double si(share s) { return s.fraction; }
 constexpr double si(plain_number n) { return n.value; }
+constexpr double si(energy e) { return e.joules; }
 constexpr double si(user_count n) { return n.users; }
 
 template <class U, class T>

@@ -185,11 +185,13 @@ template <detail::rate_metric M> auto p10(M m) {
 template <detail::request_metric M> auto percentile(M m, double q) {
     return detail::make(detail::statistic_kind::percentile, m, q);
 }
-/// Arithmetic mean over completed requests.
-template <detail::request_metric M> auto mean(M m) {
+/// Arithmetic mean over completed requests; of a server's gauge, over its readings.
+template <detail::has_mean M> auto mean(M m) {
     return detail::make(detail::statistic_kind::mean, m);
 }
-template <detail::time_metric M> auto max(M m) {
+template <class M>
+    requires detail::time_metric<M> || detail::gauge_metric<M>
+auto max(M m) {
     return detail::make(detail::statistic_kind::max, m);
 }
 template <detail::rate_metric M> auto min(M m) {
@@ -201,7 +203,9 @@ inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p
     return {detail::make_goodput(p.steps, p.text)};
 }
 
-/// A gauge of the server's own metrics page (not measured by this version).
+/// A series of the server's own page of metrics, by its name and as many labels as tell it from
+/// others: `server_metric("vllm:num_requests_waiting{model_name=\"m\"}")`. As the page has it, in
+/// the page's unit, read once a second in the steady window.
 struct gauge {
     types::text name{};
 };
@@ -224,7 +228,7 @@ slo operator>=(M m, const limit<detail::unit_of<M>>& l) {
     return detail::make(detail::statistic_kind::value, m) >= l;
 }
 template <class M, class T>
-    requires detail::request_metric<M> || detail::run_metric<M>
+    requires detail::any_metric<M>
 void operator==(M, const T&) = delete;  // equality of measurements is never meant
 template <class T>
 void operator==(capacity_metric, const T&) = delete;

@@ -44,8 +44,12 @@ struct endpoint {
     /// Name of the variable that holds the key; default LLMBENCH_API_KEY.
     types::text api_key_env{};
     types::list<name_value> headers{};
+    /// The page of the server's own metrics, Prometheus text or OpenMetrics; "/path" is one of this
+    /// server. Default: the one that servers of this API have, if it is there.
     types::text metrics_url{};
     tls_options tls{};
+    /// Pages of exporters that tell what its accelerators do, such as dcgm-exporter's.
+    types::list<types::text> telemetry{};
 };
 
 /// A server that the gate starts and stops itself. `{port}` in the command becomes a free port; the
@@ -59,6 +63,8 @@ struct process {
     time_span ready_within = time_span::from_seconds(120);
     api_format api = openai_chat;
     types::text model{};
+    types::text metrics_url{};             ///< as of an endpoint; `{port}` is the server's
+    types::list<types::text> telemetry{};  ///< as of an endpoint
 };
 
 /// Memory for attention keys and values. A token takes 2 x layers x kv_heads x head_size x

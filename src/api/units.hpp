@@ -58,7 +58,14 @@ struct user_count {
     constexpr explicit user_count(double v) : users(v) {}
 };
 
-/// A number without a unit: the value of a server's own gauge.
+/// An amount of energy, `0.6_J`.
+struct energy {
+    double joules = 0;
+    constexpr energy() = default;
+    constexpr explicit energy(double v) : joules(v) {}
+};
+
+/// A number without a unit: a count, or the value of a server's own gauge.
 struct plain_number {
     double value = 0;
     constexpr plain_number() = default;
@@ -96,6 +103,8 @@ constexpr token_rate operator""_tps(unsigned long long v) {
 constexpr token_rate operator""_tps(long double v) { return token_rate(static_cast<double>(v)); }
 constexpr share operator""_pct(unsigned long long v) { return share(static_cast<double>(v) / 100); }
 constexpr share operator""_pct(long double v) { return share(static_cast<double>(v) / 100); }
+constexpr energy operator""_J(unsigned long long v) { return energy(static_cast<double>(v)); }
+constexpr energy operator""_J(long double v) { return energy(static_cast<double>(v)); }
 constexpr user_count operator""_users(unsigned long long v) {
     return user_count(static_cast<double>(v));
 }

@@ -206,6 +206,10 @@ std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     return s.empty() ? value : std::nullopt;
 }
 
+/// "3 readings", "1 reading".
+inline std::string plural(std::size_t n, const char* one) {
+    return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
+}
 /// Three significant digits with the unit that fits: "87.3 ms", "1.24 s".
 inline std::string time_text(double seconds) {
     const double a = std::fabs(seconds);

@@ -91,17 +91,32 @@ enum class server_quantity : unsigned char {
     clock
 };
 
+/// As files name them.
+inline constexpr const char* quantity_names[] = {
+    "running", "waiting", "kv_usage", "queue_time", "prefill_time", "decode_time", "prompt_tokens",
+    "generation_tokens", "prefix_queries", "prefix_hits", "preemptions", "drafts", "draft_tokens",
+    "accepted_tokens", "requests_done", "energy", "power", "utilisation", "temperature", "clock"};
+
 /// How gauges of several label sets are joined: engines have requests in sum, and the fullest
-/// cache is the one that hurts; accelerators are as slow as the slowest.
-enum class joined_by : unsigned char { sum, largest, smallest, mean };
+/// cache is the one that hurts; accelerators are as slow as the slowest, and as busy as the idlest.
+enum class joined_by : unsigned char { sum, largest, smallest };
 inline constexpr joined_by gauges_of(server_quantity q) {
     switch (q) {
     case server_quantity::kv_usage:
     case server_quantity::temperature: return joined_by::largest;
-    case server_quantity::clock: return joined_by::smallest;
-    case server_quantity::utilisation: return joined_by::mean;
+    case server_quantity::clock:
+    case server_quantity::utilisation: return joined_by::smallest;
     default: return joined_by::sum;
     }
+}
+
+inline double joined(joined_by how, double a, double b) {
+    switch (how) {
+    case joined_by::largest: return std::max(a, b);
+    case joined_by::smallest: return std::min(a, b);
+    case joined_by::sum: break;
+    }
+    return a + b;
 }
 
 /// One name. The value times `to_si` is in seconds, joules, watts, hertz, degrees Celsius, or a
@@ -116,7 +131,7 @@ struct server_name {
     const char* label = "";      // required, with its value
     const char* label_value = "";
     bool adds = false;           // to the row before it; else rows are names of other versions
-    bool is_per_batch = false;   // observed for each batch, not for each request
+    bool is_of_stages = false;   // each stage of a server counts all requests: the largest is it
 };
 
 namespace server_table {
@@ -165,12 +180,7 @@ inline constexpr server_name rows[] = {
     {s::tgi, q::running, gauge, "tgi_batch_current_size", tgi},
     {s::tgi, q::waiting, gauge, "tgi_queue_size", tgi},
     {s::tgi, q::queue_time, histogram, "tgi_request_queue_duration", tgi},
-    {.server = s::tgi, .of = q::prefill_time, .kind = histogram,
-     .name = "tgi_batch_forward_duration", .seen = tgi,
-     .label = "method", .label_value = "prefill", .is_per_batch = true},  // value from memory
-    {.server = s::tgi, .of = q::decode_time, .kind = histogram,
-     .name = "tgi_batch_forward_duration", .seen = tgi,
-     .label = "method", .label_value = "decode", .is_per_batch = true},  // value from memory
+    // tgi_batch_forward_duration is of each batch, not of each request.
     {s::tgi, q::generation_tokens, histogram, "tgi_request_generated_tokens", tgi},
     {s::tgi, q::accepted_tokens, histogram, "tgi_request_skipped_tokens", tgi},
     {s::tgi, q::requests_done, counter, "tgi_request_success", tgi},
@@ -201,9 +211,10 @@ inline constexpr server_name rows[] = {
      "waiting"},
     {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", triton, 1,
      "kv_cache_block_type", "fraction"},
-    // Of an ensemble each model counts, and each waits: what is compared is one model's.
+    // Of an ensemble each model counts, and each waits.
     {s::triton, q::queue_time, counter, "nv_inference_queue_duration_us", triton, 1e-6},
-    {s::triton, q::requests_done, counter, "nv_inference_request_success", triton},
+    {.server = s::triton, .of = q::requests_done, .kind = counter,
+     .name = "nv_inference_request_success", .seen = triton, .is_of_stages = true},
     {s::triton, q::energy, counter, "nv_energy_consumption", unknown},  // from memory
     {s::triton, q::power, gauge, "nv_gpu_power_usage", unknown},        // from memory
     {s::triton, q::utilisation, gauge, "nv_gpu_utilization", unknown},  // from memory
@@ -270,23 +281,10 @@ struct server_value {
 /// Values that are not a number are what a server does not know.
 inline std::optional<double> combined(const std::vector<const page_sample*>& samples,
                                       joined_by how) {
-    double sum = 0, largest = -infinity, smallest = infinity;
-    int n = 0;
-    for (const page_sample* s : samples) {
-        if (std::isnan(s->value)) continue;
-        ++n;
-        sum += s->value;
-        largest = std::max(largest, s->value);
-        smallest = std::min(smallest, s->value);
-    }
-    if (n == 0) return std::nullopt;
-    switch (how) {
-    case joined_by::largest: return largest;
-    case joined_by::smallest: return smallest;
-    case joined_by::mean: return sum / n;
-    case joined_by::sum: break;
-    }
-    return sum;
+    std::optional<double> all;
+    for (const page_sample* s : samples)
+        if (!std::isnan(s->value)) all = all ? joined(how, *all, s->value) : s->value;
+    return all;
 }
 
 inline std::optional<server_value> value_of(const metrics_page& page, const server_name& row) {
@@ -298,8 +296,9 @@ inline std::optional<server_value> value_of(const metrics_page& page, const serv
         return server_value{&row, totals->sum * row.to_si, totals->count};
     }
     const bool is_gauge = row.kind == series_kind::gauge;
-    const auto value =
-        combined(samples_of(page, row), is_gauge ? gauges_of(row.of) : joined_by::sum);
+    const auto value = combined(samples_of(page, row), is_gauge           ? gauges_of(row.of)
+                                                       : row.is_of_stages ? joined_by::largest
+                                                                          : joined_by::sum);
     if (!value) return std::nullopt;
     return server_value{&row, *value * row.to_si, std::nullopt};
 }

@@ -45,6 +45,7 @@ struct api_traits {
     const char* model_as = "id";        // the name's field there
     bool needs_model = true;
     const char* ready = "/health";
+    const char* metrics = "/metrics";   // the server's page of them, ":8002" a port; "" for none
     const char* key_before = "Authorization: Bearer ";
     const char* fields = "";            // header lines of every request
 };
@@ -63,14 +64,17 @@ inline constexpr api_traits apis[] = {
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",
      .whole_path = "/v2/models/{model}/generate",
      .ends_with_body = true, .forces_lengths = true, .tells_usage = false,
-     .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready"},
+     .write = write_triton, .read = read_triton, .models = "", .ready = "/v2/health/ready",
+     .metrics = ":8002"},
     {.name = "ollama", .path = "/api/chat", .framed = framing::lines, .takes_images = true,
      .write = write_ollama, .read = read_ollama,
-     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
+     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version",
+     .metrics = ""},
     {.name = "ollama_generate", .path = "/api/generate", .framed = framing::lines,
      .takes_images = true,
      .write = write_ollama_generate, .read = read_ollama,
-     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version"},
+     .models = "/api/tags", .models_in = "models", .model_as = "name", .ready = "/api/version",
+     .metrics = ""},
     {.name = "llama_cpp", .path = "/completion", .forces_lengths = true,
      .write = write_llama_cpp, .read = read_llama_cpp, .needs_model = false},
     {.name = "sglang", .path = "/generate", .forces_lengths = true,
@@ -80,7 +84,7 @@ inline constexpr api_traits apis[] = {
      .write = write_plain_text, .models = "", .needs_model = false, .ready = "/readyz"},
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
-     .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
+     .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {

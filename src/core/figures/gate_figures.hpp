@@ -11,6 +11,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/server.hpp"
 #include "core/judging/terms.hpp"
+#include "core/judging/witness.hpp"
 #include "core/capacity/found.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/figures/distributions.hpp"
@@ -18,6 +19,7 @@
 #include "core/figures/outcomes.hpp"
 #include "core/figures/prompt_lengths.hpp"
 #include "core/figures/rows.hpp"
+#include "core/figures/server_account.hpp"
 #include "core/figures/timelines.hpp"
 
 #include <algorithm>  // count, find
@@ -34,6 +36,7 @@ namespace detail {
 struct repeat_figures : repeat_facts {
     std::size_t requests = 0, failed = 0;  // measured ones
     double output_throughput = 0, request_throughput = 0;
+    cross_check checked{};             // against the server's own counts
     double window_s = 0;               // how long the measured part was
     std::vector<double> statistics{};  // gate_figures::kept of it
 };
@@ -48,6 +51,7 @@ struct arm_figures {
     answer_counts answers{};
     prefix_hits prefix_cache{};
     prompt_lengths prompts{};
+    server_account server{};
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -71,7 +75,8 @@ struct gate_figures {
 };
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
-inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos) {
+inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
+                                                   const std::vector<statistic_data>& told) {
     std::vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
@@ -86,6 +91,7 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     }
     for (const metric_facts& m : metric_table)
         if (is_throughput(m.id)) keep(make_statistic(statistic_kind::value, m.id, 0));
+    for (const statistic_data& s : told) keep(s);
     for (const slo& s : slos)
         if (!is_share(s.what.metric)) keep(s.what);
     return kept;
@@ -102,6 +108,7 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     r.output_throughput = window_rate(metric_id::output_throughput, d);
     r.request_throughput = window_rate(metric_id::request_throughput, d);
     r.window_s = seconds_into(d, d.window_to_ns);
+    r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
     return r;
 }
@@ -121,6 +128,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
+    a.server = server_account_of(arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
@@ -154,7 +162,7 @@ inline gate_figures figures_of(const plan& p, const evidence& e, const std::vect
     gate_figures g;
     g.metrics = table_metrics(p);
     g.table_rows = g.metrics.size();
-    g.kept = kept_statistics(p, slos);
+    g.kept = kept_statistics(p, slos, told_statistics(e));
     g.grid = grid_of(e);
     g.candidate = arm_figures_of(p, g, e.candidate);
     g.baseline = arm_figures_of(p, g, e.baseline);

@@ -59,6 +59,16 @@ inline slo error_limit(const std::vector<slo>& slos) {
     return stated == slos.end() ? error_guard() : *stated;
 }
 
+/// What does not pass, with what the server's own state says to that.
+inline slo_verdict explained(slo_verdict v, const std::string& state) {
+    const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
+    const bool is_of_it = v.what.what.metric != metric_id::error_rate &&
+                          !is_of_start(v.what.what.metric);
+    if (is_open && is_of_it && !state.empty() && v.repeats > 0)
+        v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + "server: " + state;
+    return v;
+}
+
 /// The verdict of one SLO.
 inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
                           bool is_guard = false) {
@@ -101,7 +111,8 @@ inline std::vector<slo_verdict> judge_each(const evidence& e, const terms& t, co
                                            std::optional<client_doubt>& doubt) {
     std::vector<slo_verdict> out;
     doubt.reset();
-    for (const slo& s : t.slos) out.push_back(settled(e, t, judged(e, t, g, s), &doubt));
+    for (const slo& s : t.slos)
+        out.push_back(explained(settled(e, t, judged(e, t, g, s), &doubt), g.state));
     if (!states_error_rate(t.slos)) out.push_back(judged(e, t, g, error_guard(), true));
     return out;
 }
@@ -147,7 +158,8 @@ inline findings assess(const evidence& e, const terms& t) {
 /// The verdict on one more SLO, as if the gate had stated it too.
 inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
     t.slos.push_back(s);
-    return settled(e, t, judged(e, t, grounds_of(e), s));
+    const grounds g = grounds_of(e);
+    return explained(settled(e, t, judged(e, t, g, s)), g.state);
 }
 
 inline bool all_decided(const std::vector<slo_verdict>& verdicts) {

@@ -33,7 +33,7 @@ inline constexpr long long least_values = 10;
 /// Values in each repeat of replayed traffic without which a statistic of it says nothing: three
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
-    if (is_share(w.metric) || is_of_start(w.metric)) return 0;
+    if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
 }
@@ -56,6 +56,7 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
     if (is_throughput(w.metric))
         return static_cast<std::size_t>(
             std::count_if(d.records.begin(), d.records.end(), is_pooled));
+    if (is_of_server(w.metric)) return 0;  // no request is behind it
     const metric_sample s = sample_of(w.metric, d);
     const std::size_t values =
         facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();

@@ -13,7 +13,9 @@
 #include "core/judging/held_back.hpp"
 #include "core/judging/saturation.hpp"
 #include "core/judging/server.hpp"
+#include "core/judging/server_state.hpp"
 #include "core/judging/terms.hpp"
+#include "core/judging/witness.hpp"
 
 #include <cstddef>  // size_t
 #include <string>
@@ -34,6 +36,8 @@ inline std::string gate_invalid_reason(const evidence& e) {
         for (const repeat_data& d : *arm) {
             if (d.interrupted) return "the run was interrupted";
             if (!d.target_gone.empty()) return who + ": " + d.target_gone;
+            if (const std::string why = witness_against(e, d); !why.empty())
+                return who + ": " + why;
             for (const record& r : d.records) {
                 if (!is_measured(r)) continue;
                 ++measured;
@@ -58,11 +62,12 @@ struct grounds {
     std::string saturated{};  // why the load was more than the server can take
     answer_counts candidate{}, baseline{};
     prefix_hits cache{}, baseline_cache{};
+    std::string state{};  // what the server's own page says to its speed
 };
 inline grounds grounds_of(const evidence& e) {
     return {self_check_of(e), gate_invalid_reason(e), over_saturation_reason(e),
             answer_counts_of(e.candidate), answer_counts_of(e.baseline),
-            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline)};
+            prefix_hits_of(e.candidate), prefix_hits_of(e.baseline), server_state_words(e)};
 }
 
 /// Why a verdict on an SLO is none, "" where it is one.
@@ -80,6 +85,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     if (concerns(s.what, &metric_facts::is_hurt_by_lateness) ||
         client_was_saturated(e, check.cpu_share))
         if (!check.ok) return str(check.reason);
+    if (is_of_server(s.what.metric)) return server_word_fault(e, s);
     for (const answer_counts* arm : {&g.candidate, &g.baseline}) {
         const bool is_baseline = arm == &g.baseline;
         if (is_baseline && (s.factor <= 0 || !e.has_live_baseline())) continue;

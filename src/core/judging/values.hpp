@@ -16,6 +16,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/scale.hpp"
 #include "core/judging/terms.hpp"
 
 #include <algorithm>  // max, min, sort
@@ -30,35 +31,38 @@ namespace detail {
 
 /// A limit that a verdict would find met in most runs.
 inline std::string limit_to_write(const slo& s, double value) {
+    const std::string side = s.at_most ? "<= " : ">= ";
+    if (facts_of(s.what.metric).is_whole && s.factor == 0)
+        return side + limit_text(s.what.metric, s.at_most ? std::ceil(value) : std::floor(value));
     // Two digits, three from 10 to 20, rounded to the easy side.
     const double power = std::pow(10, std::floor(std::log10(value)));
     const double step = power / (value < 2 * power ? 100 : 10);
     const auto rounded = [&](double unit) {
         return (s.at_most ? std::ceil(value / unit) : std::floor(value / unit)) * unit;
     };
-    return std::string(s.at_most ? "<= " : ">= ") +
-           (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
-                         : limit_text(s.what.metric, rounded(step)));
+    return side + (s.factor > 0 ? printed("%.2f * baseline", rounded(0.01))
+                                : limit_text(s.what.metric, rounded(step)));
 }
 
 /// What the last look decided, as the reader's numbers and inputs.
 inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, double repeats,
                       const stored_side& other = {}) {
     const double sign = v.what.at_most ? 1 : -1;
-    const auto back = [&](double distance) { return v.limit * std::exp(sign * distance); };
+    const auto back = [&](double distance) { return at_distance(v.what, distance, v.limit); };
     const double reach = l.pass_t * l.se;
     v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
-    v.detectable = l.detectable;
+    v.detectable = share_of_limit(v.what, std::log1p(l.detectable));
     v.advice = text();
     const double more = l.df + std::max(0.0, rule.most - repeats);
     const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
     const double last_se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
     const double t = student_t_quantile(normal_cdf(rule.pass_z), more);
-    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0)
+    const double to_write = back(l.mean + (t + 1.645) * last_se);
+    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0 && to_write > 0)
         v.advice =
             printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
-                    -std::expm1(l.mean) * 100, l.sd * 100) +
-            limit_to_write(v.what, v.estimate.value * std::exp(sign * (t + 1.645) * last_se)) +
+                    -share_of_limit(v.what, l.mean) * 100, l.sd * 100) +
+            limit_to_write(v.what, to_write) +
             " would seldom be";
     v.arithmetic = str(v.arithmetic) + printed(
         "; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g; bounds: pass %.6g + %.4f x se = "
@@ -76,6 +80,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
 
 /// What the repeats of a gate are held against where an objective speaks of a baseline.
 struct comparison {
+    metric_id of_metric = metric_id::ttft;
     bool relative = false, paired = false;  // to a live baseline in pairs, else to a stored one
     double base_log = 0;
     stored_side stored{};
@@ -84,6 +89,8 @@ struct comparison {
     /// What is held against the limit, of a value of the candidate and one of the baseline.
     double of(double value, double base) const {
         if (!relative) return value;
+        value = started(of_metric, value);
+        base = started(of_metric, base);
         if (!paired) return value / std::exp(base_log);
         return std::isfinite(base) && base > 0 ? value / base : not_a_number;
     }
@@ -94,6 +101,7 @@ struct comparison {
 };
 inline comparison comparison_of(const evidence& e, const terms& t, const slo& s) {
     comparison c;
+    c.of_metric = s.what.metric;
     c.relative = s.factor > 0;
     c.paired = c.relative && e.has_live_baseline();
     c.mine = values_of(s.what, e.candidate, t.read);
@@ -103,7 +111,7 @@ inline comparison comparison_of(const evidence& e, const terms& t, const slo& s)
     const auto at = t.stored.values.find(str(s.what.name));
     std::vector<double> logs;
     if (at != t.stored.values.end())
-        for (const double x : at->second) logs.push_back(std::log(x));
+        for (const double x : at->second) logs.push_back(std::log(started(s.what.metric, x)));
     if (logs.empty() || !std::isfinite(mean_of(logs))) {
         c.missing = "the stored baseline has no value of " + str(s.what.name);
         return c;
@@ -119,10 +127,9 @@ struct looked_at {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool miss = s.at_most ? std::isinf(value) : value == 0;
+        const bool miss = s.at_most ? std::isinf(value) : value == 0 && is_on_the_log(s);
         unbounded += miss;
-        const double sign = s.at_most ? 1 : -1;
-        if (!miss) distances.push_back(sign * (std::log(std::max(value, 1e-12)) - std::log(limit)));
+        if (!miss) distances.push_back(distance_of(s, value, limit));
     }
 };
 
@@ -279,8 +286,11 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
                                                  : "t") +
                (rests_on_belief ? calibration_words(e, t, s) : "");
     v.arithmetic =
-        str(v.arithmetic) + "; ln distances from the limit " + listed(seen.distances);
-    v.inputs.push_back({"log_distances", list<double>(seen.distances)});
+        str(v.arithmetic) + (is_on_the_log(s) ? "; ln distances from the limit "
+                                              : "; distances in parts of the limit ") +
+        listed(seen.distances);
+    v.inputs.push_back({is_on_the_log(s) ? "log_distances" : "distances",
+                        list<double>(seen.distances)});
     v.inputs.push_back({"prior_sd", {l.prior_sd}});
     v.inputs.push_back({"prior_df", {l.prior_df}});
     if (const auto at = t.noise.find(noise_name(s)); at != t.noise.end())

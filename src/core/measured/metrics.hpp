@@ -10,8 +10,10 @@
 #include "core/metric/table.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/rates.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/server_values.hpp"
 
 #include <algorithm>  // count, max, merge, min, nth_element, sort
 #include <cmath>  // isnan
@@ -156,62 +158,6 @@ inline std::vector<bool> misses_of(const statistic_data& what, const repeat_data
                              : d.records[i].status != request_status::ok);
     }
     return misses;
-}
-
-inline double window_seconds(const repeat_data& d) {
-    return static_cast<double>(d.window_to_ns - d.window_from_ns) * 1e-9;
-}
-/// Tokens or requests per second inside the steady window. An event weighs its request's output
-/// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
-/// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
-/// Prompt tokens arrive with the first token; where no request tells them there is no value.
-/// At worst, nothing counts that may have come before the window; at best, all that may have come
-/// before its end, in as much of it as the client surely ran.
-inline double window_rate(metric_id m, const repeat_data& d, reading how = reading::as_measured) {
-    const long long from = d.window_from_ns, to = d.window_to_ns;
-    if (to <= from) return not_a_number;
-    const long long lost = how == reading::at_best ? lost_between(d.blind, from, to) : 0;
-    if (lost >= to - from) return infinity;
-    const double seconds = static_cast<double>(to - from - lost) * 1e-9;
-    const auto inside = [&](long long t) {
-        if (how == reading::at_worst) return t < to && t - possible_delay(d.blind, t) >= from;
-        if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
-        return t >= from && t < to;
-    };
-    bool prompts_told = m != metric_id::prefill_throughput;
-    std::vector<double> parts;  // added up in order of size, whatever that of the records is
-    for (std::size_t i = 0; i < d.records.size(); ++i) {
-        const record& r = d.records[i];
-        if (r.status != request_status::ok) continue;
-        if (m == metric_id::request_throughput) {
-            parts.push_back(inside(r.end_ns));
-            continue;
-        }
-        const bool decodes = m == metric_id::decode_throughput;
-        prompts_told = prompts_told || r.prompt_tokens > 0;
-        if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
-            inside(r.first_token_ns))
-            parts.push_back(r.prompt_tokens);
-        if (m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
-        const double weight =
-            decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
-                    : static_cast<double>(r.output_tokens) / r.events;
-        long long offset_us = 0;
-        long long arrived = !decodes && inside(r.first_token_ns);
-        if (d.gap_offsets[i] == not_listed)  // all of them, or none
-            arrived = inside(r.first_token_ns) ? r.events - decodes : 0;
-        else
-            for (std::size_t k = 0; k < gap_count(r); ++k) {
-                offset_us += d.gaps[d.gap_offsets[i] + k];
-                arrived += inside(r.first_token_ns + offset_us * 1000);
-            }
-        parts.push_back(weight * static_cast<double>(arrived));
-    }
-    if (!prompts_told && !parts.empty()) return not_a_number;
-    std::sort(parts.begin(), parts.end());
-    double sum = 0;
-    for (const double part : parts) sum += part;
-    return sum / seconds;
 }
 
 /// The pooled gaps of repeats by rank. There may be too many for a sorted copy: how often each
@@ -412,6 +358,7 @@ inline double evaluate(const statistic_data& what, const repeat_data& d,
     }
     if (is_throughput(what.metric)) return window_rate(what.metric, d, how);
     if (is_of_start(what.metric)) return d.startup_s;
+    if (is_of_server(what.metric)) return value_by_server(what, d).value;
     if (facts_of(what.metric).is_of_gaps)
         return value_among(what, sorted_values_of(what.metric, d, how));
     metric_sample sample = sample_of(what.metric, d, how);

@@ -9,9 +9,12 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/metrics.hpp"
+#include "core/measured/rates.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/server_values.hpp"
 
+#include <algorithm>  // max_element
 #include <cmath>  // isnan
 #include <utility>  // pair
 #include <vector>
@@ -59,12 +62,28 @@ inline arm_values values_of_gaps(const statistic_data& what, const std::vector<r
     v.together = is_moved ? weighted_mean(means) : value_among(what, all);
     return v;
 }
+/// Of what the server tells of itself.
+inline arm_values values_of_server(const statistic_data& what,
+                                   const std::vector<repeat_data>& arm) {
+    arm_values v;
+    std::vector<std::pair<double, double>> weighted;
+    for (const repeat_data& d : arm) {
+        const weighed_value one = value_by_server(what, d);
+        v.each.push_back(one.value);
+        weighted.emplace_back(one.value, one.weight);
+    }
+    const auto largest = std::max_element(v.each.begin(), v.each.end());
+    const bool is_largest = is_largest_of_repeats(what) && largest != v.each.end();
+    v.together = is_largest ? *largest : weighted_mean(weighted);
+    return v;
+}
 /// A throughput is over the windows of all repeats, a share of all their requests, a time to start
 /// the mean of the starts.
 inline arm_values values_of(const statistic_data& what, const std::vector<repeat_data>& arm,
                             reading how = reading::as_measured) {
     if (facts_of(what.metric).is_of_gaps) return values_of_gaps(what, arm, how);
     if (is_of_requests(what.metric)) return values_of_requests(what, arm, how);
+    if (is_of_server(what.metric)) return values_of_server(what, arm);
     arm_values v;
     share_counts counts;
     std::vector<std::pair<double, double>> weighted;

@@ -8,6 +8,7 @@
 #include "core/answers/timeline.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/server_word.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t, uint32_t
@@ -70,6 +71,7 @@ struct repeat_facts {
     double loop_lag_p99 = 0, loop_lag_max = 0, stamp_lag_p99 = 0, stamp_lag_max = 0;  // seconds
     handshakes_t handshakes_full{}, handshakes_resumed{};
     blind_stretches blind{};  // of all threads
+    server_word server{};     // what the server told of itself meanwhile
 };
 
 /// The same with its requests. Nothing is judged yet.

@@ -15,7 +15,15 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-enum class metric_unit : unsigned char { time, tokens_per_s, requests_per_s, users, share, none };
+enum class metric_unit : unsigned char {
+    time,
+    tokens_per_s,
+    requests_per_s,
+    users,
+    share,
+    energy,
+    none
+};
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
 /// requests missed, the start of a server, the server itself, its repeats at several loads.
 enum class metric_of : unsigned char { request, window, requests, start, server, loads };
@@ -38,7 +46,9 @@ struct metric_facts {
     bool is_of_prefill = false;        // faster where a prefix cache has some of the prompt
     bool needs_event_times = false;    // of every content event, not of the first and last alone
     bool is_hurt_by_lateness = false;  // the client's: counted from when a request was to be sent
-    bool is_unmeasured = false;        // by this version
+    // Of a server's own: below this much, in SI, its ratios mean nothing. 0: it is not near zero.
+    double grain = 0;
+    bool is_whole = false;  // a count of something, which has no half
 };
 
 inline constexpr metric_facts metric_table[] = {
@@ -56,7 +66,6 @@ inline constexpr metric_facts metric_table[] = {
      .is_hurt_by_lateness = true},
     {.id = metric_id::ttft_from_send, .name = "ttft_from_send", .needs_stream = true,
      .is_of_prefill = true},
-    {.id = metric_id::queue_time, .name = "queue_time", .is_unmeasured = true},
     {.id = metric_id::first_turn_ttft, .name = "first_turn_ttft", .turns = turn_kind::first,
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
@@ -91,7 +100,26 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
      .side = bound_side::at_least, .of = metric_of::requests},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
-     .side = bound_side::either, .of = metric_of::server, .is_unmeasured = true},
+     .side = bound_side::either, .of = metric_of::server},
+    {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .grain = 0.001},
+    {.id = metric_id::server_prefill_time, .name = "server_prefill_time",
+     .of = metric_of::server, .grain = 0.001},
+    {.id = metric_id::server_decode_time, .name = "server_decode_time", .of = metric_of::server,
+     .grain = 0.001},
+    {.id = metric_id::queued_requests, .name = "queued_requests", .unit = metric_unit::none,
+     .of = metric_of::server, .grain = 1, .is_whole = true},
+    {.id = metric_id::running_requests, .name = "running_requests", .unit = metric_unit::none,
+     .side = bound_side::either, .of = metric_of::server, .grain = 1, .is_whole = true},
+    {.id = metric_id::kv_cache_usage, .name = "kv_cache_usage", .unit = metric_unit::share,
+     .of = metric_of::server, .grain = 0.01},
+    {.id = metric_id::preemptions, .name = "preemptions", .unit = metric_unit::none,
+     .of = metric_of::server, .grain = 1, .is_whole = true},
+    {.id = metric_id::prefix_cache_hits, .name = "prefix_cache_hits", .unit = metric_unit::share,
+     .side = bound_side::at_least, .of = metric_of::server, .grain = 0.01},
+    {.id = metric_id::acceptance_length, .name = "acceptance_length", .unit = metric_unit::none,
+     .side = bound_side::at_least, .of = metric_of::server},
+    {.id = metric_id::energy_per_token, .name = "energy_per_token", .unit = metric_unit::energy,
+     .of = metric_of::server, .needs_event_times = true},
     {.id = metric_id::capacity_in_rate, .name = "capacity", .unit = metric_unit::requests_per_s,
      .side = bound_side::at_least, .of = metric_of::loads},
     {.id = metric_id::capacity_in_users, .name = "capacity", .unit = metric_unit::users,
@@ -118,11 +146,13 @@ constexpr bool is_as_typed(metric_id end) {
     const metric_unit written = std::is_same_v<unit, time_span>      ? metric_unit::time
                                 : std::is_same_v<unit, token_rate>   ? metric_unit::tokens_per_s
                                 : std::is_same_v<unit, request_rate> ? metric_unit::requests_per_s
+                                : std::is_same_v<unit, energy>       ? metric_unit::energy
+                                : std::is_same_v<unit, plain_number> ? metric_unit::none
                                                                      : metric_unit::share;
     for (int i = 0; id_of(static_cast<M>(i)) != end; ++i) {
         const metric_facts& f = facts_of(id_of(static_cast<M>(i)));
         const bool of_request = f.of == metric_of::request;
-        if (f.unit != written || f.side != traits::side || of_request != traits::per_request)
+        if (f.unit != written || f.side != traits::side || of_request != request_metric<M>)
             return false;
     }
     return true;
@@ -132,12 +162,22 @@ static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
               is_as_typed<share_metric>(metric_id::startup_time) &&
-              is_as_typed<run_time_metric>(metric_id::goodput));
+              is_as_typed<run_time_metric>(metric_id::goodput) &&
+              is_as_typed<server_time>(metric_id::queued_requests) &&
+              is_as_typed<queue_gauge>(metric_id::running_requests) &&
+              is_as_typed<running_gauge>(metric_id::kv_cache_usage) &&
+              is_as_typed<cache_gauge>(metric_id::preemptions) &&
+              is_as_typed<server_count>(metric_id::prefix_cache_hits) &&
+              is_as_typed<server_share>(metric_id::acceptance_length) &&
+              is_as_typed<draft_metric>(metric_id::energy_per_token) &&
+              is_as_typed<energy_metric>(metric_id::capacity_in_rate));
 
 constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+/// What the server tells of itself.
+constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }

@@ -23,6 +23,7 @@ inline std::string value_text(metric_id m, double v) {
     case metric_unit::requests_per_s: return printed(v < 999.5 ? "%.3g req/s" : "%.0f req/s", v);
     case metric_unit::users: return printed(v < 999.5 ? "%.4g users" : "%.0f users", v);
     case metric_unit::share: return printed("%.4g %%", v * 100);
+    case metric_unit::energy: return v < 1 ? printed("%.3g mJ", v * 1e3) : printed("%.3g J", v);
     case metric_unit::none: return printed("%.4g", v);
     }
     return time_text(v);
@@ -55,6 +56,7 @@ inline std::string limit_text(metric_id m, double v) {
     case metric_unit::requests_per_s: return printed("%.6g req/s", v);
     case metric_unit::users: return printed("%.6g users", v);
     case metric_unit::share: return printed("%.6g %%", v * 100);
+    case metric_unit::energy: return printed("%.6g J", v);
     case metric_unit::none: return printed("%.6g", v);
     }
     return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);

@@ -27,6 +27,7 @@
 #include "core/traffic/trace_hash.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/server_word_json.hpp"
 #include "core/reports/words.hpp"
 
 #include <string>
@@ -173,6 +174,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
+    if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window_from_ns);
     j.key("statistics").open('{');
     for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);
     j.close().close();

@@ -21,6 +21,7 @@
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/server_word_json.hpp"
 
 #include <algorithm>  // min, max
 #include <cmath>  // fabs, floor, isfinite
@@ -220,6 +221,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             repeats.back().window_from_ns = from[repeats_before];
             repeats.back().window_to_ns = to[repeats_before++];
             repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
+            repeats.back().server = read_server_word(r, repeats.back().window_from_ns);
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())

@@ -151,6 +151,13 @@ inline std::string as_given_text(const plan& p) {
     return p.sent_as_given + " are sent as given: a prefix cache of the server may answer them "
                              "from earlier repeats and earlier runs";
 }
+/// What an arm's server tells of itself, "" where it has no page of that.
+inline std::string server_text(const arm_figures& arm, const char* whose) {
+    if (!arm.server.is_read) return {};
+    const std::string witness = witness_text(arm.server);
+    return whose + std::string("server: ") + account_text(arm.server) +
+           (witness.empty() ? "" : "; " + witness);
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
@@ -164,8 +171,10 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
                           counted_gaps_text(g.figures.counted_gaps)})
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
-                                     std::pair{&g.figures.baseline, "baseline: "}})
+                                     std::pair{&g.figures.baseline, "baseline: "}}) {
+        if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
+    }
     return notes;
 }
 

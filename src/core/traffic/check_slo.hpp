@@ -7,6 +7,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/dialects/page_readings.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -54,13 +55,10 @@ inline slo_context slo_context_of(const plan& p) {
 inline void check_metric(const statistic_data& w, const slo_context& c, const std::string& given) {
     for (const predicate_step& step : w.where) {
         if (step.op != predicate_step::op_kind::compare) continue;
-        require(!facts_of(step.metric).is_unmeasured,
-                given + "queue_time is not measured by this version");
         require(step.bound > 0 && std::isfinite(step.bound),
                 given + "the limit of " + metric_name(step.metric) + " must be above zero");
     }
-    require(!facts_of(w.metric).is_unmeasured,
-            given + "server-side metrics are not read by this version");
+    if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
     require(c.streams || !concerns(w, &metric_facts::needs_stream),
             given + "options.stream is false, and an answer that comes in one piece has no "
                     "first token apart from its last: use e2e");
@@ -70,7 +68,12 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
 
 inline void check_slo_limit(const slo& s, const slo_context& c, const std::string& given) {
     const metric_id metric = s.what.metric;
-    if (s.factor != 0 || s.bound == 0) {
+    const bool may_be_zero = facts_of(metric).is_whole || metric == metric_id::server_metric;
+    const bool is_share_of_it = facts_of(metric).unit == metric_unit::share;
+    if (s.factor == 0 && may_be_zero) {
+        require(std::isfinite(s.bound) && (s.bound >= 0 || metric == metric_id::server_metric),
+                given + "the limit must not be below zero");
+    } else if (s.factor != 0 || s.bound == 0) {
         require(s.factor > 0 && std::isfinite(s.factor), given + "the limit must be above zero");
         require(c.has_baseline, given + "the scenario has no baseline");
         require(!is_share(metric),
@@ -79,7 +82,7 @@ inline void check_slo_limit(const slo& s, const slo_context& c, const std::strin
                 given + "startup times of two servers are not compared by this version");
     } else {
         require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
-        require(!is_share(metric) || s.bound < 1, given + "the limit must be under 100 %");
+        require(!is_share_of_it || s.bound < 1, given + "the limit must be under 100 %");
     }
 }
 
@@ -110,7 +113,7 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
     const statistic_data& w = s.what;
     const std::string why = given + "traffic is fresh: ";
     require(s.factor == 0, why + "a baseline is compared on replayed traffic");
-    require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps &&
+    require(!is_throughput(w.metric) && !facts_of(w.metric).is_of_gaps && !is_of_server(w.metric) &&
                 (w.kind == statistic_kind::percentile || w.kind == statistic_kind::mean),
             why + str(w.name) + " is judged on replayed traffic only");
     const long long n = requests_behind(w.metric, c), needed = least_fresh(w, c.rule);
@@ -152,7 +155,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
     const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);
-    if (w.kind != statistic_kind::mean) return;
+    if (w.kind != statistic_kind::mean || is_of_server(w.metric)) return;
     for (const slo& other : c.slos)
         require(other.what.metric != metric_id::error_rate || other.is_advisory ||
                     other.bound <= 0.05,

@@ -66,6 +66,9 @@ inline void check_search(const scenario& s, scenario_use use) {
             require(!is_throughput(x.what.metric),
                     why + "a throughput rises with the load, and cannot be what the load must "
                           "keep");
+            require(!is_of_server(x.what.metric),
+                    why + "what a load must keep is what its users see; what the server tells of "
+                          "itself is judged at one load");
             require(!is_of_start(x.what.metric), why + "a start has nothing to do with the load");
             continue;
         }

@@ -26,6 +26,18 @@ struct http_url {
     }
 };
 
+/// A command or a URL, each {port} in it the number.
+inline std::string with_port(std::string s, const std::string& port) {
+    for (std::size_t at; (at = s.find("{port}")) != std::string::npos;) s.replace(at, 6, port);
+    return s;
+}
+
+/// The server's own part of a URL.
+inline std::string without_path(const std::string& url) {
+    const std::size_t scheme = url.find("://");
+    return scheme == std::string::npos ? url : url.substr(0, url.find('/', scheme + 3));
+}
+
 /// A URL for error texts, without what may be a password or a key in it.
 inline std::string without_credentials(std::string_view url) {
     std::string s(url);

@@ -12,6 +12,7 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
+#include "core/judging/witness.hpp"
 #include "core/judging/values.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
@@ -30,6 +31,7 @@
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
@@ -170,6 +172,7 @@ public:
         if (other_) other_->learn_tokens(p_, left_s());
         if (baseline_) all_.baseline = baseline_->facts();
         if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
+        check_server_objectives();
         check_images(*candidate_.load().api);
         if (baseline_) check_images(*baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
@@ -303,6 +306,12 @@ private:
                                                    other_->load(), other_->facts().url);
         require(why.empty(), why);
     }
+    void check_server_objectives() const {
+        candidate_.check_tells(p_);
+        plan compared = p_;
+        std::erase_if(compared.slos, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_tells(compared);
+    }
     void check_images(const api_traits& api) const {
         require(api.takes_images || !asks_about_images(p_),
                 std::string("workload has images, and ") + api.name +
@@ -397,11 +406,13 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
+        page_watch pages(target.pages(), named_series(p_.slos));
         record_writer writer(all.records(), p_.name);
         into.push_back(run_repeat(
             what, target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
+        into.back().server = pages.word(cross_check_of(into.back()).finished);
         if (probe) {
             into.back().load = probe->load;
             into.back().part = probe->part;

@@ -82,7 +82,7 @@ public:
         }
     }
     void run() {
-        const double cpu_before = cpu_seconds();
+        const double cpu_before = thread_cpu_seconds();
         const long long began = now_ns();
         const run_queue_wait waits;
         io_.alert.begin(began);
@@ -95,7 +95,7 @@ public:
         io_.alert.end(now_ns());
         book_.hand_over();
         pool_.close_all();
-        const double cpu = cpu_seconds() - cpu_before;
+        const double cpu = thread_cpu_seconds() - cpu_before;
         cpu_share_ = cpu / std::max(1e-9, static_cast<double>(now_ns() - began) * 1e-9);
     }
 
@@ -106,12 +106,6 @@ public:
 
 private:
     static constexpr long long check_interval_ns = 20000000, spin_ns = 200000;
-
-    static double cpu_seconds() {
-        timespec t{};
-        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-    }
 
     // ---- one turn
 

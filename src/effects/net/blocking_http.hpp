@@ -30,6 +30,7 @@ namespace detail {
 struct http_answer {
     int status = 0;
     std::string body{};
+    std::string content_type{};
     std::string error{};  // why there is none
     bool distrusted = false;  // because of the server's certificate
 };
@@ -138,6 +139,7 @@ private:
         }
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
+        answer_.content_type = parser.header("content-type");
         return parser.complete();
     }
 

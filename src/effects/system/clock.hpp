@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>  // llround
+#include <ctime>  // clock_gettime, timespec
 
 namespace llmbench {
 inline namespace v0 {
@@ -20,6 +21,13 @@ inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
             std::chrono::nanoseconds(ns)));
 }
 inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+/// Of a core, that the calling thread has had.
+inline double thread_cpu_seconds() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
 
 inline const long long program_began_ns = now_ns();
 

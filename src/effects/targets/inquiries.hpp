@@ -168,6 +168,14 @@ private:
     bool tokenizes_ = true;
 };
 
+/// One short request, whatever comes of it.
+inline void ask_for_one_token(const load_target& to, request_spec r) {
+    r.prompt = "Hello";
+    r.max_tokens = 1;
+    blocking_post(to.url, r.stream ? to.path : to.whole_path, to.fields,
+                  request_body(*to.api, to.model, r), 10, to.tls.get());
+}
+
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.
 inline token_fit learned_tokens(const plan& p, const load_target& to, double within_s) {
     const long long until = now_ns() + ns_of(within_s);

@@ -19,6 +19,7 @@
 #include "effects/simulated/host.hpp"
 #include "effects/targets/credentials.hpp"
 #include "effects/targets/inquiries.hpp"
+#include "effects/targets/server_pages.hpp"
 #include "effects/targets/started_process.hpp"
 
 #include <algorithm>  // min
@@ -80,6 +81,8 @@ public:
         facts_.url = str(at_.url);
         find_server();
         find_model();
+        if (!page_.empty()) at_.metrics_url = with_port(page_, load_.url.port);
+        pages_ = pages_of(at_, load_, facts_.url);
     }
     /// A fresh process between repeats, where the scenario asks for it.
     bool restarts() const {
@@ -105,6 +108,27 @@ public:
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->take_startup_s() : not_a_number;
     }
+    /// Where it tells of itself.
+    const server_pages& pages() const { return pages_; }
+    /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
+    /// not name all that it counts, so it is asked for one token first.
+    void check_tells(const plan& p) const {
+        std::vector<metrics_page> pages;
+        for (const int tries : {0, 1}) {
+            pages.clear();
+            for (const page_address& a : pages_.all) pages.push_back(read_page(a).page);
+            const slo* untold = nullptr;
+            std::string why;
+            for (const slo& s : p.slos)
+                if (is_of_server(s.what.metric) && why.empty()) {
+                    why = why_untold(pages_, pages, s.what);
+                    untold = &s;
+                }
+            if (why.empty()) return;
+            require(tries == 0, "the SLO " + str(untold->text()) + " is refused: " + why);
+            ask_for_one_token(load_, p.common);
+        }
+    }
     const load_target& load() const { return load_; }
     const target_facts& facts() const { return facts_; }
 
@@ -113,6 +137,8 @@ private:
         server_.emplace<started_process>(p, arm);
         facts_.kind = target_kind::process;
         at_.api = p.api;
+        page_ = str(p.metrics_url);
+        at_.telemetry = p.telemetry;
         at_.model = p.model.empty() ? text(environment("LLMBENCH_MODEL")) : p.model;
     }
     void take(const simulated_server& s) {
@@ -166,6 +192,8 @@ private:
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
     target_facts facts_{};
+    std::string page_{};  // of a process, whose port is not known yet
+    server_pages pages_{};
 };
 
 }  // namespace detail

@@ -26,9 +26,6 @@ inline std::string badge(const char* look, const std::string& words) {
 }
 /// The look of a gate: that of the verdict that its outcome resembles.
 inline const char* look_of(gate_outcome o) { return to_string(verdict_like(o)); }
-inline std::string plural(std::size_t n, const char* one) {
-    return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
-}
 inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
     for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;

@@ -1,0 +1,157 @@
+// readings of a server's pages
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/dialects/server_names.hpp"
+#include "core/wire/metrics_page.hpp"
+#include "core/wire/series.hpp"
+
+#include <algorithm>  // find_if, min, none_of
+#include <array>
+#include <cmath>  // isfinite
+#include <cstddef>  // size_t
+#include <iterator>  // size
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t quantity_count = static_cast<std::size_t>(server_quantity::clock) + 1;
+static_assert(std::size(quantity_names) == quantity_count);
+using quantity_values = std::array<double, quantity_count>;
+inline quantity_values no_values() {
+    quantity_values v;
+    v.fill(not_a_number);
+    return v;
+}
+
+/// What all pages of a server said at one time, in SI; NaN where they did not.
+struct page_reading {
+    long long at_ns = 0;
+    double began = not_a_number;  // when its counters did, seconds since 1970
+    quantity_values values = no_values();  // of a histogram, the sum of what was observed
+    quantity_values counts = no_values();  // of a histogram, how often something was
+    std::vector<double> named{};           // of the series that objectives name
+    double value(server_quantity q) const { return values[static_cast<std::size_t>(q)]; }
+    double count(server_quantity q) const { return counts[static_cast<std::size_t>(q)]; }
+};
+
+inline constexpr bool is_of_accelerator(server_quantity q) {
+    return q >= server_quantity::energy;
+}
+
+// ---- series that objectives name
+
+/// A name with as many labels as tell one series from the others: x{a="b"}.
+struct series_selector {
+    metrics_page page{};  // of this one series, whose views the rest are
+    std::string_view name{};
+    page_labels labels{};
+};
+/// Throws std::invalid_argument where the text is none.
+inline series_selector selector_of(const std::string& text) {
+    parsed_page read = read_metrics_page(text + " 0\n", "text/plain; version=0.0.4");
+    const bool is_one = read.problem.empty() && read.page.samples.size() == 1 &&
+                        text.find('\n') == std::string::npos;
+    require(is_one, "server_metric(\"" + printable(text, 200) +
+                        "\") names no series: it is a name, or a name with labels, x{a=\"b\"}");
+    series_selector s;
+    s.page = std::move(read.page);
+    const page_sample& sample = s.page.samples.front();
+    s.name = sample.name;
+    for (const page_label& l : labels_of(s.page, sample)) s.labels.push_back(l);
+    return s;
+}
+/// "x{a="b",c="d"}".
+inline std::string series_text(const metrics_page& page, const page_sample& s) {
+    std::string labels;
+    for (const page_label& l : labels_of(page, s))
+        labels += (labels.empty() ? "" : ",") + std::string(l.name) + "=\"" +
+                  std::string(l.value) + "\"";
+    return printable(std::string(s.name) + (labels.empty() ? "" : "{" + labels + "}"), 200);
+}
+/// Why a page has not exactly one such series, "" where it has.
+inline std::string why_no_series(const metrics_page& page, const series_selector& wanted) {
+    const auto found = samples_of(page, wanted.name, wanted.labels);
+    if (found.size() == 1) return {};
+    const auto listed = [](const std::vector<const page_sample*>& all, const metrics_page& on) {
+        std::string names;
+        for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 4); ++i)
+            names += (i > 0 ? ", " : "") + series_text(on, *all[i]);
+        return names + (all.size() > 4 ? printed(" and %zu more", all.size() - 4) : "");
+    };
+    if (found.size() > 1)
+        return printed("it names %zu series, say which by its labels: ", found.size()) +
+               listed(found, page);
+    const auto with_other_labels = samples_of(page, wanted.name);
+    if (!with_other_labels.empty())
+        return "the page has it with other labels: " + listed(with_other_labels, page);
+    std::vector<const page_sample*> akin;  // one of each name that shares its first word
+    const std::string_view word = wanted.name.substr(0, wanted.name.find_first_of(":_"));
+    for (const bool any : {false, true})
+        for (const page_sample& s : page.samples) {
+            const bool is_new = akin.empty() || akin.back()->name != s.name;
+            if (is_new && (any ? akin.size() < 4 : s.name.starts_with(word))) akin.push_back(&s);
+        }
+    return "the page has no such name; it has " +
+           (akin.empty() ? std::string("none at all") : listed(akin, page));
+}
+
+// ---- a reading
+
+/// When the process behind a page began to count: since then no counter has fallen. Series that are
+/// new begin later, so the earliest one tells.
+inline double beginning_of(const metrics_page& page) {
+    if (const auto started = sum_of(page, "process_start_time_seconds")) return *started;
+    double earliest = infinity;
+    for (const page_sample& s : page.created) earliest = std::min(earliest, s.value);
+    return earliest < infinity ? earliest : not_a_number;
+}
+
+/// What one page says of one quantity, or adds to what others say.
+inline void read_quantity(page_reading& into, const metrics_page& page, server_kind kind,
+                          server_quantity q) {
+    const auto told = value_on(page, kind, q);
+    if (!told || !std::isfinite(told->value)) return;
+    double& value = into.values[static_cast<std::size_t>(q)];
+    if (value == value) value = joined(gauges_of(q), value, told->value);
+    else value = told->value;
+    if (told->count) into.counts[static_cast<std::size_t>(q)] = *told->count;
+}
+/// The first page is the server's own, where it has one; the others are of exporters. A server
+/// tells of accelerators only where no exporter does.
+inline page_reading reading_of(const std::vector<metrics_page>& pages, bool first_is_servers,
+                               const std::vector<std::string>& selectors) {
+    page_reading r;
+    for (std::size_t i = pages.size(); i-- > 0;) {
+        const auto kind = found_in(pages[i]);
+        if (!kind) continue;
+        const bool is_server = i == 0 && first_is_servers;
+        for (std::size_t k = 0; k < quantity_count; ++k) {
+            const auto q = static_cast<server_quantity>(k);
+            const bool is_told = is_server && is_of_accelerator(q) && r.value(q) == r.value(q);
+            if ((is_server || is_of_accelerator(q)) && !is_told)
+                read_quantity(r, pages[i], *kind, q);
+        }
+    }
+    if (first_is_servers && !pages.empty()) r.began = beginning_of(pages[0]);
+    for (const std::string& text : selectors) {
+        const series_selector wanted = selector_of(text);
+        double value = not_a_number;
+        for (const metrics_page& page : pages)
+            if (const auto found = samples_of(page, wanted.name, wanted.labels);
+                found.size() == 1 && value != value && std::isfinite(found.front()->value))
+                value = found.front()->value;
+        r.named.push_back(value);
+    }
+    return r;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

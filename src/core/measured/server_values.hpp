@@ -1,0 +1,173 @@
+// metrics that a server tells of itself
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/page_readings.hpp"
+#include "core/dialects/server_names.hpp"
+#include "core/measured/rates.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/server_word.hpp"
+#include "core/metric/table.hpp"
+
+#include <algorithm>  // count_if, find, max
+#include <cstddef>  // size_t
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A value of one repeat, and how much of it there is in a mean over several.
+struct weighed_value {
+    double value = not_a_number;
+    double weight = 1;
+};
+
+inline std::optional<reading_span> span_of(const repeat_facts& d) {
+    return span_over(d.server, d.window_from_ns, d.window_to_ns);
+}
+
+/// Gauges are judged on what was read in the steady window, as many times as this at least.
+inline constexpr std::size_t least_readings = 3;
+
+/// What gauges said in the steady window, without what is no number.
+template <class Value>
+std::vector<double> read_in_window(const repeat_facts& d, Value&& value) {
+    std::vector<double> values;
+    for (const page_reading& r : d.server.readings) {
+        const bool is_inside = r.at_ns >= d.window_from_ns && r.at_ns <= d.window_to_ns;
+        if (const double v = value(r); is_inside && v == v) values.push_back(v);
+    }
+    return values;
+}
+inline std::vector<double> read_in_window(const repeat_facts& d, const statistic_data& what) {
+    if (const auto q = quantity_of(what.metric))
+        return read_in_window(d, [&](const page_reading& r) { return r.value(*q); });
+    const auto& all = d.server.selectors;
+    const auto at = std::find(all.begin(), all.end(), str(what.gauge));
+    if (at == all.end()) return {};
+    const auto i = static_cast<std::size_t>(at - all.begin());
+    return read_in_window(d, [&](const page_reading& r) {
+        return i < r.named.size() ? r.named[i] : not_a_number;
+    });
+}
+
+/// The mean time of what was finished between two readings: by the count that a histogram has, of
+/// counters by the requests that the server finished, or else by ours.
+inline weighed_value mean_time(const repeat_data& d, const reading_span& s, server_quantity q) {
+    double n = s.change_of_count(q);
+    if (!(n == n)) n = s.change(server_quantity::requests_done);
+    if (!(n == n))
+        n = static_cast<double>(std::count_if(
+            d.records.begin(), d.records.end(), [&](const record& r) {
+                return r.status == request_status::ok && r.end_ns >= s.from->at_ns &&
+                       r.end_ns < s.to->at_ns;
+            }));
+    if (!(n > 0)) return {};
+    return {s.change(q) / n, n};
+}
+
+/// Joules between two readings. Where there is no counter of them, the power that was read, between
+/// readings as if it had changed evenly (the trapezoid rule).
+inline double energy_between(const repeat_facts& d, const reading_span& s) {
+    if (const double j = s.change(server_quantity::energy); j == j) return j;
+    double sum = 0;
+    for (const page_reading* r = s.from; r != s.to; ++r)
+        sum += (r[0].value(server_quantity::power) + r[1].value(server_quantity::power)) / 2 *
+               static_cast<double>(r[1].at_ns - r[0].at_ns) * 1e-9;
+    return d.server.readings.empty() ? not_a_number : sum;
+}
+inline weighed_value energy_per_token_of(const repeat_data& d, const reading_span& s) {
+    const double tokens =
+        rate_between(metric_id::output_throughput, d, s.from->at_ns, s.to->at_ns) * s.seconds();
+    return tokens > 0 ? weighed_value{energy_between(d, s) / tokens, tokens} : weighed_value{};
+}
+/// How often an exporter told something new of energy or power in a span: some measure every half
+/// minute only.
+inline std::size_t new_values(const reading_span& s) {
+    const auto q = s.change(server_quantity::energy) == s.change(server_quantity::energy)
+                       ? server_quantity::energy
+                       : server_quantity::power;
+    std::size_t n = 0;
+    for (const page_reading* r = s.from; r != s.to; ++r) n += r[1].value(q) != r[0].value(q);
+    return n;
+}
+
+/// The value of a metric of the server in one repeat, SI; NaN where its pages do not say.
+inline weighed_value value_by_server(const statistic_data& what, const repeat_data& d) {
+    if (is_of_gauge(what.metric)) {
+        const std::vector<double> read = read_in_window(d, what);
+        const auto n = static_cast<double>(read.size());
+        if (read.size() < least_readings) return {};
+        if (what.kind == statistic_kind::max)
+            return {*std::max_element(read.begin(), read.end()), n};
+        return {mean_of(read), n};
+    }
+    const auto s = span_of(d);
+    if (!s) return {};
+    switch (what.metric) {
+    case metric_id::preemptions: return {s->change(server_quantity::preemptions), 1};
+    case metric_id::prefix_cache_hits: {
+        const double asked = s->change(server_quantity::prefix_queries);
+        return asked > 0 ? weighed_value{s->change(server_quantity::prefix_hits) / asked, asked}
+                         : weighed_value{};
+    }
+    case metric_id::acceptance_length: {
+        const double drafts = s->change(server_quantity::drafts);
+        return drafts > 0
+                   ? weighed_value{1 + s->change(server_quantity::accepted_tokens) / drafts, drafts}
+                   : weighed_value{};
+    }
+    case metric_id::energy_per_token: return energy_per_token_of(d, *s);
+    default: break;
+    }
+    const auto q = quantity_of(what.metric);
+    return q ? mean_time(d, *s, *q) : weighed_value{};
+}
+
+/// Of all repeats together: the largest of what is a largest value or a count, which no repeat may
+/// hide, and the mean of the others.
+inline bool is_largest_of_repeats(const statistic_data& what) {
+    return what.kind == statistic_kind::max || what.metric == metric_id::preemptions;
+}
+
+/// Why there is no such value of a repeat, or none that can be judged; "" where there is.
+inline std::string why_no_server_value(const statistic_data& what, const repeat_data& d) {
+    const server_word& w = d.server;
+    const std::string said = w.problem.empty() ? "" : " (" + w.problem + ")";
+    if (!w.is_read || w.readings.empty()) return "no page of its metrics was read" + said;
+    if (history_of(w) == page_history::several_servers)
+        return "its page is of several servers in turns, and none of them can be followed";
+    if (is_of_gauge(what.metric)) {
+        const std::size_t n = read_in_window(d, what).size();
+        return n >= least_readings
+                   ? ""
+                   : printed("%s was read %zu time%s in the steady window, %zu are needed",
+                             what.name.c_str(), n, n == 1 ? "" : "s", least_readings) +
+                         said + ": let it run longer";
+    }
+    const auto s = span_of(d);
+    if (!s) return "its page was read once, which makes no span" + said;
+    if (what.metric == metric_id::energy_per_token) {
+        const double joules = energy_between(d, *s);
+        if (!(joules == joules)) return "no page tells the energy or the power of its accelerators";
+        if (new_values(*s) < least_readings)
+            return printed("the exporter told %zu new values of its energy in %.0f s, %zu are "
+                           "needed: have it measure every second (dcgm-exporter -c 1000)",
+                           new_values(*s), s->seconds(), least_readings);
+    }
+    if (const auto q = quantity_of(what.metric))
+        if (const double change = s->change(*q); !(change == change))
+            return "its page does not tell " + std::string(metric_name(what.metric));
+    const double v = value_by_server(what, d).value;
+    if (v == v) return {};
+    return printed("nothing that %s is of happened between the readings", what.name.c_str());
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

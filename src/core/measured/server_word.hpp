@@ -1,0 +1,120 @@
+// what a server tells of itself in a repeat
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/page_readings.hpp"
+#include "core/dialects/server_names.hpp"
+
+#include <algorithm>  // any_of, find, min_element
+#include <cstddef>  // size_t
+#include <cstdlib>  // llabs
+#include <optional>
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The readings of a server's pages around one repeat: one before its load, one after it, and one a
+/// second in between.
+struct server_word {
+    std::string of{};       // whose page it is, "" where nobody knows that
+    bool is_read = false;   // there are pages, be they the server's or an exporter's
+    std::vector<std::string> selectors{};  // of page_reading::named
+    std::vector<page_reading> readings{};
+    long long missed = 0;   // readings that there are not
+    std::string problem{};  // of the last one of these, or why there are no pages
+    bool has_both_ends = false;  // the first reading is before all requests, the last after them
+};
+
+/// From one reading to a later one.
+struct reading_span {
+    const page_reading* from;
+    const page_reading* to;
+    double change(server_quantity q) const { return to->value(q) - from->value(q); }
+    double change_of_count(server_quantity q) const { return to->count(q) - from->count(q); }
+    double seconds() const { return static_cast<double>(to->at_ns - from->at_ns) * 1e-9; }
+};
+inline std::optional<reading_span> whole_span(const server_word& w) {
+    if (w.readings.size() < 2) return {};
+    return reading_span{&w.readings.front(), &w.readings.back()};
+}
+/// The readings nearest to the ends of a window; all of them where those are one and the same.
+inline std::optional<reading_span> span_over(const server_word& w, long long from_ns,
+                                             long long to_ns) {
+    if (w.readings.size() < 2) return {};
+    const auto nearest = [&](long long t) {
+        return &*std::min_element(w.readings.begin(), w.readings.end(),
+                                  [&](const page_reading& a, const page_reading& b) {
+                                      return std::llabs(a.at_ns - t) < std::llabs(b.at_ns - t);
+                                  });
+    };
+    const reading_span s{nearest(from_ns), nearest(to_ns)};
+    return s.from == s.to ? whole_span(w) : s;
+}
+
+/// What became of the process behind a page, by when its counters began, or by counters that fell.
+enum class page_history : unsigned char { one_process, restarted, several_servers };
+inline page_history history_of(const server_word& w) {
+    std::vector<double> beginnings;
+    int falls = 0;
+    bool returned = false;
+    for (std::size_t i = 0; i < w.readings.size(); ++i) {
+        const page_reading& r = w.readings[i];
+        if (r.began == r.began) {
+            const bool is_known = std::any_of(beginnings.begin(), beginnings.end(),
+                                              [&](double b) { return b == r.began; });
+            returned = returned || (is_known && beginnings.back() != r.began);
+            if (!is_known) beginnings.push_back(r.began);
+        }
+        const auto fell = [&](server_quantity q) {
+            return i > 0 && r.value(q) < w.readings[i - 1].value(q);
+        };
+        falls += fell(server_quantity::requests_done) || fell(server_quantity::prompt_tokens) ||
+                 fell(server_quantity::generation_tokens);
+    }
+    if (returned || beginnings.size() > 2) return page_history::several_servers;
+    if (beginnings.size() == 2) return page_history::restarted;
+    if (falls == 0) return page_history::one_process;
+    // One that says when it began and did not begin anew has counters that fall for other reasons.
+    if (beginnings.size() == 1) return page_history::one_process;
+    return falls == 1 ? page_history::restarted : page_history::several_servers;
+}
+
+/// The quantity that a metric is of, none where it is of several or of any series.
+inline std::optional<server_quantity> quantity_of(metric_id m) {
+    switch (m) {
+    case metric_id::queue_time: return server_quantity::queue_time;
+    case metric_id::server_prefill_time: return server_quantity::prefill_time;
+    case metric_id::server_decode_time: return server_quantity::decode_time;
+    case metric_id::queued_requests: return server_quantity::waiting;
+    case metric_id::running_requests: return server_quantity::running;
+    case metric_id::kv_cache_usage: return server_quantity::kv_usage;
+    case metric_id::preemptions: return server_quantity::preemptions;
+    case metric_id::prefix_cache_hits: return server_quantity::prefix_queries;
+    case metric_id::acceptance_length: return server_quantity::drafts;
+    default: return {};
+    }
+}
+/// The series that objectives name, each once.
+inline std::vector<std::string> named_series(const std::vector<slo>& slos) {
+    std::vector<std::string> names;
+    for (const slo& s : slos) {
+        if (s.what.metric != metric_id::server_metric) continue;
+        const std::string name = str(s.what.gauge);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+}
+inline bool is_of_gauge(metric_id m) {
+    return m == metric_id::queued_requests || m == metric_id::running_requests ||
+           m == metric_id::kv_cache_usage || m == metric_id::server_metric;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,122 @@
+// a server's pages, read beside a load
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/dialects/page_readings.hpp"
+#include "core/dialects/server_names.hpp"
+#include "core/measured/server_word.hpp"
+#include "core/wire/metrics_page.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/targets/server_pages.hpp"
+
+#include <algorithm>  // max
+#include <chrono>
+#include <condition_variable>
+#include <mutex>  // unique_lock
+#include <string>
+#include <thread>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Reads once before the load, once a second from a thread of its own, and once after it. It takes
+/// at most a hundredth of a core: pages that take long to read are read less often.
+class page_watch {
+public:
+    page_watch(const server_pages& pages, const std::vector<std::string>& selectors)
+        : pages_(pages) {
+        word_.of = pages.of;
+        word_.problem = pages.problem;
+        word_.is_read = !pages.all.empty();
+        word_.selectors = selectors;
+        if (!word_.is_read) return;
+        read_once();
+        began_well_ = !word_.readings.empty();
+        thread_ = std::thread([this] { read_on(); });
+    }
+    ~page_watch() { stop(); }
+    page_watch(const page_watch&) = delete;
+    page_watch& operator=(const page_watch&) = delete;
+
+    /// What was told. Counters are a little behind on some servers: while fewer requests are told
+    /// as finished than were, the last reading is made again, for a second at most.
+    server_word word(double finished) {
+        stop();
+        if (!word_.is_read) return std::move(word_);
+        for (int tries = 0;; ++tries) {
+            const std::size_t before = word_.readings.size();
+            read_once();
+            word_.has_both_ends = began_well_ && word_.readings.size() > before;
+            if (!word_.has_both_ends || tries == 4) break;
+            const double told = word_.readings.back().value(server_quantity::requests_done) -
+                                word_.readings.front().value(server_quantity::requests_done);
+            if (!(told < finished)) break;
+            word_.readings.pop_back();
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        }
+        return std::move(word_);
+    }
+
+private:
+    static constexpr double every_s = 1, most_cpu_share = 0.01;
+    static constexpr int most_misses = 3;  // one after the other: then only the last one is tried
+
+    void read_once() {
+        const double cpu_before = thread_cpu_seconds();
+        std::vector<metrics_page> pages;
+        std::string problem;
+        for (const page_address& p : pages_.all) {
+            parsed_page read = read_page(p);
+            if (!read.problem.empty()) problem = read.problem;
+            pages.push_back(std::move(read.page));
+        }
+        if (problem.empty()) {
+            page_reading r = reading_of(pages, pages_.first_is_servers, word_.selectors);
+            r.at_ns = now_ns();
+            word_.readings.push_back(std::move(r));
+            misses_ = 0;
+        } else {
+            word_.problem = problem;
+            ++word_.missed;
+            ++misses_;
+        }
+        cost_s_ = thread_cpu_seconds() - cpu_before;
+    }
+    void read_on() {
+        std::unique_lock lock(mutex_);
+        while (misses_ < most_misses) {
+            const double rest_s = std::max(every_s, cost_s_ / most_cpu_share);
+            const auto rest = std::chrono::nanoseconds(ns_of(rest_s));
+            if (wake_.wait_for(lock, rest, [this] { return over_; })) return;
+            lock.unlock();
+            read_once();
+            lock.lock();
+        }
+    }
+    void stop() {
+        if (!thread_.joinable()) return;
+        {
+            const std::lock_guard lock(mutex_);
+            over_ = true;
+        }
+        wake_.notify_one();
+        thread_.join();
+    }
+
+    const server_pages& pages_;
+    server_word word_{};  // of the thread while it runs, of its owner before and after
+    bool began_well_ = false;
+    int misses_ = 0;
+    double cost_s_ = 0;  // seconds of a core that the last reading took
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    bool over_ = false;
+    std::thread thread_{};
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

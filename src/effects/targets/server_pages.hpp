@@ -1,0 +1,173 @@
+// the pages on which a server tells of itself
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "api/target.hpp"
+#include "core/base/secrets.hpp"
+#include "core/base/text.hpp"
+#include "core/dialects/page_readings.hpp"
+#include "core/dialects/server_names.hpp"
+#include "core/dialects/table.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/server_word.hpp"
+#include "core/wire/metrics_page.hpp"
+#include "core/wire/series.hpp"
+#include "core/wire/url.hpp"
+#include "effects/load/order.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/net/tls.hpp"
+
+#include <memory>  // make_shared, shared_ptr
+#include <optional>
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One page, and what it takes to ask for it.
+struct page_address {
+    std::string url{};  // as reports name it
+    http_url at{};
+    std::string path{};
+    std::string fields{};
+    std::shared_ptr<tls_client> tls{};
+    std::vector<std::string> secrets{};
+};
+/// All of a server's. The first is its own, where it has one, the others are of exporters.
+struct server_pages {
+    std::vector<page_address> all{};
+    bool first_is_servers = false;
+    std::string of{};       // whose the first is, "" where nobody knows that
+    std::string problem{};  // why the server has none
+};
+
+inline constexpr double page_within_s = 1;
+
+/// What a page says, or why it says nothing, in one sentence.
+inline parsed_page read_page(const page_address& p) {
+    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s, p.tls.get());
+    const auto none = [&](const std::string& why) {
+        return parsed_page{{}, without_secrets(p.url + ": " + why, p.secrets)};
+    };
+    if (a.status == 0) return none(a.error);
+    if (a.status != 200) return none("HTTP " + std::to_string(a.status));
+    parsed_page page = read_metrics_page(a.body, a.content_type);
+    if (!page.problem.empty()) return none(page.problem);
+    return page;
+}
+
+/// The address that a scenario names, or "/path" of the server itself. Its key and its headers go
+/// to nobody else.
+inline page_address page_at(const std::string& named, const load_target& server,
+                            const std::string& server_url, const tls_options& tls,
+                            const char* field) {
+    page_address p;
+    const bool is_path = !named.empty() && named.front() == '/';
+    p.at = is_path ? server.url : parsed_url(named, field);
+    p.path = is_path ? named : p.at.path.empty() ? "/metrics" : p.at.path;
+    p.url = is_path ? without_path(server_url) + named : named;
+    const bool is_same = p.at.authority() == server.url.authority() &&
+                         p.at.socket == server.url.socket && p.at.tls == server.url.tls;
+    p.fields = "Accept: text/plain;version=0.0.4\r\n";
+    p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
+    if (is_same) p.tls = server.tls;
+    else if (p.at.tls) p.tls = std::make_shared<tls_client>(tls, p.at);
+    p.secrets = server.secrets;
+    return p;
+}
+
+/// Where servers of an API have their page if nobody says so, the likeliest first.
+inline std::vector<std::string> usual_pages(const load_target& server) {
+    if (!*server.api->metrics) return {};
+    std::vector<std::string> all{server.api->metrics};
+    if (all[0].front() == ':') {  // a port of its own
+        const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
+        return {(server.url.tls ? "https://" : "http://") + host + all[0]};
+    }
+    // What trtllm-serve has at the first is JSON.
+    all.push_back(traits_of(server_kind::tensorrt_llm).page);
+    return all;
+}
+
+/// The pages of a server that has been brought up. A page that the scenario names must be there;
+/// that of the API is asked for once, and may be missing.
+inline server_pages pages_of(const endpoint& e, const load_target& server,
+                             const std::string& server_url) {
+    server_pages pages;
+    const auto add_own = [&](const std::string& named) {
+        page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
+        const parsed_page read = read_page(p);
+        if (!read.problem.empty()) {
+            if (pages.problem.empty()) pages.problem = read.problem;
+            return false;
+        }
+        const auto kind = found_in(read.page);
+        pages.of = kind ? traits_of(*kind).name : "";
+        pages.first_is_servers = true;
+        pages.problem.clear();
+        pages.all.push_back(std::move(p));
+        return true;
+    };
+    if (!e.metrics_url.empty()) {
+        require(add_own(str(e.metrics_url)),
+                "endpoint.metrics_url: " + pages.problem + "; " + how_to_switch_on({}));
+    } else {
+        for (const std::string& usual : usual_pages(server))
+            if (add_own(usual)) break;
+    }
+    for (const auto& named : e.telemetry) {
+        page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
+        const parsed_page read = read_page(p);
+        require(read.problem.empty(), "endpoint.telemetry: " + read.problem);
+        pages.all.push_back(std::move(p));
+    }
+    return pages;
+}
+
+// ---- whether there is what objectives ask for
+
+/// The metrics that a reading has values of, for a sentence.
+inline std::string told_metrics(const page_reading& r) {
+    std::string names;
+    for (const metric_facts& f : metric_table)
+        if (const auto q = quantity_of(f.id); q && r.value(*q) == r.value(*q))
+            names += (names.empty() ? "" : ", ") + std::string(f.name);
+    return names.empty() ? "none of those known here" : names;
+}
+/// Why pages do not tell what an objective is of, "" where they do.
+inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
+                              const statistic_data& what) {
+    const page_reading r = reading_of(pages, on.first_is_servers, {});
+    if (what.metric == metric_id::energy_per_token) {
+        const double joules = r.value(server_quantity::energy);
+        const double watts = r.value(server_quantity::power);
+        return joules == joules || watts == watts
+                   ? ""
+                   : "no page tells the energy or the power of accelerators: name an exporter's, "
+                     "endpoint{.telemetry = {\"http://host:9400/metrics\"}}";
+    }
+    if (what.metric == metric_id::server_metric) {
+        const series_selector wanted = selector_of(str(what.gauge));
+        std::string why;
+        for (const metrics_page& page : pages) {
+            const std::string here = why_no_series(page, wanted);
+            if (here.empty()) return {};
+            if (why.empty()) why = here;
+        }
+        return why;
+    }
+    if (!on.first_is_servers)
+        return on.problem + (on.problem.empty() ? "" : "; ") + how_to_switch_on({});
+    const auto q = quantity_of(what.metric);
+    if (!q || r.value(*q) == r.value(*q)) return {};
+    return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
+           " does not tell it; it tells " + told_metrics(r);
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
