@@ -113,35 +113,36 @@
 //   [C88] engine model
 //   [C89] what a request asks the simulated server
 //   [C90] answers of the simulated server
-//   [C91] what the simulated server says besides answers
-//   [C92] what a result holds of its gate
-//   [C93] the rows of a table: each metric over the repeats of an arm
-//   [C94] points and round steps of drawings
-//   [C95] distributions: quantiles as lines, of each repeat and of all
-//   [C96] the curve of a search: objectives over the load
-//   [C97] how requests ended, and what their answers say of tokens
-//   [C98] how long made-up prompts were to be, and were
-//   [C99] what a server told of itself, over all repeats
-//   [C100] timelines: repeats in windows of equal length
-//   [C101] all that reports tell of a gate's numbers, computed once
-//   [C102] the progress line
-//   [C103] what reports are made of
-//   [C104] what a server told of itself, in result.json
-//   [C105] words of reports
-//   [C106] result.json and records.jsonl
-//   [C107] stored results
-//   [C108] junit.xml, summary.md, annotations, metrics.txt
-//   [C109] what a console can show
-//   [C110] the console
-//   [C111] the report page: style, icons and script
-//   [C112] the report page: drawings
-//   [C113] the report page: verdicts
-//   [C114] the report page: distributions
-//   [C115] the report page: gates beside each other
-//   [C116] the report page: what a search found
-//   [C117] the report page: what else a gate has to say
-//   [C118] the report page: timelines
-//   [C119] the report page: the whole
+//   [C91] the simulated server's page of metrics
+//   [C92] what the simulated server says besides answers
+//   [C93] what a result holds of its gate
+//   [C94] the rows of a table: each metric over the repeats of an arm
+//   [C95] points and round steps of drawings
+//   [C96] distributions: quantiles as lines, of each repeat and of all
+//   [C97] the curve of a search: objectives over the load
+//   [C98] how requests ended, and what their answers say of tokens
+//   [C99] how long made-up prompts were to be, and were
+//   [C100] what a server told of itself, over all repeats
+//   [C101] timelines: repeats in windows of equal length
+//   [C102] all that reports tell of a gate's numbers, computed once
+//   [C103] the progress line
+//   [C104] what reports are made of
+//   [C105] what a server told of itself, in result.json
+//   [C106] words of reports
+//   [C107] result.json and records.jsonl
+//   [C108] stored results
+//   [C109] junit.xml, summary.md, annotations, metrics.txt
+//   [C110] what a console can show
+//   [C111] the console
+//   [C112] the report page: style, icons and script
+//   [C113] the report page: drawings
+//   [C114] the report page: verdicts
+//   [C115] the report page: distributions
+//   [C116] the report page: gates beside each other
+//   [C117] the report page: what a search found
+//   [C118] the report page: what else a gate has to say
+//   [C119] the report page: timelines
+//   [C120] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -1383,6 +1384,9 @@ struct engine_faults {
     share stall_rate{};           ///< share of answers that say nothing more after it
     share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
+    /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
+    types::whole restart_after = 0;
+    bool metrics_hang = false;  ///< its page of metrics is never answered
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes
@@ -14302,11 +14306,18 @@ public:
             blocks{};  // a hash for each whole block of the prompt and all before it
     };
     enum class admission : unsigned char { accepted, queue_full, too_long };
+    /// When it was what, in seconds of the engine's time.
+    struct times {
+        double arrived = 0, admitted = 0, first_token = 0, last_token = 0;
+    };
     struct emission {
         std::uint64_t id = 0;
         int tokens = 0;
         bool finished = false;
         int cached = 0;  // prompt tokens that were not computed again
+        times when{};    // so far: its last token is of these ones
+        bool first = false;
+        double gap = 0;  // seconds since the tokens before, 0 of the first ones
     };
     struct counters {
         double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
@@ -14325,14 +14336,16 @@ public:
         if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
         if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
             return admission::queue_full;
-        waiting_.push_back(std::move(r));
+        waiting_.push_back({.r = std::move(r), .when = {.arrived = now}});
         if (!stepping_) begin_step(now);
         return admission::accepted;
     }
-    void cancel(std::uint64_t id) {
-        std::erase_if(waiting_, [&](const request& r) { return r.id == id; });
+    /// False where no such request waits or runs.
+    bool cancel(std::uint64_t id) {
+        bool had = std::erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
         for (sequence& s : running_)
-            if (s.r.id == id) s.cancelled = true;
+            if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
+        return had;
     }
     /// When the running step ends, infinite while there is nothing to do.
     double step_end() const { return stepping_ ? step_end_ : infinity; }
@@ -14345,14 +14358,12 @@ public:
             if (s.decoding) {
                 const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
                                        s.r.output_tokens - s.produced);
-                s.produced += n;
-                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens, s.cached});
+                out.push_back(given(s, n));
             } else if (s.computed >= s.r.prompt_tokens) {
-                s.produced = 1;
                 s.decoding = true;
                 remember(s.r);
                 counters_.prompt_tokens += s.r.prompt_tokens;
-                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens, s.cached});
+                out.push_back(given(s, 1));
             }
         }
         for (const emission& e : out) {
@@ -14382,10 +14393,20 @@ private:
         int produced = 0;
         bool decoding = false;
         bool cancelled = false;
+        times when{};
     };
 
+    /// So many tokens more, at the end of the running step.
+    emission given(sequence& s, int tokens) const {
+        const bool first = s.produced == 0;
+        if (first) s.when.first_token = step_end_;
+        const double before = std::exchange(s.when.last_token, step_end_);
+        s.produced += tokens;
+        return {s.r.id, tokens, s.produced >= s.r.output_tokens, s.cached, s.when, first,
+                first ? 0 : step_end_ - before};
+    }
     void begin_step(double now) {
-        admit();
+        admit(now);
         if (running_.empty()) return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
@@ -14410,17 +14431,19 @@ private:
         step_end_ = now + took;
         stepping_ = true;
     }
-    void admit() {
+    void admit(double now) {
         if (e_.static_batching && !running_.empty()) return;
         while (!waiting_.empty() && static_cast<long long>(running_.size()) <
                                         std::max(1ll, static_cast<long long>(e_.slots))) {
-            const double needs = waiting_.front().prompt_tokens + waiting_.front().output_tokens;
+            const request& next = waiting_.front().r;
+            const double needs = next.prompt_tokens + next.output_tokens;
             if (reserved_ + needs > capacity_)
                 break;  // memory is reserved up front, nothing is preempted
             reserved_ += needs;
-            sequence s;
-            s.r = std::move(waiting_.front());
+            sequence s = std::move(waiting_.front());
             waiting_.pop_front();
+            // What came while a step was late in ending has not waited.
+            s.when.admitted = std::max(now, s.when.arrived);
             s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
             running_.push_back(std::move(s));
         }
@@ -14454,7 +14477,7 @@ private:
     double reserved_ = 0;
     double step_end_ = 0;
     bool stepping_ = false;
-    std::deque<request> waiting_{};
+    std::deque<sequence> waiting_{};
     std::vector<sequence> running_{};
     std::set<std::uint64_t> cached_{};
     std::deque<std::uint64_t> cached_order_{};
@@ -14819,7 +14842,179 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] what the simulated server says besides answers ======================================
+// ===== [C91] the simulated server's page of metrics ==============================================
+// What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Why the engine gave no more tokens; what a client gave up on is `abort`.
+enum class end_reason : unsigned char { stop, length, abort, error };
+inline constexpr const char* end_reason_names[] = {"stop", "length", "abort", "error"};
+
+inline constexpr double first_token_limits[] = {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,
+                                                0.25,  0.5,   0.75, 1,    2.5,  5,    7.5,  10,
+                                                20,    40,    80,   160,  640,  2560};
+inline constexpr double gap_limits[] = {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5,
+                                        0.75, 1,     2.5,  5,     7.5, 10,   20,  40,  80};
+inline constexpr double latency_limits[] = {0.3, 0.5, 0.8, 1,  1.5, 2,   2.5, 5,   10,   15,  20,
+                                            30,  40,  50,  60, 120, 240, 480, 960, 1920, 7680};
+
+/// How many values are how large.
+class bucket_counts {
+public:
+    /// `upper_limits` ascend and outlive it; what is above the last one has a class of its own.
+    explicit bucket_counts(std::span<const double> upper_limits)
+        : limits_(upper_limits), counts_(upper_limits.size() + 1) {}
+    void add(double v) {
+        std::size_t at = 0;
+        while (at < limits_.size() && v > limits_[at]) ++at;
+        ++counts_[at];
+        sum_ += v;
+    }
+    std::span<const double> limits() const { return limits_; }
+    /// In each class, not in those below.
+    const std::vector<long long>& counts() const { return counts_; }
+    double sum() const { return sum_; }
+
+private:
+    std::span<const double> limits_;
+    std::vector<long long> counts_;
+    double sum_ = 0;
+};
+
+/// What a server has counted since it was started; the engine counts on where one is restarted.
+struct tallies {
+    explicit tallies(double now_unix_s = 0, const engine_model::counters& so_far = {})
+        : began_unix_s(now_unix_s), before(so_far) {}
+
+    void count(const engine_model::emission& e) {
+        if (e.first) first_token.add(e.when.last_token - e.when.arrived);
+        else gap.add(e.gap);
+        if (!e.finished) return;
+        e2e.add(e.when.last_token - e.when.arrived);
+        queue.add(e.when.admitted - e.when.arrived);
+        prefill.add(e.when.first_token - e.when.admitted);
+        decode.add(e.when.last_token - e.when.first_token);
+    }
+    void count(end_reason why) { ++ended[static_cast<std::size_t>(why)]; }
+
+    double began_unix_s;
+    engine_model::counters before;  // of the engine, which are not this server's
+    std::array<long long, std::size(end_reason_names)> ended{};
+    bucket_counts first_token{first_token_limits}, gap{gap_limits}, e2e{latency_limits},
+        queue{latency_limits}, prefill{latency_limits}, decode{latency_limits};
+};
+
+/// As Python writes a float, and its Prometheus client one from 1e6 on: "1.0", "1.5e+06".
+inline std::string python_number(double v) {
+    if (std::isinf(v)) return v > 0 ? "+Inf" : "-Inf";
+    const bool plain = v == 0 || (std::abs(v) >= 1e-4 && std::abs(v) < 1e6);
+    char digits[64];
+    const auto end =
+        std::to_chars(digits, digits + sizeof digits, v,
+                      plain ? std::chars_format::fixed : std::chars_format::scientific);
+    const std::string s(digits, end.ptr);
+    return plain && s.find('.') == std::string::npos ? s + ".0" : s;
+}
+
+/// Writes one metric after the other; those of the engine have its labels.
+class metrics_writer {
+public:
+    explicit metrics_writer(double began_unix_s) : began_unix_s_(began_unix_s) {}
+
+    void gauge(const std::string& name, const char* help, double v, bool of_engine = true) {
+        head(name, help, "gauge");
+        page_ += name + (of_engine ? labels() : "") + " " + python_number(v) + "\n";
+    }
+    void counter(const std::string& name, const char* help, double v) {
+        head(name + "_total", help, "counter");
+        sample(name + "_total", labels(), v);
+        created(name, help, {labels()});
+    }
+    void counter(const std::string& name, const char* help, const tallies& t) {
+        head(name + "_total", help, "counter");
+        std::vector<std::string> each;
+        for (std::size_t i = 0; i < t.ended.size(); ++i) {
+            each.push_back(labels(printed("finished_reason=\"%s\",", end_reason_names[i])));
+            sample(name + "_total", each.back(), static_cast<double>(t.ended[i]));
+        }
+        created(name, help, each);
+    }
+    void histogram(const std::string& name, const char* help, const bucket_counts& h) {
+        head(name, help, "histogram");
+        long long up_to = 0;
+        for (std::size_t i = 0; i < h.counts().size(); ++i) {
+            const double limit = i < h.limits().size() ? h.limits()[i] : infinity;
+            up_to += h.counts()[i];
+            sample(name + "_bucket", labels("le=\"" + python_number(limit) + "\","),
+                   static_cast<double>(up_to));
+        }
+        sample(name + "_count", labels(), static_cast<double>(up_to));
+        sample(name + "_sum", labels(), h.sum());
+        created(name, help, {labels()});
+    }
+    const std::string& page() const { return page_; }
+
+private:
+    static std::string labels(const std::string& own = "") {
+        return "{engine=\"0\"," + own + "model_name=\"simulated\"}";
+    }
+    void head(const std::string& name, const char* help, const char* kind) {
+        page_ += "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n";
+    }
+    void sample(const std::string& name, const std::string& labels, double v) {
+        page_ += name + labels + " " + python_number(v) + "\n";
+    }
+    void created(const std::string& name, const char* help, const std::vector<std::string>& each) {
+        head(name + "_created", help, "gauge");
+        for (const std::string& labels : each) sample(name + "_created", labels, began_unix_s_);
+    }
+
+    double began_unix_s_;
+    std::string page_{};
+};
+
+inline std::string metrics_page(const engine_model& m, const tallies& t) {
+    const auto since = [&](double engine_model::counters::*what) {
+        return m.totals().*what - t.before.*what;
+    };
+    using counters = engine_model::counters;
+    metrics_writer w(t.began_unix_s);
+    w.gauge("process_start_time_seconds", "When the server was started, in seconds since 1970.",
+            t.began_unix_s, false);
+    w.gauge("vllm:num_requests_running", "Requests in the engine's batch.",
+            static_cast<double>(m.running()));
+    w.gauge("vllm:num_requests_waiting", "Requests that wait to be in the batch.",
+            static_cast<double>(m.waiting()));
+    w.gauge("vllm:kv_cache_usage_perc", "KV cache in use, 1 is all of it.", m.cache_usage());
+    w.counter("vllm:prefix_cache_queries", "Prompt tokens that were looked up in the cache.",
+              since(&counters::cache_queries));
+    w.counter("vllm:prefix_cache_hits", "Prompt tokens that were found in the cache.",
+              since(&counters::cache_hits));
+    // What runs has its memory until it ends.
+    w.counter("vllm:num_preemptions", "Requests that were put out of the batch.", 0.0);
+    w.counter("vllm:prompt_tokens", "Prompt tokens processed.", since(&counters::prompt_tokens));
+    w.counter("vllm:generation_tokens", "Tokens generated.", since(&counters::generated_tokens));
+    w.counter("vllm:request_success", "Requests that ended, by why they did.", t);
+    w.histogram("vllm:time_to_first_token_seconds", "From arrival to the first token.",
+                t.first_token);
+    w.histogram("vllm:inter_token_latency_seconds", "From tokens to the next ones.", t.gap);
+    w.histogram("vllm:e2e_request_latency_seconds", "From arrival to the last token.", t.e2e);
+    w.histogram("vllm:request_queue_time_seconds", "From arrival to the batch.", t.queue);
+    w.histogram("vllm:request_prefill_time_seconds", "From the batch to the first token.",
+                t.prefill);
+    w.histogram("vllm:request_decode_time_seconds", "From the first token to the last one.",
+                t.decode);
+    return w.page();
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C92] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14858,24 +15053,8 @@ inline reply refusal(api_format api, int status, const char* why, const char* co
     }
 }
 
-/// Prometheus text with vLLM's names, so that dashboards made for it work.
-inline std::string metrics_text(const engine_model& m) {
-    const engine_model::counters& t = m.totals();
-    const auto line = [](const char* name, const char* kind, double v) {
-        return printed("# TYPE vllm:%s %s\nvllm:%s{model_name=\"simulated\"} %s\n", name, kind,
-                       name, json_number(v).c_str());
-    };
-    return line("num_requests_running", "gauge", static_cast<double>(m.running())) +
-           line("num_requests_waiting", "gauge", static_cast<double>(m.waiting())) +
-           line("kv_cache_usage_perc", "gauge", m.cache_usage()) +
-           line("prompt_tokens_total", "counter", t.prompt_tokens) +
-           line("generation_tokens_total", "counter", t.generated_tokens) +
-           line("request_success_total", "counter", t.finished) +
-           line("prefix_cache_queries_total", "counter", t.cache_queries) +
-           line("prefix_cache_hits_total", "counter", t.cache_hits);
-}
 /// What a GET is answered with.
-inline reply about_server(std::string_view path, const engine_model& m) {
+inline reply about_server(std::string_view path, const engine_model& m, const tallies& t) {
     const auto json = [](const char* body) { return reply{200, "application/json", body}; };
     for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
         if (path == ready) return json("{}");
@@ -14883,7 +15062,8 @@ inline reply about_server(std::string_view path, const engine_model& m) {
         return json(R"({"object":"list","data":[{"id":"simulated","object":"model"}]})");
     if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
     if (path == "/info") return json(R"({"model_id":"simulated"})");
-    if (path == "/metrics") return {200, "text/plain; version=0.0.4", metrics_text(m)};
+    if (path == "/metrics")
+        return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_page(m, t)};
     return error_reply(404, "no such path");
 }
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {
@@ -14896,7 +15076,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] what a result holds of its gate =====================================================
+// ===== [C93] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14949,7 +15129,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C94] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14977,7 +15157,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] points and round steps of drawings ==================================================
+// ===== [C95] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15007,7 +15187,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C96] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15071,7 +15251,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the curve of a search: objectives over the load =====================================
+// ===== [C97] the curve of a search: objectives over the load =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15130,7 +15310,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] how requests ended, and what their answers say of tokens ============================
+// ===== [C98] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15205,7 +15385,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] how long made-up prompts were to be, and were =======================================
+// ===== [C99] how long made-up prompts were to be, and were =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15251,7 +15431,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] what a server told of itself, over all repeats ======================================
+// ===== [C100] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15338,7 +15518,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] timelines: repeats in windows of equal length ======================================
+// ===== [C101] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15440,7 +15620,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C102] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15607,7 +15787,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] the progress line ==================================================================
+// ===== [C103] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15669,7 +15849,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] what reports are made of ===========================================================
+// ===== [C104] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15713,7 +15893,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] what a server told of itself, in result.json =======================================
+// ===== [C105] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15812,7 +15992,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] words of reports ===================================================================
+// ===== [C106] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15999,7 +16179,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] result.json and records.jsonl ======================================================
+// ===== [C107] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16383,7 +16563,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] stored results =====================================================================
+// ===== [C108] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -16770,7 +16950,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C109] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17072,7 +17252,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] what a console can show ============================================================
+// ===== [C110] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17101,7 +17281,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] the console ========================================================================
+// ===== [C111] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17224,7 +17404,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] the report page: style, icons and script ===========================================
+// ===== [C112] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -17434,7 +17614,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] the report page: drawings ==========================================================
+// ===== [C113] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17659,7 +17839,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] the report page: verdicts ==========================================================
+// ===== [C114] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17832,7 +18012,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the report page: distributions =====================================================
+// ===== [C115] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17948,7 +18128,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] the report page: gates beside each other ===========================================
+// ===== [C116] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18056,7 +18236,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] the report page: what a search found ===============================================
+// ===== [C117] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18147,7 +18327,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] the report page: what else a gate has to say =======================================
+// ===== [C118] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18315,7 +18495,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the report page: timelines =========================================================
+// ===== [C119] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18424,7 +18604,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] the report page: the whole =========================================================
+// ===== [C120] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19102,6 +19282,11 @@ namespace detail {
 inline long long now_ns() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+/// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
+inline double unix_s() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
         .count();
 }
 inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
@@ -22045,6 +22230,7 @@ public:
         std::string request_id{};
         long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
         int prompt_tokens = 0, output_tokens = 0;
+        engine_model::times engine{};  // what the engine model knows of it
     };
 
     explicit simulated_host(const engine& e, int port = 0)
@@ -22120,7 +22306,10 @@ private:
 
     void on_request(simulated_session& s) {
         const request_parser& asked = s.request();
-        if (asked.method == "GET") return s.answer(about_server(asked.path, model_));
+        if (asked.method == "GET") {
+            if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
+            return s.answer(about_server(asked.path, model_, tallies_));
+        }
         const bool counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
         if (!api && !counts) return s.answer(error_reply(404, "no such path"));
@@ -22131,7 +22320,7 @@ private:
         generate(s, body, api_of(*api, body));
     }
     void on_gone(std::uint64_t id) {
-        model_.cancel(id);
+        if (model_.cancel(id)) tallies_.count(end_reason::abort);
         generating_.erase(id);
     }
 
@@ -22141,6 +22330,9 @@ private:
         ++generations_;
         if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after)
             return go_away();
+        const long long restart = settings_.faults.restart_after;
+        if (restart > 0 && generations_ == restart + 1)
+            tallies_ = tallies(unix_s(), model_.totals());
         auto g = std::make_shared<generation>();
         g->entry.request_id = s.request().header("x-request-id");
         g->entry.received_ns = now_ns();
@@ -22212,6 +22404,10 @@ private:
         if (found == generating_.end()) return;
         // Not by reference: a write tells that the client is gone, and then it is forgotten.
         const std::shared_ptr<generation> g = found->second;
+        tallies_.count(e);
+        if (e.finished)
+            tallies_.count(g->facts.asked.stops ? end_reason::stop : end_reason::length);
+        g->entry.engine = e.when;
         const std::string words = next_words(g->facts, e);
         const long long now = now_ns();
         if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
@@ -22233,7 +22429,7 @@ private:
         if (!data.empty()) g.to->write(chunk_of(data));
     }
     void break_off(generation& g) {
-        model_.cancel(g.id);
+        if (model_.cancel(g.id)) tallies_.count(end_reason::error);
         forget(g);
         if (g.after_content == fault::reset) g.to->reset();
         if (g.after_content == fault::garbage) g.to->write("\xFF\xFEno chunk\r\n");
@@ -22256,6 +22452,7 @@ private:
 
     engine settings_;
     engine_model model_;
+    tallies tallies_{unix_s()};
     asio::io_context io_;
     tcp_acceptor acceptor_;
     io_timer step_timer_;

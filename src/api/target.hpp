@@ -85,6 +85,9 @@ struct engine_faults {
     share stall_rate{};           ///< share of answers that say nothing more after it
     share garbage_rate{};         ///< share of answers that go on in bytes that are no HTTP
     types::whole stop_after = 0;  ///< after so many requests the server is gone; 0: never
+    /// After so many requests its metrics begin anew, as those of a restarted server; 0: never.
+    types::whole restart_after = 0;
+    bool metrics_hang = false;  ///< its page of metrics is never answered
 };
 
 /// The simulated server's engine: continuous batching in steps. A step takes

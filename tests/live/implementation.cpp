@@ -24,8 +24,13 @@ std::vector<server_log_entry> logging_server::log() const {
     std::vector<server_log_entry> out;
     for (const auto& e : host_->log())
         out.push_back({e.request_id, e.received_ns, e.first_write_ns, e.last_write_ns,
-                       e.prompt_tokens, e.output_tokens});
+                       e.prompt_tokens, e.output_tokens, e.engine.admitted - e.engine.arrived,
+                       e.engine.first_token - e.engine.admitted,
+                       e.engine.last_token - e.engine.first_token});
     return out;
+}
+std::string logging_server::page_of_metrics(double within_s) const {
+    return blocking_get(parsed_url(url(), "url"), "/metrics", "", within_s).body;
 }
 
 std::string refusal_to_bring_up(const llmbench::any_target& target) {

@@ -13,6 +13,7 @@ struct server_log_entry {
     std::string request_id{};
     long long received_ns = 0, first_write_ns = 0, last_write_ns = 0;
     int prompt_tokens = 0, output_tokens = 0;
+    double queue_s = 0, prefill_s = 0, decode_s = 0;  // in the engine's own time
 };
 
 /// The simulated server with its own log of what it wrote when.
@@ -22,6 +23,8 @@ public:
     ~logging_server();
     std::string url() const;
     std::vector<server_log_entry> log() const;
+    /// What it answers to GET /metrics within so many seconds, "" where it does not.
+    std::string page_of_metrics(double within_s = 20) const;
 
 private:
     struct host;

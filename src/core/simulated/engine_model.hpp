@@ -12,7 +12,7 @@
 #include <cstdint>  // uint64_t
 #include <deque>
 #include <set>  // the engine's cached blocks
-#include <utility>  // move
+#include <utility>  // exchange, move
 #include <vector>
 
 namespace llmbench {
@@ -38,11 +38,18 @@ public:
             blocks{};  // a hash for each whole block of the prompt and all before it
     };
     enum class admission : unsigned char { accepted, queue_full, too_long };
+    /// When it was what, in seconds of the engine's time.
+    struct times {
+        double arrived = 0, admitted = 0, first_token = 0, last_token = 0;
+    };
     struct emission {
         std::uint64_t id = 0;
         int tokens = 0;
         bool finished = false;
         int cached = 0;  // prompt tokens that were not computed again
+        times when{};    // so far: its last token is of these ones
+        bool first = false;
+        double gap = 0;  // seconds since the tokens before, 0 of the first ones
     };
     struct counters {
         double prompt_tokens = 0, generated_tokens = 0, finished = 0, cache_queries = 0,
@@ -61,14 +68,16 @@ public:
         if (!e_.chunked_prefill && r.prompt_tokens > e_.prefill_budget) return admission::too_long;
         if (e_.queue_limit > 0 && static_cast<long long>(waiting_.size()) >= e_.queue_limit)
             return admission::queue_full;
-        waiting_.push_back(std::move(r));
+        waiting_.push_back({.r = std::move(r), .when = {.arrived = now}});
         if (!stepping_) begin_step(now);
         return admission::accepted;
     }
-    void cancel(std::uint64_t id) {
-        std::erase_if(waiting_, [&](const request& r) { return r.id == id; });
+    /// False where no such request waits or runs.
+    bool cancel(std::uint64_t id) {
+        bool had = std::erase_if(waiting_, [&](const sequence& s) { return s.r.id == id; }) > 0;
         for (sequence& s : running_)
-            if (s.r.id == id) s.cancelled = true;
+            if (s.r.id == id) had |= !std::exchange(s.cancelled, true);
+        return had;
     }
     /// When the running step ends, infinite while there is nothing to do.
     double step_end() const { return stepping_ ? step_end_ : infinity; }
@@ -81,14 +90,12 @@ public:
             if (s.decoding) {
                 const int n = std::min(std::max(1, static_cast<int>(e_.tokens_per_event)),
                                        s.r.output_tokens - s.produced);
-                s.produced += n;
-                out.push_back({s.r.id, n, s.produced >= s.r.output_tokens, s.cached});
+                out.push_back(given(s, n));
             } else if (s.computed >= s.r.prompt_tokens) {
-                s.produced = 1;
                 s.decoding = true;
                 remember(s.r);
                 counters_.prompt_tokens += s.r.prompt_tokens;
-                out.push_back({s.r.id, 1, s.produced >= s.r.output_tokens, s.cached});
+                out.push_back(given(s, 1));
             }
         }
         for (const emission& e : out) {
@@ -118,10 +125,20 @@ private:
         int produced = 0;
         bool decoding = false;
         bool cancelled = false;
+        times when{};
     };
 
+    /// So many tokens more, at the end of the running step.
+    emission given(sequence& s, int tokens) const {
+        const bool first = s.produced == 0;
+        if (first) s.when.first_token = step_end_;
+        const double before = std::exchange(s.when.last_token, step_end_);
+        s.produced += tokens;
+        return {s.r.id, tokens, s.produced >= s.r.output_tokens, s.cached, s.when, first,
+                first ? 0 : step_end_ - before};
+    }
     void begin_step(double now) {
-        admit();
+        admit(now);
         if (running_.empty()) return;
         long long budget = std::max(1ll, static_cast<long long>(e_.prefill_budget));
         for (const sequence& s : running_) budget -= s.decoding;
@@ -146,17 +163,19 @@ private:
         step_end_ = now + took;
         stepping_ = true;
     }
-    void admit() {
+    void admit(double now) {
         if (e_.static_batching && !running_.empty()) return;
         while (!waiting_.empty() && static_cast<long long>(running_.size()) <
                                         std::max(1ll, static_cast<long long>(e_.slots))) {
-            const double needs = waiting_.front().prompt_tokens + waiting_.front().output_tokens;
+            const request& next = waiting_.front().r;
+            const double needs = next.prompt_tokens + next.output_tokens;
             if (reserved_ + needs > capacity_)
                 break;  // memory is reserved up front, nothing is preempted
             reserved_ += needs;
-            sequence s;
-            s.r = std::move(waiting_.front());
+            sequence s = std::move(waiting_.front());
             waiting_.pop_front();
+            // What came while a step was late in ending has not waited.
+            s.when.admitted = std::max(now, s.when.arrived);
             s.computed = s.cached = std::min(cached_tokens(s.r), s.r.prompt_tokens - 1);
             running_.push_back(std::move(s));
         }
@@ -190,7 +209,7 @@ private:
     double reserved_ = 0;
     double step_end_ = 0;
     bool stepping_ = false;
-    std::deque<request> waiting_{};
+    std::deque<sequence> waiting_{};
     std::vector<sequence> running_{};
     std::set<std::uint64_t> cached_{};
     std::deque<std::uint64_t> cached_order_{};

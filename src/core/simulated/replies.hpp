@@ -2,9 +2,9 @@
 #pragma once
 
 #include "api/target.hpp"
-#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/simulated/engine_model.hpp"
+#include "core/simulated/metrics_page.hpp"
 #include "core/simulated/questions.hpp"
 
 #include <string>
@@ -49,24 +49,8 @@ inline reply refusal(api_format api, int status, const char* why, const char* co
     }
 }
 
-/// Prometheus text with vLLM's names, so that dashboards made for it work.
-inline std::string metrics_text(const engine_model& m) {
-    const engine_model::counters& t = m.totals();
-    const auto line = [](const char* name, const char* kind, double v) {
-        return printed("# TYPE vllm:%s %s\nvllm:%s{model_name=\"simulated\"} %s\n", name, kind,
-                       name, json_number(v).c_str());
-    };
-    return line("num_requests_running", "gauge", static_cast<double>(m.running())) +
-           line("num_requests_waiting", "gauge", static_cast<double>(m.waiting())) +
-           line("kv_cache_usage_perc", "gauge", m.cache_usage()) +
-           line("prompt_tokens_total", "counter", t.prompt_tokens) +
-           line("generation_tokens_total", "counter", t.generated_tokens) +
-           line("request_success_total", "counter", t.finished) +
-           line("prefix_cache_queries_total", "counter", t.cache_queries) +
-           line("prefix_cache_hits_total", "counter", t.cache_hits);
-}
 /// What a GET is answered with.
-inline reply about_server(std::string_view path, const engine_model& m) {
+inline reply about_server(std::string_view path, const engine_model& m, const tallies& t) {
     const auto json = [](const char* body) { return reply{200, "application/json", body}; };
     for (const char* ready : {"/health", "/api/version", "/v2/health/ready", "/readyz"})
         if (path == ready) return json("{}");
@@ -74,7 +58,8 @@ inline reply about_server(std::string_view path, const engine_model& m) {
         return json(R"({"object":"list","data":[{"id":"simulated","object":"model"}]})");
     if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
     if (path == "/info") return json(R"({"model_id":"simulated"})");
-    if (path == "/metrics") return {200, "text/plain; version=0.0.4", metrics_text(m)};
+    if (path == "/metrics")
+        return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_page(m, t)};
     return error_reply(404, "no such path");
 }
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {

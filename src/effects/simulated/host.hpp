@@ -7,6 +7,7 @@
 #include "core/wire/http.hpp"
 #include "core/simulated/answers.hpp"
 #include "core/simulated/engine_model.hpp"
+#include "core/simulated/metrics_page.hpp"
 #include "core/simulated/questions.hpp"
 #include "core/simulated/replies.hpp"
 #include "effects/system/clock.hpp"
@@ -38,6 +39,7 @@ public:
         std::string request_id{};
         long long received_ns = 0, first_write_ns = 0, last_write_ns = 0, done_ns = 0;
         int prompt_tokens = 0, output_tokens = 0;
+        engine_model::times engine{};  // what the engine model knows of it
     };
 
     explicit simulated_host(const engine& e, int port = 0)
@@ -113,7 +115,10 @@ private:
 
     void on_request(simulated_session& s) {
         const request_parser& asked = s.request();
-        if (asked.method == "GET") return s.answer(about_server(asked.path, model_));
+        if (asked.method == "GET") {
+            if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
+            return s.answer(about_server(asked.path, model_, tallies_));
+        }
         const bool counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
         if (!api && !counts) return s.answer(error_reply(404, "no such path"));
@@ -124,7 +129,7 @@ private:
         generate(s, body, api_of(*api, body));
     }
     void on_gone(std::uint64_t id) {
-        model_.cancel(id);
+        if (model_.cancel(id)) tallies_.count(end_reason::abort);
         generating_.erase(id);
     }
 
@@ -134,6 +139,9 @@ private:
         ++generations_;
         if (settings_.faults.stop_after > 0 && generations_ > settings_.faults.stop_after)
             return go_away();
+        const long long restart = settings_.faults.restart_after;
+        if (restart > 0 && generations_ == restart + 1)
+            tallies_ = tallies(unix_s(), model_.totals());
         auto g = std::make_shared<generation>();
         g->entry.request_id = s.request().header("x-request-id");
         g->entry.received_ns = now_ns();
@@ -205,6 +213,10 @@ private:
         if (found == generating_.end()) return;
         // Not by reference: a write tells that the client is gone, and then it is forgotten.
         const std::shared_ptr<generation> g = found->second;
+        tallies_.count(e);
+        if (e.finished)
+            tallies_.count(g->facts.asked.stops ? end_reason::stop : end_reason::length);
+        g->entry.engine = e.when;
         const std::string words = next_words(g->facts, e);
         const long long now = now_ns();
         if (g->entry.first_write_ns == 0) g->entry.first_write_ns = now;
@@ -226,7 +238,7 @@ private:
         if (!data.empty()) g.to->write(chunk_of(data));
     }
     void break_off(generation& g) {
-        model_.cancel(g.id);
+        if (model_.cancel(g.id)) tallies_.count(end_reason::error);
         forget(g);
         if (g.after_content == fault::reset) g.to->reset();
         if (g.after_content == fault::garbage) g.to->write("\xFF\xFEno chunk\r\n");
@@ -249,6 +261,7 @@ private:
 
     engine settings_;
     engine_model model_;
+    tallies tallies_{unix_s()};
     asio::io_context io_;
     tcp_acceptor acceptor_;
     io_timer step_timer_;

@@ -15,6 +15,11 @@ inline long long now_ns() {
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
+/// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
+inline double unix_s() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
 inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
     return std::chrono::steady_clock::time_point(
         std::chrono::duration_cast<std::chrono::steady_clock::duration>(

@@ -202,18 +202,16 @@ TEST_CASE("an error is told in each API's own shape") {
 TEST_CASE("the server tells about itself") {
     const engine_model m(engine{});
     for_each_api([&](api_format, const api_traits& traits) {
-        CHECK(about_server(traits.ready, m).body == "{}");
+        CHECK(about_server(traits.ready, m, tallies()).body == "{}");
         if (*traits.models == '\0') return;
-        const reply r = about_server(traits.models, m);
+        const reply r = about_server(traits.models, m, tallies());
         CHECK(r.status == 200);
         CHECK(r.body.find("\"simulated\"") != std::string::npos);
         CHECK(r.body.find(traits.models_in) != std::string::npos);
         CHECK(r.body.find(traits.model_as) != std::string::npos);
     });
-    CHECK(about_server("/metrics", m).body.find(
-              "# TYPE vllm:num_requests_running gauge\n"
-              "vllm:num_requests_running{model_name=\"simulated\"} 0\n") == 0);
-    CHECK(about_server("/other", m).status == 404);
+    CHECK(about_server("/metrics", m, tallies()).body == metrics_page(m, tallies()));
+    CHECK(about_server("/other", m, tallies()).status == 404);
     picojson::value body;
     REQUIRE(parse_json(R"({"prompt":"a b c"})", body));
     CHECK(counted_tokens(body, 4096).body == R"({"count":3,"max_model_len":4096})");
