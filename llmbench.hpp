@@ -1947,7 +1947,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstdlib>  // strtod_l, llabs
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
-#include <functional>  // greater, where bytes come from
+#include <functional>  // greater, where bytes come from, lines of repeats
 #include <iterator>  // size
 #include <limits>  // infinity
 #include <map>
@@ -5612,7 +5612,7 @@ struct series_selector {
 inline series_selector selector_of(const std::string& text) {
     parsed_page read = read_metrics_page(text + " 0\n", "text/plain; version=0.0.4");
     const bool is_one = read.problem.empty() && read.page.samples.size() == 1 &&
-                        text.find('\n') == std::string::npos;
+                        !read.page.samples[0].at_s && text.find('\n') == std::string::npos;
     require(is_one, "server_metric(\"" + printable(text, 200) +
                         "\") names no series: it is a name, or a name with labels, x{a=\"b\"}");
     series_selector s;
@@ -5630,6 +5630,33 @@ inline std::string series_text(const metrics_page& page, const page_sample& s) {
                   std::string(l.value) + "\"";
     return printable(std::string(s.name) + (labels.empty() ? "" : "{" + labels + "}"), 200);
 }
+/// Up to eight of the names on a page, those first that share the most words with a wanted one.
+inline std::string names_like(const metrics_page& page, std::string_view wanted) {
+    const auto words_in = [](std::string_view name) {
+        std::set<std::string_view> words;
+        for (std::size_t at = 0; at < name.size();) {
+            const std::size_t end = std::min(name.find_first_of(":_", at), name.size());
+            if (end > at) words.insert(name.substr(at, end - at));
+            at = end + 1;
+        }
+        return words;
+    };
+    const auto asked = words_in(wanted);
+    std::vector<std::pair<std::size_t, std::string_view>> names;  // and the words that they lack
+    for (const page_sample& s : page.samples) {
+        if (s.name.ends_with("_bucket")) continue;
+        if (!names.empty() && names.back().second == s.name) continue;
+        std::size_t lacking = asked.size();
+        for (const std::string_view w : words_in(s.name)) lacking -= asked.contains(w);
+        names.emplace_back(lacking, s.name);
+    }
+    std::sort(names.begin(), names.end());
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 8); ++i)
+        text += (i > 0 ? ", " : "") + printable(names[i].second, 100);
+    if (names.size() > 8) text += printed(" and %zu more", names.size() - 8);
+    return text.empty() ? "none at all" : text;
+}
 /// Why a page has not exactly one such series, "" where it has.
 inline std::string why_no_series(const metrics_page& page, const series_selector& wanted) {
     const auto found = samples_of(page, wanted.name, wanted.labels);
@@ -5646,15 +5673,7 @@ inline std::string why_no_series(const metrics_page& page, const series_selector
     const auto with_other_labels = samples_of(page, wanted.name);
     if (!with_other_labels.empty())
         return "the page has it with other labels: " + listed(with_other_labels, page);
-    std::vector<const page_sample*> akin;  // one of each name that shares its first word
-    const std::string_view word = wanted.name.substr(0, wanted.name.find_first_of(":_"));
-    for (const bool any : {false, true})
-        for (const page_sample& s : page.samples) {
-            const bool is_new = akin.empty() || akin.back()->name != s.name;
-            if (is_new && (any ? akin.size() < 4 : s.name.starts_with(word))) akin.push_back(&s);
-        }
-    return "the page has no such name; it has " +
-           (akin.empty() ? std::string("none at all") : listed(akin, page));
+    return "the page has no such name; it has " + names_like(page, wanted.name);
 }
 
 // ---- a reading
@@ -14976,7 +14995,7 @@ private:
     std::string page_{};
 };
 
-inline std::string metrics_page(const engine_model& m, const tallies& t) {
+inline std::string vllm_page(const engine_model& m, const tallies& t) {
     const auto since = [&](double engine_model::counters::*what) {
         return m.totals().*what - t.before.*what;
     };
@@ -15063,7 +15082,7 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
     if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
     if (path == "/info") return json(R"({"model_id":"simulated"})");
     if (path == "/metrics")
-        return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_page(m, t)};
+        return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {
@@ -15524,11 +15543,18 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What a server's pages said when they were read, NaN where they did not.
+struct server_timeline {
+    std::vector<double> at{};  // seconds, as those of a repeat_timeline
+    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{};
+    std::vector<double> queue_time{};  // the mean since the reading before
+};
 /// One repeat in windows of equal length; seconds count from the start of its measured part.
 struct repeat_timeline {
     std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // per second, in flight
     std::vector<double> ttft_p50{}, ttft_p90{};  // of the requests planned in a window
     std::vector<double> good{};                  // share of them
+    server_timeline server{};
 };
 struct timeline_grid {
     double from = 0, step = 1;  // seconds
@@ -15560,9 +15586,31 @@ inline timeline_grid grid_of(const evidence& e) {
     return grid;
 }
 
+inline server_timeline server_timeline_of(const repeat_data& d) {
+    server_timeline t;
+    const page_reading* before = nullptr;
+    for (const page_reading& r : d.server.readings) {
+        t.at.push_back(seconds_into(d, r.at_ns));
+        for (const auto& [into, q] :
+             {std::pair{&t.running, server_quantity::running},
+              std::pair{&t.waiting, server_quantity::waiting},
+              std::pair{&t.kv_usage, server_quantity::kv_usage},
+              std::pair{&t.power, server_quantity::power},
+              std::pair{&t.utilisation, server_quantity::utilisation}})
+            into->push_back(r.value(q));
+        const reading_span since{before ? before : &r, &r};
+        const double n = since.change_of_count(server_quantity::queue_time);
+        t.queue_time.push_back(n > 0 ? since.change(server_quantity::queue_time) / n
+                                     : not_a_number);
+        before = &r;
+    }
+    return t;
+}
+
 inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& grid,
                                    const list<predicate_step>& good) {
     repeat_timeline t;
+    t.server = server_timeline_of(d);
     const std::size_t n = grid.windows;
     for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
         counts->assign(n, 0);
@@ -18511,6 +18559,11 @@ public:
           other_(g.figures.baseline.timelines) {}
     std::string html() const {
         if (mine_.empty()) return {};
+        return of_requests() + of_servers();
+    }
+
+private:
+    std::string of_requests() const {
         using t = repeat_timeline;
         std::string h = printed(
             "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
@@ -18520,29 +18573,60 @@ public:
         const bool paced = g_.what.is_open_loop();
         h += figure(
             paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
-            "requests sent per second", plot_unit::per_second, {{&t::sent, "c", "sent"}},
-            paced ? &t::asked : nullptr);
+            "requests sent per second", plot_unit::per_second, {{windows(&t::sent), "c", "sent"}},
+            paced ? windows(&t::asked) : curve_of());
         if (has_failures())
             h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
-                        {{&t::failed, "f", "failed"}});
-        h += figure("In flight", "requests in flight", plot_unit::none, {{&t::in_flight, "c", ""}});
+                        {{windows(&t::failed), "f", "failed"}});
+        h += figure("In flight", "requests in flight", plot_unit::none, {{windows(&t::in_flight), "c", ""}});
         if (other_.empty())
             h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
-                        {{&t::ttft_p90, "c2", "p90"}, {&t::ttft_p50, "c", "p50"}});
+                        {{windows(&t::ttft_p90), "c2", "p90"}, {windows(&t::ttft_p50), "c", "p50"}});
         else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
-                         {{&t::ttft_p50, "c", ""}});
+                         {{windows(&t::ttft_p50), "c", ""}});
         h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
-                    {{&t::tokens, "c", ""}});
+                    {{windows(&t::tokens), "c", ""}});
         if (g_.figures.has_goodput)
             h += figure("Goodput<span>by planned time</span>", "goodput",
-                        plot_unit::share, {{&t::good, "c", ""}});
+                        plot_unit::share, {{windows(&t::good), "c", ""}});
         return h + "</div>\n";
     }
+    /// What the servers' pages said, on the same axis; "" where they said nothing of it.
+    std::string of_servers() const {
+        using t = server_timeline;
+        std::string plots;
+        const auto add = [&](const char* caption, const char* what, plot_unit unit,
+                             std::vector<double> t::*values) {
+            const auto is_told = [&](const repeat_timeline& r) {
+                const auto& v = r.server.*values;
+                return std::any_of(v.begin(), v.end(), [](double x) { return x == x; });
+            };
+            if (!std::any_of(mine_.begin(), mine_.end(), is_told)) return;
+            const auto points = [values](const repeat_timeline& r) {
+                std::vector<curve_point> p;
+                for (std::size_t i = 0; i < r.server.at.size(); ++i)
+                    p.push_back({r.server.at[i], (r.server.*values)[i]});
+                return p;
+            };
+            plots += figure(caption, what, unit, {{points, "c", ""}});
+        };
+        add("Waiting requests", "requests that waited", plot_unit::none, &t::waiting);
+        add("Running requests", "requests that ran", plot_unit::none, &t::running);
+        add("KV cache in use", "the KV cache in use", plot_unit::share, &t::kv_usage);
+        add("Queue time<span>mean since the reading before</span>", "queue time",
+            plot_unit::seconds, &t::queue_time);
+        add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
+        add("Utilisation", "utilisation of the accelerators", plot_unit::share, &t::utilisation);
+        if (plots.empty()) return {};
+        return "<h3>The server's own word</h3>\n<p class=\"note\">Its page of metrics, read once "
+               "a second." + arms_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots +
+               "</div>\n";
+    }
 
-private:
-    using values = std::vector<double> repeat_timeline::*;
+    /// One line of each repeat.
+    using curve_of = std::function<std::vector<curve_point>(const repeat_timeline&)>;
     struct series {
-        values what;
+        curve_of what;
         const char* style;
         const char* name;
     };
@@ -18554,19 +18638,23 @@ private:
                     if (rate > 0) return true;
         return false;
     }
-    std::vector<curve_point> points_of(const std::vector<double>& v) const {
-        std::vector<curve_point> points;
-        for (std::size_t i = 0; i < v.size(); ++i) points.push_back({grid_.middle(i), v[i]});
-        return points;
+    /// What there is in each window of the grid.
+    curve_of windows(std::vector<double> repeat_timeline::*values) const {
+        return [this, values](const repeat_timeline& t) {
+            std::vector<curve_point> points;
+            for (std::size_t i = 0; i < (t.*values).size(); ++i)
+                points.push_back({grid_.middle(i), (t.*values)[i]});
+            return points;
+        };
     }
     std::string figure(const std::string& caption, const std::string& what, plot_unit unit,
-                       const std::vector<series>& all, values behind = nullptr) const {
+                       const std::vector<series>& all, const curve_of& behind = {}) const {
         double most = 0;
-        const auto widen = [&](values which) {
+        const auto widen = [&](const curve_of& which) {
             for (const auto* arm : {&mine_, &other_})
                 for (const repeat_timeline& t : *arm)
-                    for (const double v : t.*which)
-                        if (std::isfinite(v)) most = std::max(most, v);
+                    for (const curve_point& p : which(t))
+                        if (std::isfinite(p.y)) most = std::max(most, p.y);
         };
         for (const series& s : all) widen(s.what);
         if (behind) widen(behind);
@@ -18576,14 +18664,14 @@ private:
         plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
-        if (behind) p.line("a", "planned", points_of(mine_[0].*behind));
+        if (behind) p.line("a", "planned", behind(mine_[0]));
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
                 p.line(*s.style == 'c' ? "b" : s.style, std::string("baseline ") + s.name,
-                       points_of(t.*s.what));
+                       s.what(t));
             for (const repeat_timeline& t : mine_)
                 p.line(s.style, both ? std::string("candidate ") + s.name : s.name,
-                       points_of(t.*s.what));
+                       s.what(t));
         }
         return p.figure(caption,
                         what + " over " + time_text(end - std::min(0.0, grid_.from)) + ", " +
@@ -22788,17 +22876,12 @@ inline page_address page_at(const std::string& named, const load_target& server,
     return p;
 }
 
-/// Where servers of an API have their page if nobody says so, the likeliest first.
-inline std::vector<std::string> usual_pages(const load_target& server) {
-    if (!*server.api->metrics) return {};
-    std::vector<std::string> all{server.api->metrics};
-    if (all[0].front() == ':') {  // a port of its own
-        const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
-        return {(server.url.tls ? "https://" : "http://") + host + all[0]};
-    }
-    // What trtllm-serve has at the first is JSON.
-    all.push_back(traits_of(server_kind::tensorrt_llm).page);
-    return all;
+/// Where servers of an API have their page if nobody says so, "" where they have none.
+inline std::string usual_page(const load_target& server) {
+    const std::string page = server.api->metrics;
+    if (page.empty() || page.front() != ':') return page;
+    const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
+    return (server.url.tls ? "https://" : "http://") + host + page;  // a port of its own
 }
 
 /// The pages of a server that has been brought up. A page that the scenario names must be there;
@@ -22810,7 +22893,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
         page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
         const parsed_page read = read_page(p);
         if (!read.problem.empty()) {
-            if (pages.problem.empty()) pages.problem = read.problem;
+            pages.problem = read.problem;
             return false;
         }
         const auto kind = found_in(read.page);
@@ -22823,9 +22906,11 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
     if (!e.metrics_url.empty()) {
         require(add_own(str(e.metrics_url)),
                 "endpoint.metrics_url: " + pages.problem + "; " + how_to_switch_on({}));
-    } else {
-        for (const std::string& usual : usual_pages(server))
-            if (add_own(usual)) break;
+    } else if (const std::string usual = usual_page(server); !usual.empty()) {
+        // What trtllm-serve has at /metrics is JSON.
+        const bool is_there = add_own(usual);
+        if (!is_there && pages.problem.find("is JSON") != std::string::npos)
+            add_own(traits_of(server_kind::tensorrt_llm).page);
     }
     for (const auto& named : e.telemetry) {
         page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");
@@ -23152,6 +23237,20 @@ private:
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Waits until a server that tells it has nothing to do any more, of what a load before left it:
+/// for so long at most, as it may be somebody else's.
+inline void wait_until_idle(const server_pages& pages, double at_most_s) {
+    if (!pages.first_is_servers) return;
+    const long long until = now_ns() + ns_of(at_most_s);
+    while (now_ns() < until && !interrupted.load()) {
+        const parsed_page read = read_page(pages.all[0]);
+        const page_reading r = reading_of({read.page}, true, {});
+        const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
+        if (!read.problem.empty() || !(left > 0)) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+}
 
 /// Reads once before the load, once a second from a thread of its own, and once after it. It takes
 /// at most a hundredth of a core: pages that take long to read are read less often.
@@ -24534,9 +24633,11 @@ private:
         session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
-            else
+            else {
                 std::this_thread::sleep_for(
                     std::chrono::milliseconds(200));  // queues drain, caches settle
+                wait_until_idle(target.pages(), 5);
+            }
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)

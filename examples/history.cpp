@@ -52,13 +52,18 @@ struct unit_of_metric { double scale; std::string name; };
 unit_of_metric unit_of(const past_slo& s) {
     const std::string m = s.metric;
     if (s.relative) return {1, "x"};
-    if (m == "error_rate" || m == "goodput") return {100, "%"};
+    for (const char* share : {"error_rate", "goodput", "kv_cache_usage", "prefix_cache_hits"})
+        if (m == share) return {100, "%"};
+    for (const char* count : {"server_metric", "queued_requests", "running_requests",
+                              "preemptions", "acceptance_length"})
+        if (m == count) return {1, ""};
+    if (m == "energy_per_token") return {1, "J"};
     if (m == "request_throughput") return {1, "req/s"};
     if (m == "capacity")
         return {1, std::string(s.slo).find("users") != std::string::npos ? "users" : "req/s"};
     if (m.find("throughput") != std::string::npos || m.find("speed") != std::string::npos)
         return {1, "tok/s"};
-    return m == "server_metric" ? unit_of_metric{1, ""} : unit_of_metric{1e3, "ms"};
+    return {1e3, "ms"};
 }
 
 struct run_of_file { std::string file; past_result result; };

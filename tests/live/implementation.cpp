@@ -32,6 +32,10 @@ std::vector<server_log_entry> logging_server::log() const {
 std::string logging_server::page_of_metrics(double within_s) const {
     return blocking_get(parsed_url(url(), "url"), "/metrics", "", within_s).body;
 }
+void logging_server::ask() const {
+    blocking_post(parsed_url(url(), "url"), "/v1/completions", "", R"({"prompt":"a","max_tokens":4})",
+                  20);
+}
 
 std::string refusal_to_bring_up(const llmbench::any_target& target) {
     try {

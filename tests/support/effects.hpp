@@ -25,6 +25,8 @@ public:
     std::vector<server_log_entry> log() const;
     /// What it answers to GET /metrics within so many seconds, "" where it does not.
     std::string page_of_metrics(double within_s = 20) const;
+    /// A request of nobody's gate.
+    void ask() const;
 
 private:
     struct host;

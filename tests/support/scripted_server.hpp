@@ -178,6 +178,11 @@ public:
         return model_lists_;
     }
 
+    /// What its page of metrics says; without it there is none. Not in the log.
+    void tell(std::function<std::string(const request&)> page) {
+        const std::lock_guard lock(mutex_);
+        page_ = std::move(page);
+    }
     /// From now on a request is answered as soon as its head is there, and its body is not read.
     /// So little of it is taken that a megabyte cannot be sent.
     void answer_early() {
@@ -297,11 +302,20 @@ private:
         }
     }
 
+    answer page_for(const request& r) {
+        std::unique_lock lock(mutex_);
+        const auto page = page_;
+        lock.unlock();  // it may take its time
+        if (!page) return {send(json("404 Not Found", "{}")), close()};
+        return {send(head("200 OK", "Content-Type: text/plain; version=0.0.4\r\n") + page(r)),
+                close()};
+    }
     answer answer_to(const request& r) {
         if (r.method == "GET") {
             if (then_ == afterwards::refuse) stop_listening();
             if (then_ == afterwards::ignore) stop_accepting();
         }
+        if (r.method == "GET" && r.path.ends_with("/metrics")) return page_for(r);
         const std::lock_guard lock(mutex_);
         if (r.method == "GET") {
             model_lists_.push_back(r);
@@ -353,6 +367,7 @@ private:
     }
 
     std::function<answer(const request&)> choose_;
+    std::function<std::string(const request&)> page_{};
     std::vector<answer> script_;
     afterwards then_;
     int listener_ = -1, port_ = 0;

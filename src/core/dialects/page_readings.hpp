@@ -6,12 +6,13 @@
 #include "core/wire/metrics_page.hpp"
 #include "core/wire/series.hpp"
 
-#include <algorithm>  // find_if, min, none_of
+#include <algorithm>  // min, sort
 #include <array>
 #include <cmath>  // isfinite
 #include <cstddef>  // size_t
 #include <iterator>  // size
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>  // move
@@ -57,7 +58,7 @@ struct series_selector {
 inline series_selector selector_of(const std::string& text) {
     parsed_page read = read_metrics_page(text + " 0\n", "text/plain; version=0.0.4");
     const bool is_one = read.problem.empty() && read.page.samples.size() == 1 &&
-                        text.find('\n') == std::string::npos;
+                        !read.page.samples[0].at_s && text.find('\n') == std::string::npos;
     require(is_one, "server_metric(\"" + printable(text, 200) +
                         "\") names no series: it is a name, or a name with labels, x{a=\"b\"}");
     series_selector s;
@@ -75,6 +76,33 @@ inline std::string series_text(const metrics_page& page, const page_sample& s) {
                   std::string(l.value) + "\"";
     return printable(std::string(s.name) + (labels.empty() ? "" : "{" + labels + "}"), 200);
 }
+/// Up to eight of the names on a page, those first that share the most words with a wanted one.
+inline std::string names_like(const metrics_page& page, std::string_view wanted) {
+    const auto words_in = [](std::string_view name) {
+        std::set<std::string_view> words;
+        for (std::size_t at = 0; at < name.size();) {
+            const std::size_t end = std::min(name.find_first_of(":_", at), name.size());
+            if (end > at) words.insert(name.substr(at, end - at));
+            at = end + 1;
+        }
+        return words;
+    };
+    const auto asked = words_in(wanted);
+    std::vector<std::pair<std::size_t, std::string_view>> names;  // and the words that they lack
+    for (const page_sample& s : page.samples) {
+        if (s.name.ends_with("_bucket")) continue;
+        if (!names.empty() && names.back().second == s.name) continue;
+        std::size_t lacking = asked.size();
+        for (const std::string_view w : words_in(s.name)) lacking -= asked.contains(w);
+        names.emplace_back(lacking, s.name);
+    }
+    std::sort(names.begin(), names.end());
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 8); ++i)
+        text += (i > 0 ? ", " : "") + printable(names[i].second, 100);
+    if (names.size() > 8) text += printed(" and %zu more", names.size() - 8);
+    return text.empty() ? "none at all" : text;
+}
 /// Why a page has not exactly one such series, "" where it has.
 inline std::string why_no_series(const metrics_page& page, const series_selector& wanted) {
     const auto found = samples_of(page, wanted.name, wanted.labels);
@@ -91,15 +119,7 @@ inline std::string why_no_series(const metrics_page& page, const series_selector
     const auto with_other_labels = samples_of(page, wanted.name);
     if (!with_other_labels.empty())
         return "the page has it with other labels: " + listed(with_other_labels, page);
-    std::vector<const page_sample*> akin;  // one of each name that shares its first word
-    const std::string_view word = wanted.name.substr(0, wanted.name.find_first_of(":_"));
-    for (const bool any : {false, true})
-        for (const page_sample& s : page.samples) {
-            const bool is_new = akin.empty() || akin.back()->name != s.name;
-            if (is_new && (any ? akin.size() < 4 : s.name.starts_with(word))) akin.push_back(&s);
-        }
-    return "the page has no such name; it has " +
-           (akin.empty() ? std::string("none at all") : listed(akin, page));
+    return "the page has no such name; it has " + names_like(page, wanted.name);
 }
 
 // ---- a reading

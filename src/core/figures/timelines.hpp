@@ -9,22 +9,31 @@
 #include "core/base/text.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/measured/server_word.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/figures/steps.hpp"
 
 #include <algorithm>  // min, max, sort
 #include <cmath>  // floor, isfinite
+#include <utility>  // pair
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What a server's pages said when they were read, NaN where they did not.
+struct server_timeline {
+    std::vector<double> at{};  // seconds, as those of a repeat_timeline
+    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{};
+    std::vector<double> queue_time{};  // the mean since the reading before
+};
 /// One repeat in windows of equal length; seconds count from the start of its measured part.
 struct repeat_timeline {
     std::vector<double> asked{}, sent{}, failed{}, in_flight{}, tokens{};  // per second, in flight
     std::vector<double> ttft_p50{}, ttft_p90{};  // of the requests planned in a window
     std::vector<double> good{};                  // share of them
+    server_timeline server{};
 };
 struct timeline_grid {
     double from = 0, step = 1;  // seconds
@@ -56,9 +65,31 @@ inline timeline_grid grid_of(const evidence& e) {
     return grid;
 }
 
+inline server_timeline server_timeline_of(const repeat_data& d) {
+    server_timeline t;
+    const page_reading* before = nullptr;
+    for (const page_reading& r : d.server.readings) {
+        t.at.push_back(seconds_into(d, r.at_ns));
+        for (const auto& [into, q] :
+             {std::pair{&t.running, server_quantity::running},
+              std::pair{&t.waiting, server_quantity::waiting},
+              std::pair{&t.kv_usage, server_quantity::kv_usage},
+              std::pair{&t.power, server_quantity::power},
+              std::pair{&t.utilisation, server_quantity::utilisation}})
+            into->push_back(r.value(q));
+        const reading_span since{before ? before : &r, &r};
+        const double n = since.change_of_count(server_quantity::queue_time);
+        t.queue_time.push_back(n > 0 ? since.change(server_quantity::queue_time) / n
+                                     : not_a_number);
+        before = &r;
+    }
+    return t;
+}
+
 inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& grid,
                                    const list<predicate_step>& good) {
     repeat_timeline t;
+    t.server = server_timeline_of(d);
     const std::size_t n = grid.windows;
     for (auto* counts : {&t.asked, &t.sent, &t.failed, &t.in_flight, &t.tokens})
         counts->assign(n, 0);

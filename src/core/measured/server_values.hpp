@@ -3,6 +3,7 @@
 
 #include "api/metrics.hpp"
 #include "api/slo.hpp"
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/page_readings.hpp"
 #include "core/dialects/server_names.hpp"
@@ -11,7 +12,7 @@
 #include "core/measured/server_word.hpp"
 #include "core/metric/table.hpp"
 
-#include <algorithm>  // count_if, find, max
+#include <algorithm>  // count_if, find, max_element
 #include <cstddef>  // size_t
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 #include "api/target.hpp"
 #include "core/base/text.hpp"
 #include "core/simulated/engine_model.hpp"
-#include "core/simulated/metrics_page.hpp"
+#include "core/simulated/vllm_page.hpp"
 #include "core/simulated/questions.hpp"
 
 #include <string>
@@ -59,7 +59,7 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
     if (path == "/api/tags") return json(R"({"models":[{"name":"simulated"}]})");
     if (path == "/info") return json(R"({"model_id":"simulated"})");
     if (path == "/metrics")
-        return {200, "text/plain; version=0.0.4; charset=utf-8", metrics_page(m, t)};
+        return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {

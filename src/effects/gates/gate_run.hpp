@@ -399,9 +399,11 @@ private:
         session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
-            else
+            else {
                 std::this_thread::sleep_for(
                     std::chrono::milliseconds(200));  // queues drain, caches settle
+                wait_until_idle(target.pages(), 5);
+            }
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)

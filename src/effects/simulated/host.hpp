@@ -7,7 +7,7 @@
 #include "core/wire/http.hpp"
 #include "core/simulated/answers.hpp"
 #include "core/simulated/engine_model.hpp"
-#include "core/simulated/metrics_page.hpp"
+#include "core/simulated/vllm_page.hpp"
 #include "core/simulated/questions.hpp"
 #include "core/simulated/replies.hpp"
 #include "effects/system/clock.hpp"

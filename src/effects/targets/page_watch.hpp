@@ -7,6 +7,7 @@
 #include "core/measured/server_word.hpp"
 #include "core/wire/metrics_page.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/targets/server_pages.hpp"
 
 #include <algorithm>  // max
@@ -21,6 +22,20 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// Waits until a server that tells it has nothing to do any more, of what a load before left it:
+/// for so long at most, as it may be somebody else's.
+inline void wait_until_idle(const server_pages& pages, double at_most_s) {
+    if (!pages.first_is_servers) return;
+    const long long until = now_ns() + ns_of(at_most_s);
+    while (now_ns() < until && !interrupted.load()) {
+        const parsed_page read = read_page(pages.all[0]);
+        const page_reading r = reading_of({read.page}, true, {});
+        const double left = r.value(server_quantity::running) + r.value(server_quantity::waiting);
+        if (!read.problem.empty() || !(left > 0)) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+}
 
 /// Reads once before the load, once a second from a thread of its own, and once after it. It takes
 /// at most a hundredth of a core: pages that take long to read are read less often.

@@ -80,17 +80,12 @@ inline page_address page_at(const std::string& named, const load_target& server,
     return p;
 }
 
-/// Where servers of an API have their page if nobody says so, the likeliest first.
-inline std::vector<std::string> usual_pages(const load_target& server) {
-    if (!*server.api->metrics) return {};
-    std::vector<std::string> all{server.api->metrics};
-    if (all[0].front() == ':') {  // a port of its own
-        const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
-        return {(server.url.tls ? "https://" : "http://") + host + all[0]};
-    }
-    // What trtllm-serve has at the first is JSON.
-    all.push_back(traits_of(server_kind::tensorrt_llm).page);
-    return all;
+/// Where servers of an API have their page if nobody says so, "" where they have none.
+inline std::string usual_page(const load_target& server) {
+    const std::string page = server.api->metrics;
+    if (page.empty() || page.front() != ':') return page;
+    const std::string host = server.url.ipv6 ? "[" + server.url.host + "]" : server.url.host;
+    return (server.url.tls ? "https://" : "http://") + host + page;  // a port of its own
 }
 
 /// The pages of a server that has been brought up. A page that the scenario names must be there;
@@ -102,7 +97,7 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
         page_address p = page_at(named, server, server_url, e.tls, "endpoint.metrics_url");
         const parsed_page read = read_page(p);
         if (!read.problem.empty()) {
-            if (pages.problem.empty()) pages.problem = read.problem;
+            pages.problem = read.problem;
             return false;
         }
         const auto kind = found_in(read.page);
@@ -115,9 +110,11 @@ inline server_pages pages_of(const endpoint& e, const load_target& server,
     if (!e.metrics_url.empty()) {
         require(add_own(str(e.metrics_url)),
                 "endpoint.metrics_url: " + pages.problem + "; " + how_to_switch_on({}));
-    } else {
-        for (const std::string& usual : usual_pages(server))
-            if (add_own(usual)) break;
+    } else if (const std::string usual = usual_page(server); !usual.empty()) {
+        // What trtllm-serve has at /metrics is JSON.
+        const bool is_there = add_own(usual);
+        if (!is_there && pages.problem.find("is JSON") != std::string::npos)
+            add_own(traits_of(server_kind::tensorrt_llm).page);
     }
     for (const auto& named : e.telemetry) {
         page_address p = page_at(str(named), server, server_url, e.tls, "endpoint.telemetry");

@@ -263,6 +263,8 @@ TEST_CASE("a value is printed with the unit of its metric") {
     CHECK(value_text(metric_id::error_rate, 0.0123456) == "1.235 %");
     CHECK(value_text(metric_id::goodput, 0.905) == "90.5 %");
     CHECK(value_text(metric_id::server_metric, 3.5) == "3.5");
+    CHECK(value_text(metric_id::energy_per_token, 0.6123) == "612 mJ");
+    CHECK(value_text(metric_id::energy_per_token, 12.34) == "12.3 J");
 }
 
 TEST_CASE("a rate of thousands is printed in full") {
@@ -271,7 +273,7 @@ TEST_CASE("a rate of thousands is printed in full") {
 }
 
 TEST_CASE("a value that was not measured is none for every metric") {
-    for (int m = 0; m <= static_cast<int>(metric_id::server_metric); ++m)
+    for (int m = 0; m <= static_cast<int>(metric_id::energy_per_token); ++m)
         CHECK(value_text(static_cast<metric_id>(m), not_a_number) == "none");
 }
 
@@ -288,17 +290,19 @@ TEST_CASE("a limit is printed as its author wrote it") {
     CHECK(limit_text(metric_id::error_rate, si(1_pct)) == "1 %");
     CHECK(limit_text(metric_id::goodput, si(99.5_pct)) == "99.5 %");
     CHECK(limit_text(metric_id::server_metric, 10) == "10");
+    CHECK(limit_text(metric_id::energy_per_token, si(0.6_J)) == "0.6 J");
+    CHECK(limit_text(metric_id::preemptions, 0) == "0");
 }
 
 TEST_CASE("every metric has its own name and at most one family") {
     std::vector<std::string> names;
-    for (int i = 0; i <= static_cast<int>(metric_id::server_metric); ++i) {
+    for (int i = 0; i <= static_cast<int>(metric_id::energy_per_token); ++i) {
         const auto m = static_cast<metric_id>(i);
         names.push_back(metric_name(m));
         CHECK(is_share(m) + is_speed(m) + is_throughput(m) <= 1);
     }
     CHECK(names.front() == "ttft");
-    CHECK(names.back() == "server_metric");
+    CHECK(names.back() == "energy_per_token");
     std::sort(names.begin(), names.end());
     CHECK(names.front() != "");
     CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());

@@ -151,9 +151,7 @@ TEST_CASE("TGI, where the work is told for each batch and tokens as a histogram"
     CHECK(value(page, quantity::running) == 5);
     CHECK(value(page, quantity::waiting) == 6);
     CHECK(value(page, quantity::queue_time) == 0.25);
-    CHECK(value(page, quantity::prefill_time) == 1.5);
-    CHECK(count(page, quantity::decode_time) == 400);
-    CHECK(value_on(page, server_kind::tgi, quantity::decode_time)->row->is_per_batch);
+    CHECK(value(page, quantity::prefill_time) == -1);  // a batch is no request
     CHECK(value(page, quantity::generation_tokens) == 512);
     CHECK(value(page, quantity::requests_done) == 4);
     CHECK(value(page, quantity::kv_usage) == -1);
@@ -202,7 +200,7 @@ TEST_CASE("Triton tells with labels what others tell with names, and microsecond
     CHECK(value(page, quantity::queue_time) == doctest::Approx(2.5));
     CHECK(count(page, quantity::queue_time) == -1);
     CHECK(value(page, quantity::requests_done) == 7);
-    CHECK(value(page, quantity::utilisation) == 0.75);
+    CHECK(value(page, quantity::utilisation) == 0.5);
 }
 
 TEST_CASE("llama.cpp, where a count of decode calls is none of requests") {
@@ -260,7 +258,7 @@ TEST_CASE("dcgm-exporter, of two accelerators: millijoules, percent and megahert
     REQUIRE(found_in(page) == server_kind::dcgm_exporter);
     CHECK(value(page, quantity::energy) == doctest::Approx(1500));
     CHECK(value(page, quantity::power) == 400);
-    CHECK(value(page, quantity::utilisation) == doctest::Approx(0.75));
+    CHECK(value(page, quantity::utilisation) == doctest::Approx(0.5));
     CHECK(value(page, quantity::temperature) == 62);
     CHECK(value(page, quantity::clock) == 1.5e9);
 }

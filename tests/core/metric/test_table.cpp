@@ -22,7 +22,6 @@ const char* name_of(latency_metric m) {
     case normalized_latency: return "normalized_latency";
     case ttft_per_prompt_token: return "ttft_per_prompt_token";
     case ttft_from_send: return "ttft_from_send";
-    case queue_time: return "queue_time";
     case first_turn_ttft: return "first_turn_ttft";
     case later_turn_ttft: return "later_turn_ttft";
     }
@@ -41,6 +40,14 @@ const char* name_of(token_throughput m) {
     case total_throughput: return "total_throughput";
     case prefill_throughput: return "prefill_throughput";
     case decode_throughput: return "decode_throughput";
+    }
+    return nullptr;
+}
+const char* name_of(server_time m) {
+    switch (m) {
+    case queue_time: return "queue_time";
+    case server_prefill_time: return "server_prefill_time";
+    case server_decode_time: return "server_decode_time";
     }
     return nullptr;
 }
@@ -68,6 +75,14 @@ TEST_CASE("each metric has the row that its name says") {
     CHECK(std::string(metric_name(id_of(request_throughput))) == "request_throughput");
     CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");
     CHECK(std::string(metric_name(id_of(startup_time))) == "startup_time");
+    check_names<server_time>(metric_id::server_decode_time);
+    CHECK(std::string(metric_name(id_of(queued_requests))) == "queued_requests");
+    CHECK(std::string(metric_name(id_of(running_requests))) == "running_requests");
+    CHECK(std::string(metric_name(id_of(kv_cache_usage))) == "kv_cache_usage");
+    CHECK(std::string(metric_name(id_of(preemptions))) == "preemptions");
+    CHECK(std::string(metric_name(id_of(prefix_cache_hits))) == "prefix_cache_hits");
+    CHECK(std::string(metric_name(id_of(acceptance_length))) == "acceptance_length");
+    CHECK(std::string(metric_name(id_of(energy_per_token))) == "energy_per_token");
     std::set<std::string> names;
     for (const metric_facts& f : metric_table) names.insert(f.name);
     CHECK(names.size() == std::size(metric_table) - 1);  // a capacity has one in either unit
@@ -77,10 +92,11 @@ TEST_CASE("kinds of metrics exclude each other") {
     for (const metric_facts& f : metric_table) {
         CAPTURE(std::string(f.name));
         CHECK(is_share(f.id) + is_throughput(f.id) + is_of_start(f.id) + is_of_requests(f.id) +
-                  is_capacity(f.id) + (f.of == metric_of::server) ==
+                  is_capacity(f.id) + is_of_server(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
-        CHECK(is_share(f.id) == (f.unit == metric_unit::share));
+        CHECK(is_share(f.id) == (f.unit == metric_unit::share && !is_of_server(f.id)));
+        CHECK((is_of_server(f.id) || (f.grain == 0 && !f.is_whole)));
     }
 }
 

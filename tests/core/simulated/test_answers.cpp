@@ -210,7 +210,7 @@ TEST_CASE("the server tells about itself") {
         CHECK(r.body.find(traits.models_in) != std::string::npos);
         CHECK(r.body.find(traits.model_as) != std::string::npos);
     });
-    CHECK(about_server("/metrics", m, tallies()).body == metrics_page(m, tallies()));
+    CHECK(about_server("/metrics", m, tallies()).body == vllm_page(m, tallies()));
     CHECK(about_server("/other", m, tallies()).status == 404);
     picojson::value body;
     REQUIRE(parse_json(R"({"prompt":"a b c"})", body));

@@ -41,16 +41,25 @@ TEST_CASE("every refused SLO is quoted") {
                   "the SLO output_throughput >= 400 tok/s is refused");
 }
 
-TEST_CASE("SLOs on what the server alone could tell are refused") {
-    CHECK_REFUSED(refusal_of_slo(p90(queue_time) <= 100_ms), "p90(queue_time)",
-                  "not read by this version");
-    CHECK_REFUSED(refusal_of_slo(max(server_metric("waiting")) <= plain_number(5)), "waiting",
-                  "not read by this version");
-    CHECK_REFUSED(refusal_of_slo(goodput(queue_time <= 1_s && ttft <= 1_s) >= 90_pct),
-                  "queue_time is not measured");
-    CHECK_REFUSED(refusal_of_slo(goodput(ttft <= 1_s || queue_time <= 1_s) >= 90_pct),
-                  "queue_time is not measured");
-    CHECK(refusal_of_slo(goodput(ttft <= 1_s && tpot <= 1_s) >= 90_pct) == "");
+TEST_CASE("a series of the server's page is named as the page names it") {
+    CHECK(refusal_of_slo(max(server_metric("vllm:waiting{engine=\"0\"}")) <= 5) == "");
+    for (const char* name : {"", "two words", "a{b=}", "a\nb", "9lives", "a{b=\"c\"} 3", "# a"}) {
+        CAPTURE(name);
+        CHECK_REFUSED(refusal_of_slo(max(server_metric(name)) <= 5), "names no series");
+    }
+}
+
+TEST_CASE("limits on what the server tells of itself") {
+    CHECK(refusal_of_slo(preemptions <= 0) == "");
+    CHECK(refusal_of_slo(max(queued_requests) <= 0) == "");
+    CHECK(refusal_of_slo(mean(server_metric("x")) >= -3) == "");
+    CHECK(refusal_of_slo(mean(queue_time) <= 50_ms) == "");
+    CHECK_REFUSED(refusal_of_slo(preemptions <= -1), "preemptions <= -1", "not be below zero");
+    CHECK_REFUSED(refusal_of_slo(preemptions <= nan_value), "preemptions", "not be below zero");
+    CHECK_REFUSED(refusal_of_slo(mean(queue_time) <= 0_ms), "must be above zero");
+    CHECK_REFUSED(refusal_of_slo(max(kv_cache_usage) <= 100_pct), "under 100 %");
+    CHECK_REFUSED(refusal_of_slo(energy_per_token <= 0_J), "must be above zero");
+    CHECK_REFUSED(refusal_of_slo(mean(queue_time) <= 1.1 * baseline), "has no baseline");
 }
 
 TEST_CASE("a percentile at or beyond the ends is refused") {

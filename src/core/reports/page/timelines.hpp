@@ -12,8 +12,9 @@
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
-#include <algorithm>  // min, max, sort
+#include <algorithm>  // any_of, min, max
 #include <cmath>  // floor, isfinite
+#include <functional>  // lines of repeats
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ public:
           other_(g.figures.baseline.timelines) {}
     std::string html() const {
         if (mine_.empty()) return {};
+        return of_requests() + of_servers();
+    }
+
+private:
+    std::string of_requests() const {
         using t = repeat_timeline;
         std::string h = printed(
             "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
@@ -40,29 +46,62 @@ public:
         const bool paced = g_.what.is_open_loop();
         h += figure(
             paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
-            "requests sent per second", plot_unit::per_second, {{&t::sent, "c", "sent"}},
-            paced ? &t::asked : nullptr);
+            "requests sent per second", plot_unit::per_second, {{windows(&t::sent), "c", "sent"}},
+            paced ? windows(&t::asked) : curve_of());
         if (has_failures())
             h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
-                        {{&t::failed, "f", "failed"}});
-        h += figure("In flight", "requests in flight", plot_unit::none, {{&t::in_flight, "c", ""}});
+                        {{windows(&t::failed), "f", "failed"}});
+        h += figure("In flight", "requests in flight", plot_unit::none,
+                    {{windows(&t::in_flight), "c", ""}});
         if (other_.empty())
             h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
-                        {{&t::ttft_p90, "c2", "p90"}, {&t::ttft_p50, "c", "p50"}});
+                        {{windows(&t::ttft_p90), "c2", "p90"},
+                         {windows(&t::ttft_p50), "c", "p50"}});
         else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
-                         {{&t::ttft_p50, "c", ""}});
+                         {{windows(&t::ttft_p50), "c", ""}});
         h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,
-                    {{&t::tokens, "c", ""}});
+                    {{windows(&t::tokens), "c", ""}});
         if (g_.figures.has_goodput)
             h += figure("Goodput<span>by planned time</span>", "goodput",
-                        plot_unit::share, {{&t::good, "c", ""}});
+                        plot_unit::share, {{windows(&t::good), "c", ""}});
         return h + "</div>\n";
     }
+    /// What the servers' pages said, on the same axis; "" where they said nothing of it.
+    std::string of_servers() const {
+        using t = server_timeline;
+        std::string plots;
+        const auto add = [&](const char* caption, const char* what, plot_unit unit,
+                             std::vector<double> t::*values) {
+            const auto is_told = [&](const repeat_timeline& r) {
+                const auto& v = r.server.*values;
+                return std::any_of(v.begin(), v.end(), [](double x) { return x == x; });
+            };
+            if (!std::any_of(mine_.begin(), mine_.end(), is_told)) return;
+            const auto points = [values](const repeat_timeline& r) {
+                std::vector<curve_point> p;
+                for (std::size_t i = 0; i < r.server.at.size(); ++i)
+                    p.push_back({r.server.at[i], (r.server.*values)[i]});
+                return p;
+            };
+            plots += figure(caption, what, unit, {{points, "c", ""}});
+        };
+        add("Waiting requests", "requests that waited", plot_unit::none, &t::waiting);
+        add("Running requests", "requests that ran", plot_unit::none, &t::running);
+        add("KV cache in use", "the KV cache in use", plot_unit::share, &t::kv_usage);
+        add("Queue time<span>mean since the reading before</span>", "queue time",
+            plot_unit::seconds, &t::queue_time);
+        add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
+        add("Utilisation", "utilisation of the accelerators", plot_unit::share, &t::utilisation);
+        if (plots.empty()) return {};
+        return "<h3>The server's own word</h3>\n<p class=\"note\">Its page of metrics, read once "
+               "a second." + arms_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots +
+               "</div>\n";
+    }
 
-private:
-    using values = std::vector<double> repeat_timeline::*;
+    /// One line of each repeat.
+    using curve_of = std::function<std::vector<curve_point>(const repeat_timeline&)>;
     struct series {
-        values what;
+        curve_of what;
         const char* style;
         const char* name;
     };
@@ -74,19 +113,23 @@ private:
                     if (rate > 0) return true;
         return false;
     }
-    std::vector<curve_point> points_of(const std::vector<double>& v) const {
-        std::vector<curve_point> points;
-        for (std::size_t i = 0; i < v.size(); ++i) points.push_back({grid_.middle(i), v[i]});
-        return points;
+    /// What there is in each window of the grid.
+    curve_of windows(std::vector<double> repeat_timeline::*values) const {
+        return [this, values](const repeat_timeline& t) {
+            std::vector<curve_point> points;
+            for (std::size_t i = 0; i < (t.*values).size(); ++i)
+                points.push_back({grid_.middle(i), (t.*values)[i]});
+            return points;
+        };
     }
     std::string figure(const std::string& caption, const std::string& what, plot_unit unit,
-                       const std::vector<series>& all, values behind = nullptr) const {
+                       const std::vector<series>& all, const curve_of& behind = {}) const {
         double most = 0;
-        const auto widen = [&](values which) {
+        const auto widen = [&](const curve_of& which) {
             for (const auto* arm : {&mine_, &other_})
                 for (const repeat_timeline& t : *arm)
-                    for (const double v : t.*which)
-                        if (std::isfinite(v)) most = std::max(most, v);
+                    for (const curve_point& p : which(t))
+                        if (std::isfinite(p.y)) most = std::max(most, p.y);
         };
         for (const series& s : all) widen(s.what);
         if (behind) widen(behind);
@@ -96,14 +139,14 @@ private:
         plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
-        if (behind) p.line("a", "planned", points_of(mine_[0].*behind));
+        if (behind) p.line("a", "planned", behind(mine_[0]));
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
                 p.line(*s.style == 'c' ? "b" : s.style, std::string("baseline ") + s.name,
-                       points_of(t.*s.what));
+                       s.what(t));
             for (const repeat_timeline& t : mine_)
                 p.line(s.style, both ? std::string("candidate ") + s.name : s.name,
-                       points_of(t.*s.what));
+                       s.what(t));
         }
         return p.figure(caption,
                         what + " over " + time_text(end - std::min(0.0, grid_.from)) + ", " +

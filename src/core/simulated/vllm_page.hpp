@@ -144,7 +144,7 @@ private:
     std::string page_{};
 };
 
-inline std::string metrics_page(const engine_model& m, const tallies& t) {
+inline std::string vllm_page(const engine_model& m, const tallies& t) {
     const auto since = [&](double engine_model::counters::*what) {
         return m.totals().*what - t.before.*what;
     };

@@ -1,5 +1,5 @@
 // The simulated server's page of metrics, held against what its engine did.
-#include "core/simulated/metrics_page.hpp"
+#include "core/simulated/vllm_page.hpp"
 
 #include "core/base/random.hpp"
 #include "support/golden.hpp"
@@ -42,7 +42,7 @@ struct counted_engine {
     void run_dry() {
         while (model.step_end() < infinity) step();
     }
-    std::string page() const { return metrics_page(model, counts); }
+    std::string page() const { return vllm_page(model, counts); }
 
     engine_model model;
     tallies counts{1700000000.25};

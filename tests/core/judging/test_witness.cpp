@@ -1,0 +1,194 @@
+// The server's counts against ours: who else was there, and what is counted differently.
+#include "core/judging/judge.hpp"
+#include "core/judging/witness.hpp"
+#include "support/server_pages.hpp"
+#include "support/verdicts.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace server_pages;
+using namespace verdicts;
+using quantity = server_quantity;
+
+namespace {
+/// Of so many requests of ours, ten tokens each, what the server says that it did.
+repeat_data repeat_told(int ours, double requests, double tokens) {
+    std::vector<timelines::request> all;
+    for (int i = 0; i < ours; ++i) {
+        timelines::request r(1000 + 10.0 * i);
+        for (int k = 0; k < 10; ++k) r.content(1050 + 10.0 * i + 5 * k);
+        all.push_back(r.finish(1100 + 10.0 * i).usage(1100 + 10.0 * i, 20, 10).done(1100 + 10.0 * i));
+    }
+    repeat_data d = timelines::repeat_of(all);
+    read_at_each_second(d, 6);
+    tell(d, quantity::requests_done, {100, 100, 100, 100, 100, 100 + requests});
+    tell(d, quantity::generation_tokens, {50, 50, 50, 50, 50, 50 + tokens});
+    return d;
+}
+std::string against(const repeat_data& d) {
+    measurement m = measured({d});
+    return witness_against(m, m.candidate[0]);
+}
+}  // namespace
+
+TEST_CASE("a server that counts what we do says nothing") {
+    const repeat_data d = repeat_told(50, 50, 500);
+    CHECK(against(d) == "");
+    CHECK(difference_text(cross_check_of(d)) == "");
+    CHECK(cross_check_of(d).is_made);
+}
+
+TEST_CASE("more requests than ours were somebody else's") {
+    const repeat_data d = repeat_told(50, 70, 700);
+    CHECK(against(d) ==
+          "it served others too: in repeat 1 its page counts 70 finished requests, ours were 50");
+    const measurement m = measured({d, d}, {mean(ttft) <= 100_ms});
+    for (const slo_verdict& v : judge_all(m)) {
+        CHECK(v.outcome == verdict::invalid);
+        CHECK(mentions(v.reason, "server: it served others too"));
+    }
+    // One long one is enough, one short one is not.
+    CHECK(against(repeat_told(50, 51, 2500)) != "");
+    CHECK(against(repeat_told(50, 51, 501)) == "");
+    CHECK(difference_text(cross_check_of(repeat_told(50, 51, 501))) ==
+          "1 request of somebody else");
+}
+
+TEST_CASE("what an earlier repeat gave up, the server may have finished since") {
+    std::vector<timelines::request> lost;
+    for (int i = 0; i < 20; ++i) lost.push_back(timelines::failed(100.0 * i));
+    lost.push_back(timelines::answered(0, 50));
+    measurement m = measured({timelines::repeat_of(lost), repeat_told(50, 70, 700)});
+    m.candidate[1].index = 1;
+    CHECK(unfinished_before(m, m.candidate[1]) == 20);
+    CHECK(witness_against(m, m.candidate[1]) == "");
+}
+
+TEST_CASE("a server that counts each request in every process is nobody's other load") {
+    const repeat_data d = repeat_told(50, 200, 500);
+    CHECK(against(d) == "");
+    CHECK(difference_text(cross_check_of(d)) == "it counts each request 4 times");
+    CHECK(against(repeat_told(50, 199, 500)) != "");
+}
+
+TEST_CASE("tokens that are counted differently are said") {
+    CHECK(difference_text(cross_check_of(repeat_told(50, 50, 1000))) ==
+          "it counts 1000 generated tokens, their usage tells 500");
+    CHECK(against(repeat_told(50, 50, 1000)) == "");
+    CHECK(difference_text(cross_check_of(repeat_told(50, 50, 509))) == "");
+    // A server that counts before it has all of them is no other's.
+    CHECK(difference_text(cross_check_of(repeat_told(50, 40, 400))).find("400") !=
+          std::string::npos);
+}
+
+TEST_CASE("a restart in mid-run makes a gate invalid, several servers behind an address do not") {
+    repeat_data d = repeat_told(50, 50, 500);
+    for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = i < 3 ? 100 : 200;
+    CHECK(against(d).find("it restarted in repeat 1, or another one answers") == 0);
+    for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].began = i % 2 ? 100 : 200;
+    CHECK(against(d) == "");
+    CHECK(!cross_check_of(d).is_made);
+}
+
+TEST_CASE("without a reading before and one after, nothing is held against anybody") {
+    repeat_data d = repeat_told(50, 70, 700);
+    d.server.has_both_ends = false;
+    CHECK(against(d) == "");
+    CHECK(!cross_check_of(d).is_made);
+}
+
+// ---- objectives of the server's own ------------------------------------------------------------
+
+TEST_CASE("what may be zero is judged in parts of its limit") {
+    const auto outcome = [](const std::vector<double>& most, const slo& s) {
+        std::vector<repeat_data> repeats;
+        for (const double v : most) {
+            repeats.push_back(repeat_told(50, 50, 500));
+            tell(repeats.back(), quantity::waiting, {0, 0, v, 0, 0, 0});
+            tell(repeats.back(), quantity::preemptions, {0, 0, 0, v, v, v});
+        }
+        return judged(measured(repeats, {s}), s);
+    };
+    CHECK(outcome({0, 0}, max(queued_requests) <= 8).outcome == verdict::pass);
+    CHECK(outcome({0, 1, 0}, max(queued_requests) <= 8).outcome == verdict::pass);
+    CHECK(outcome({7, 8, 9}, max(queued_requests) <= 8).outcome == verdict::inconclusive);
+    CHECK(outcome({20, 22, 21}, max(queued_requests) <= 8).outcome == verdict::fail);
+    CHECK(outcome({0, 0}, preemptions <= 0).outcome == verdict::pass);
+    CHECK(outcome({0, 0}, max(queued_requests) <= 0).outcome == verdict::pass);
+    // One repeat with a preemption is never a pass, and one preemption in each shows the miss.
+    CHECK(outcome({0, 0, 0, 0, 1}, preemptions <= 0).outcome != verdict::pass);
+    CHECK(outcome({0, 1, 0, 0, 0}, preemptions <= 0).outcome == verdict::inconclusive);
+    CHECK(outcome({1, 1, 1}, preemptions <= 0).outcome == verdict::fail);
+    const slo_verdict v = outcome({0, 0}, max(queued_requests) <= 8);
+    CHECK(v.measured == 0);
+    CHECK(v.limit == 8);
+    CHECK(v.estimate.low == 0);
+    CHECK(v.estimate.high < 8);
+}
+
+TEST_CASE("the server's word is compared with a baseline by ratios that grains cannot decide") {
+    const auto pairs = [](double mine, double other) {
+        measurement m;
+        for (int i = 0; i < 4; ++i) {
+            m.candidate.push_back(repeat_told(50, 50, 500));
+            m.baseline.push_back(repeat_told(50, 50, 500));
+            m.baseline.back().arm = run_arm::baseline;
+            for (const auto& [d, s] : {std::pair{&m.candidate.back(), mine},
+                                       std::pair{&m.baseline.back(), other}}) {
+                tell(*d, quantity::queue_time, {0, 0, 0, 0, 100 * s, 100 * s});
+                count(*d, quantity::queue_time, {0, 0, 0, 0, 100, 100});
+            }
+        }
+        return judged(m, mean(queue_time) <= 1.10 * baseline).outcome;
+    };
+    CHECK(pairs(0.100, 0.100) == verdict::pass);
+    CHECK(pairs(0.200, 0.100) == verdict::fail);
+    // 20 microseconds against 10: twice as much, and nothing.
+    CHECK(pairs(0.00002, 0.00001) == verdict::pass);
+    CHECK(pairs(0, 0) == verdict::pass);
+}
+
+TEST_CASE("an objective that the page does not tell is invalid, with the reason") {
+    const measurement m = measured({repeat_told(50, 50, 500), repeat_told(50, 50, 500)});
+    const slo_verdict v = judged(m, mean(queue_time) <= 50_ms);
+    CHECK(v.outcome == verdict::invalid);
+    CHECK(str(v.reason) == "server: its page does not tell queue_time (repeat 1)");
+    CHECK(judged(m, max(queued_requests) <= 5).outcome == verdict::invalid);
+    CHECK(judged(measured(repeats_with_ttft({80, 80})), preemptions <= 0).outcome ==
+          verdict::invalid);
+}
+
+// ---- what its state explains -------------------------------------------------------------------
+
+TEST_CASE("what is failed or open tells what the server's state says to it") {
+    const auto repeats = [](double ms) {
+        std::vector<repeat_data> all = repeats_with_ttft({ms, ms, ms});
+        for (repeat_data& d : all) {
+            tell(d, quantity::waiting, {0, 0, 0, 3, 37, 12, 9, 0});
+            tell(d, quantity::kv_usage, {0, 0.5, 0.99, 1, 1, 1, 1, 0});
+            tell(d, quantity::preemptions, {0, 0, 1, 9, 12, 12, 12, 12});
+        }
+        return all;
+    };
+    const std::string state = "server: the queue was never empty from 2 s on, with up to 37 "
+                              "waiting; KV cache at 100 %, 36 preemptions";
+    const auto reason = [&](double ms) {
+        return judge_all(measured(repeats(ms), {mean(ttft) <= 100_ms}))[0].reason;
+    };
+    CHECK(mentions(reason(300), state.c_str()));
+    CHECK(!mentions(reason(30), "queue"));
+}
+
+TEST_CASE("a queue that empties, a cache with room and even clocks explain nothing") {
+    std::vector<repeat_data> all = repeats_with_ttft({300, 300});
+    for (repeat_data& d : all) {
+        tell(d, quantity::waiting, {0, 2, 3, 0, 1, 0, 0, 0});
+        tell(d, quantity::kv_usage, {0, 0.5, 0.6, 0.7, 0.7, 0.7, 0.7, 0});
+        tell(d, quantity::clock, {2e9, 2e9, 2e9, 1.9e9, 2e9, 2e9, 2e9, 2e9});
+    }
+    CHECK(server_state_words(measured(all)) == "");
+    tell(all[1], quantity::clock, {2e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 1.7e9, 2e9});
+    CHECK(server_state_words(measured(all)) ==
+          "the accelerators' clocks were 14 % lower in repeat 2");
+}

@@ -1,0 +1,150 @@
+// What a server's readings make of its metrics: deltas over the steady window, gauges as read.
+#include "core/measured/server_values.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/pooled.hpp"
+#include "support/server_pages.hpp"
+#include "support/timelines.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace server_pages;
+using timelines::about;
+using quantity = server_quantity;
+
+namespace {
+double value(const repeat_data& d, const slo& s) { return evaluate(s.what, d); }
+std::string why_none(const repeat_data& d, const slo& s) {
+    return why_no_server_value(s.what, d);
+}
+bool is_none(double v) { return v != v; }
+const slo waits = mean(queue_time) <= 1_s;
+}  // namespace
+
+TEST_CASE("a mean time is what was added over how often, between the readings at the window's ends") {
+    repeat_data d;
+    // Ten seconds waited in the warm-up, and in the drain: neither is in it.
+    tell(d, quantity::queue_time, {0, 10, 11, 12, 13, 23});
+    count(d, quantity::queue_time, {0, 1, 11, 21, 31, 32});
+    CHECK(value(d, waits) == about(3.0 / 30));
+    CHECK(why_none(d, waits) == "");
+    count(d, quantity::queue_time, {0, 1, 1, 1, 1, 1});
+    CHECK(is_none(value(d, waits)));
+    CHECK(why_none(d, waits).find("nothing that mean(queue_time) is of happened") == 0);
+}
+
+TEST_CASE("a counter of seconds is divided by the requests that were finished") {
+    repeat_data d = timelines::repeat_of({timelines::answered(1500, 50), timelines::answered(2500, 50),
+                                          timelines::answered(4500, 50)});
+    read_at_each_second(d, 6);
+    tell(d, quantity::prefill_time, {0, 1, 2, 3, 4, 5});
+    // Two of ours ended from second 1 to second 4.
+    CHECK(value(d, mean(server_prefill_time) <= 1_s) == about(1.5));
+    tell(d, quantity::requests_done, {0, 10, 20, 30, 40, 50});
+    CHECK(value(d, mean(server_prefill_time) <= 1_s) == about(0.1));
+}
+
+TEST_CASE("gauges are judged on what was read inside of the window, three times at least") {
+    repeat_data d;
+    tell(d, quantity::waiting, {90, 1, 5, 2, 0, 90});
+    CHECK(value(d, max(queued_requests) <= 1) == 5);
+    CHECK(value(d, mean(queued_requests) <= 1) == about(2));
+    d.window_to_ns = timelines::at_ms(2500);
+    CHECK(is_none(value(d, max(queued_requests) <= 1)));
+    CHECK(why_none(d, max(queued_requests) <= 1).find("was read 2 times in the steady window") !=
+          std::string::npos);
+    CHECK(why_none(d, max(kv_cache_usage) <= 90_pct).find("was read 0 times") != std::string::npos);
+}
+
+TEST_CASE("a named series is a gauge, whatever it is called") {
+    repeat_data d;
+    read_at_each_second(d, 6);
+    d.server.selectors = {"a", "b"};
+    for (std::size_t i = 0; i < 6; ++i) d.server.readings[i].named = {1.0 * static_cast<double>(i), -7};
+    CHECK(value(d, max(server_metric("a")) <= 1) == 4);
+    CHECK(value(d, mean(server_metric("b")) <= 1) == -7);
+    CHECK(is_none(value(d, max(server_metric("c")) <= 1)));
+}
+
+TEST_CASE("counters are their change over the window") {
+    repeat_data d;
+    tell(d, quantity::preemptions, {5, 7, 7, 8, 9, 20});
+    CHECK(value(d, preemptions <= 0) == 2);
+    tell(d, quantity::prefix_queries, {0, 100, 200, 300, 400, 500});
+    tell(d, quantity::prefix_hits, {0, 10, 40, 70, 100, 500});
+    CHECK(value(d, prefix_cache_hits >= 1_pct) == about(0.3));
+    tell(d, quantity::drafts, {0, 10, 20, 30, 40, 50});
+    tell(d, quantity::accepted_tokens, {0, 20, 50, 60, 80, 900});
+    CHECK(value(d, acceptance_length >= 1) == about(3));
+}
+
+TEST_CASE("energy is a counter's change over our tokens, or power over time") {
+    // Of forty tokens from 1050 to 3000 ms, one each 50 ms.
+    repeat_data d = timelines::repeat_of({timelines::answered(1000, 50, 50, 40)});
+    read_at_each_second(d, 6);
+    tell(d, quantity::energy, {0, 100, 200, 300, 400, 500});
+    const double tokens = 40;
+    CHECK(value(d, energy_per_token <= 1_J) == about(300 / tokens));
+    repeat_data by_power = d;
+    for (page_reading& r : by_power.server.readings)
+        r.values[static_cast<std::size_t>(quantity::energy)] = not_a_number;
+    tell(by_power, quantity::power, {0, 100, 120, 140, 100, 0});
+    CHECK(value(by_power, energy_per_token <= 1_J) == about((110 + 130 + 120) / tokens));
+    repeat_data seldom = d;
+    tell(seldom, quantity::energy, {0, 0, 0, 300, 300, 300});
+    CHECK(why_none(seldom, energy_per_token <= 1_J).find("told 1 new values") != std::string::npos);
+    CHECK(why_none(d, energy_per_token <= 1_J) == "");
+    repeat_data none;
+    tell(none, quantity::running, {1, 1, 1, 1, 1, 1});
+    CHECK(why_none(none, energy_per_token <= 1_J).find("no page tells the energy") == 0);
+}
+
+TEST_CASE("together the repeats have their largest maximum and count, and the mean of the rest") {
+    repeat_data a, b;
+    tell(a, quantity::waiting, {0, 1, 5, 2, 0, 0});
+    tell(b, quantity::waiting, {0, 1, 2, 2, 0, 0});
+    tell(a, quantity::queue_time, {0, 0, 0, 0, 3, 3});
+    count(a, quantity::queue_time, {0, 0, 0, 0, 30, 30});
+    tell(b, quantity::queue_time, {0, 0, 0, 0, 5, 5});
+    count(b, quantity::queue_time, {0, 0, 0, 0, 10, 10});
+    tell(a, quantity::preemptions, {0, 0, 0, 0, 0, 0});
+    tell(b, quantity::preemptions, {0, 0, 0, 1, 1, 1});
+    const std::vector<repeat_data> arm{a, b};
+    CHECK(pooled_value((max(queued_requests) <= 1).what, arm) == 5);
+    CHECK(pooled_value((preemptions <= 0).what, arm) == 1);
+    CHECK(pooled_value(waits.what, arm) == about(8.0 / 40));
+}
+
+TEST_CASE("without a page, or with one of several servers, there is no value") {
+    CHECK(why_none({}, waits) == "no page of its metrics was read");
+    repeat_data d;
+    d.server.problem = "http://h/metrics: HTTP 404";
+    CHECK(why_none(d, waits) == "no page of its metrics was read (http://h/metrics: HTTP 404)");
+    repeat_data turns;
+    tell(turns, quantity::queue_time, rising(0, 5, 6));
+    count(turns, quantity::queue_time, rising(0, 50, 6));
+    CHECK(why_none(turns, waits) == "");
+    for (std::size_t i = 0; i < 6; ++i) turns.server.readings[i].began = 100.0 + static_cast<double>(i % 2);
+    CHECK(why_none(turns, waits).find("of several servers in turns") != std::string::npos);
+    repeat_data other;
+    tell(other, quantity::running, {1, 1, 1, 1, 1, 1});
+    CHECK(why_none(other, waits) == "its page does not tell queue_time");
+}
+
+TEST_CASE("a process is one, restarted, or several in turns") {
+    const auto history = [](const std::vector<double>& beginnings, const std::vector<double>& done) {
+        repeat_data d;
+        tell(d, quantity::requests_done, done);
+        for (std::size_t i = 0; i < beginnings.size(); ++i)
+            d.server.readings[i].began = beginnings[i];
+        return history_of(d.server);
+    };
+    CHECK(history({}, {0, 1, 2, 3}) == page_history::one_process);
+    CHECK(history({}, {0, 5, 2, 3}) == page_history::restarted);
+    CHECK(history({}, {9, 5, 9, 5}) == page_history::several_servers);
+    CHECK(history({1, 1, 1, 1}, {0, 1, 2, 3}) == page_history::one_process);
+    CHECK(history({1, 1, 2, 2}, {5, 6, 7, 8}) == page_history::restarted);
+    CHECK(history({1, 2, 1, 2}, {5, 6, 7, 8}) == page_history::several_servers);
+    // One that says that it did not begin anew is believed.
+    CHECK(history({1, 1, 1, 1}, {5, 6, 2, 3}) == page_history::one_process);
+}

@@ -1,0 +1,188 @@
+// What a server tells of itself, read beside a load: against the simulated engine's own truth, and
+// against servers that lie, hang, restart or serve others.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+#include "support/scripted_server.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+using namespace live;
+
+namespace {
+
+/// Eight users of two slots, for long enough to be read five times.
+scenario waiting_at(const any_target& target, const char* name) {
+    scenario s;
+    s.name = name;
+    s.target = target;
+    s.workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(12)};
+    s.arrivals = closed_loop(8);
+    s.warmup = 8;
+    s.duration = 5_s;
+    s.repeats = 2;
+    return s;
+}
+engine narrow() {
+    engine e = quick_engine();
+    e.slots = 2;
+    return e;
+}
+endpoint at(const std::string& url) { return {.url = url, .model = "simulated"}; }
+double now_s() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+}  // namespace
+
+TEST_CASE("queue and running requests are those of the engine, and judged again they are the same") {
+    const logging_server server(narrow());
+    scenario s = waiting_at(at(server.url()), "the engine's own word");
+    s.slos = {mean(queue_time) <= 60_s, max(queued_requests) <= 8, max(running_requests) <= 2,
+              max(kv_cache_usage) <= 95_pct, preemptions <= 0,
+              max(server_metric("vllm:num_requests_waiting{engine=\"0\"}")) <= 8};
+    const result r = run(s);
+    check_passes(r);
+    double queue = 0;
+    const auto log = server.log();
+    for (const server_log_entry& e : log) queue += e.queue_s;
+    // Of all its requests; the window has those of five seconds, which are like the others.
+    const double measured = r.measured(mean(queue_time));
+    CAPTURE(queue / static_cast<double>(log.size()));
+    CHECK(measured > 0.7 * queue / static_cast<double>(log.size()));
+    CHECK(measured < 1.4 * queue / static_cast<double>(log.size()));
+    CHECK(r.measured(max(running_requests)) == 2);
+    CHECK(r.measured(max(queued_requests)) <= 6);
+    CHECK(r.measured(max(queued_requests)) >= 4);
+    CHECK(verdict_of(r, "max(queued_requests) <= 8").measured ==
+          verdict_of(r, "max(server_metric(\"vllm:num_requests_waiting{engine=\"0\"}\")) <= 8")
+              .measured);
+    check_rejudged(r, s.slos);
+    const std::string json = content_of(report_file("result.json"));
+    CHECK(json.find("\"cross_check\"") != std::string::npos);
+    CHECK(content_of(report_file("summary.md")).find("the server counts what we do") !=
+          std::string::npos);
+}
+
+TEST_CASE("somebody else's requests make a gate invalid") {
+    const logging_server server(narrow());
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+        while (!over) server.ask();
+    });
+    const result r = run(waiting_at(at(server.url()), "shared"));
+    over = true;
+    other.join();
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::invalid);
+    CHECK(reason_of(r, "error_rate <= 1 %").find("server: it served others too: in repeat ") == 0);
+}
+
+TEST_CASE("a server that restarts in mid-run makes a gate invalid") {
+    engine e = narrow();
+    e.faults.restart_after = 30;
+    const logging_server server(e);
+    const result r = run(waiting_at(at(server.url()), "restarted"));
+    CHECK(outcome_of(r, "error_rate <= 1 %") == verdict::invalid);
+    CHECK(reason_of(r, "error_rate <= 1 %").find("server: it restarted in repeat 1") == 0);
+}
+
+TEST_CASE("a page that is never answered harms nothing") {
+    engine e = narrow();
+    e.faults.metrics_hang = true;
+    const logging_server server(e);
+    scenario s = waiting_at(at(server.url()), "mute");
+    const double began = now_s();
+    check_passes(run(s));
+    CHECK(now_s() - began < 60);
+    s.slos = {mean(queue_time) <= 1_s};
+    const std::string why = refusal_of(s);
+    CHECK(why.find("mean(queue_time) <= 1 s is refused") != std::string::npos);
+    CHECK(why.find("no answer within 1 s") != std::string::npos);
+    s.slos = {};
+    s.target = endpoint{.url = server.url(), .model = "simulated", .metrics_url = "/metrics"};
+    CHECK(refusal_of(s).find("endpoint.metrics_url: ") != std::string::npos);
+}
+
+TEST_CASE("a page that hangs in mid-run leaves the load as it was, and its objectives invalid") {
+    std::atomic<int> asked{0};
+    scripted::server server;
+    server.tell([&](const scripted::request&) {
+        if (++asked > 4) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        return std::string("# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n");
+    });
+    scenario s = asking(endpoint{.url = server.url(), .model = "scripted"}, 1);
+    s.name = "hangs";
+    s.requests = 40;
+    s.repeats = 2;
+    s.slos = {max(queued_requests) <= 3, mean(ttft) <= 5_s};
+    const result r = run(s);
+    all_ok(r);
+    CHECK(outcome_of(r, "max(queued_requests) <= 3") == verdict::invalid);
+    CHECK(reason_of(r, "max(queued_requests) <= 3").find("in the steady window") !=
+          std::string::npos);
+}
+
+TEST_CASE("energy over our tokens, from an exporter's counter") {
+    const logging_server server(narrow());
+    const double began = now_s();
+    scripted::server exporter;
+    exporter.tell([&](const scripted::request&) {
+        char page[200];
+        std::snprintf(page, sizeof page,
+                      "# TYPE DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION counter\n"
+                      "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu=\"0\"} %.0f\n",
+                      1e3 * 100 * (now_s() - began));  // 100 W
+        return std::string(page);
+    });
+    endpoint target = at(server.url());
+    target.telemetry = {exporter.url() + "/metrics"};
+    scenario s = waiting_at(target, "energy");
+    s.slos = {energy_per_token <= 1000_J};
+    const result r = run(s);
+    check_passes(r);
+    const double expected = 100 / r.measured(output_throughput);
+    CHECK(r.measured(energy_per_token) > 0.8 * expected);
+    CHECK(r.measured(energy_per_token) < 1.25 * expected);
+}
+
+TEST_CASE("a key and headers go to the server alone, not to whom else its metrics are asked of") {
+    const variable key("LLMBENCH_API_KEY", "sk-not-for-exporters");
+    std::string own, other;
+    const std::string page = "vllm:num_requests_waiting 0\n";
+    scripted::server server;
+    server.tell([&](const scripted::request& r) { own = r.header("Authorization"); return page; });
+    scripted::server exporter;
+    exporter.tell([&](const scripted::request& r) {
+        other += r.header("Authorization") + r.header("X-Team");
+        return std::string("DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 5\n");
+    });
+    endpoint e{.url = server.url(), .model = "scripted", .headers = {{"X-Team", "secret-team"}}};
+    e.telemetry = {exporter.url() + "/metrics"};
+    run(asking(e));
+    CHECK(own == "Bearer sk-not-for-exporters");
+    CHECK(other == "");
+}
+
+TEST_CASE("what a page does not have is refused before the load, with what it has") {
+    scenario s = waiting_at(simulated(narrow()), "not there");
+    const auto why = [&](const slo& x) {
+        s.slos = {x};
+        return refusal_of(s);
+    };
+    CHECK(why(acceptance_length >= 2).find("the page of vLLM does not tell it; it tells "
+                                           "queue_time, ") != std::string::npos);
+    CHECK(why(energy_per_token <= 1_J).find("telemetry = {") != std::string::npos);
+    CHECK(why(max(server_metric("vllm:num_waiting")) <= 1).find("the page has no such name") !=
+          std::string::npos);
+    CHECK(why(max(server_metric("vllm:request_success_total")) <= 1).find("names 4 series") !=
+          std::string::npos);
+    scripted::server plain;
+    s.target = endpoint{.url = plain.url(), .model = "scripted"};
+    CHECK(why(preemptions <= 0).find("/metrics: HTTP 404; servers that have no page") !=
+          std::string::npos);
+}
