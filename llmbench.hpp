@@ -7081,6 +7081,11 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (history_of(w) == page_history::several_servers)
         return "its page is of several servers in turns, and none of them can be followed";
     if (is_of_gauge(what.metric)) {
+        // A server that is too busy to answer is busiest when it does not.
+        const auto tried = w.missed + static_cast<long long>(w.readings.size());
+        if (10 * w.missed > tried)
+            return printed("%lld of %lld readings of its page failed", w.missed, tried) + said +
+                   ", and what it was then nobody knows";
         const std::size_t n = read_in_window(d, what).size();
         return n >= least_readings
                    ? ""
@@ -9741,8 +9746,28 @@ inline double unfinished_before(const evidence& e, const repeat_data& d) {
     return n;
 }
 
+/// Whether a server began anew since the repeat before, and was not told to.
+inline bool began_anew(const evidence& e, const repeat_data& d) {
+    const auto& arm = d.arm == run_arm::baseline ? e.baseline : e.candidate;
+    const repeat_data* before = nullptr;
+    for (const repeat_data& other : arm)
+        if (other.index < d.index && (!before || other.index > before->index)) before = &other;
+    const bool was_started = d.startup_s == d.startup_s;
+    if (!before || was_started || before->server.readings.empty() || d.server.readings.empty())
+        return false;
+    const double was = before->server.readings.back().began;
+    const double is = d.server.readings.front().began;
+    const bool is_one = history_of(d.server) == page_history::one_process &&
+                        history_of(before->server) == page_history::one_process;
+    return is_one && was == was && is == is && was != is;
+}
+
 /// Why a repeat is no evidence by the server's own word, "" where it is.
 inline std::string witness_against(const evidence& e, const repeat_data& d) {
+    if (began_anew(e, d))
+        return printed("it restarted before repeat %d, or another one answers at its address: the "
+                       "counters on its page began anew",
+                       d.index + 1);
     if (history_of(d.server) == page_history::restarted)
         return printed("it restarted in repeat %d, or another one answers at its address: the "
                        "counters on its page began anew",
@@ -9772,15 +9797,30 @@ inline std::string difference_text(const cross_check& c) {
     return t;
 }
 
+/// A page on which most of what we sent is not is another server's, or one of several.
+inline std::string why_another_page(const repeat_data& d) {
+    const cross_check c = cross_check_of(d);
+    if (c.requests_told < 0.9 * c.finished)
+        return printed("its page counts %.0f finished requests, ours were %.0f: it is another "
+                       "server's, or that of one of several",
+                       c.requests_told, c.finished);
+    if (c.tokens_told < 0.9 * c.tokens)
+        return printed("its page counts %.0f generated tokens, ours were %.0f: it is another "
+                       "server's, or that of one of several",
+                       c.tokens_told, c.tokens);
+    return {};
+}
 /// Why the server's own word does not support an objective, "" where it does.
 inline std::string server_word_fault(const evidence& e, const slo& s) {
     for (const auto* arm : {&e.candidate, &e.baseline}) {
         const bool is_baseline = arm == &e.baseline;
         if (is_baseline && s.factor == 0) break;
         for (const repeat_data& d : *arm)
-            if (const std::string why = why_no_server_value(s.what, d); !why.empty())
-                return std::string(is_baseline ? "baseline server: " : "server: ") + why +
-                       printed(" (repeat %d)", d.index + 1);
+            for (const std::string& why :
+                 {why_no_server_value(s.what, d), why_another_page(d)})
+                if (!why.empty())
+                    return std::string(is_baseline ? "baseline server: " : "server: ") + why +
+                           printed(" (repeat %d)", d.index + 1);
     }
     return {};
 }
@@ -15718,7 +15758,7 @@ struct gate_figures {
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
 inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
-                                                   const std::vector<statistic_data>& told) {
+                                                   const std::vector<statistic_data>& told = {}) {
     std::vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)
@@ -18578,10 +18618,12 @@ private:
         if (has_failures())
             h += figure("Failed requests/s", "failed requests per second", plot_unit::per_second,
                         {{windows(&t::failed), "f", "failed"}});
-        h += figure("In flight", "requests in flight", plot_unit::none, {{windows(&t::in_flight), "c", ""}});
+        h += figure("In flight", "requests in flight", plot_unit::none,
+                    {{windows(&t::in_flight), "c", ""}});
         if (other_.empty())
             h += figure("ttft<span>p50; p90 (light)</span>", "ttft", plot_unit::seconds,
-                        {{windows(&t::ttft_p90), "c2", "p90"}, {windows(&t::ttft_p50), "c", "p50"}});
+                        {{windows(&t::ttft_p90), "c2", "p90"},
+                         {windows(&t::ttft_p50), "c", "p50"}});
         else h += figure("ttft<span>p50</span>", "ttft p50", plot_unit::seconds,
                          {{windows(&t::ttft_p50), "c", ""}});
         h += figure("Output tokens/s", "output tokens per second", plot_unit::tokens_per_second,

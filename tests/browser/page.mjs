@@ -86,11 +86,12 @@ async function numbersAgree(page, gates) {
   }
 }
 
+let drawn = 0;  // plots of what servers told
 async function plotsAreWhole(page, gates) {
   const plots = await page.evaluate(() => [...document.querySelectorAll("svg.plot")].map(svg => {
     const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
     return { label: svg.getAttribute("aria-label"), role: svg.getAttribute("role"),
-      gate: svg.closest("section").id, isChart: "x" in svg.dataset,
+      gate: svg.closest("section").id, isChart: "x" in svg.dataset, x: svg.dataset.x,
       width: box.width, height: box.height, lines: svg.querySelectorAll("polyline, circle").length,
       outside: [...svg.querySelectorAll("polyline, circle, path, rect, text")].filter(e => {
         const b = e.getBBox();
@@ -112,6 +113,22 @@ async function plotsAreWhole(page, gates) {
       "e2e by percentile", "requests sent per second", "requests in flight", "ttft",
       "output tokens per second"])
       assert.ok(labels.some(l => l.startsWith(start)), `${gate.name} has no plot of ${start}`);
+    serverIsDrawn(gate, plots.filter(p => p.gate === `gate-${i + 1}` && p.isChart));
+  }
+}
+
+/** What the server told of itself has its plots, on the client's own axis of time. */
+function serverIsDrawn(gate, plots) {
+  const told = gate.candidate.repeats.map(r => r.server?.values ?? {});
+  for (const [quantity, start] of [["waiting", "requests that waited"],
+    ["running", "requests that ran"], ["kv_usage", "the KV cache in use"],
+    ["queue_time", "queue time"], ["power", "power in watts"]]) {
+    const plot = plots.find(p => p.label.startsWith(start));
+    const isTold = told.some(t => t[quantity]?.some(v => v !== null));
+    if (quantity !== "queue_time") assert.equal(plot !== undefined, isTold, `${gate.name}: ${start}`);
+    if (plot)
+      assert.equal(plot.x, plots.find(p => p.label.startsWith("requests in flight")).x, start);
+    drawn += plot !== undefined;
   }
 }
 
@@ -235,6 +252,7 @@ try {
     }
     console.log(`ok: ${directory} (${gates.length} gates, ${Date.now() - began} ms)`);
   }
+  assert.ok(drawn > 0, "nothing that servers tell of themselves is drawn");
 } finally {
   await browser.close();
 }

@@ -123,7 +123,7 @@ TEST_CASE("a page that hangs in mid-run leaves the load as it was, and its objec
     const result r = run(s);
     all_ok(r);
     CHECK(outcome_of(r, "max(queued_requests) <= 3") == verdict::invalid);
-    CHECK(reason_of(r, "max(queued_requests) <= 3").find("in the steady window") !=
+    CHECK(reason_of(r, "max(queued_requests) <= 3").find("readings of its page failed") !=
           std::string::npos);
 }
 

@@ -76,7 +76,7 @@ struct gate_figures {
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
 inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vector<slo>& slos,
-                                                   const std::vector<statistic_data>& told) {
+                                                   const std::vector<statistic_data>& told = {}) {
     std::vector<statistic_data> kept;
     const auto keep = [&](const statistic_data& s) {
         for (const statistic_data& k : kept)

@@ -144,6 +144,11 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
     if (history_of(w) == page_history::several_servers)
         return "its page is of several servers in turns, and none of them can be followed";
     if (is_of_gauge(what.metric)) {
+        // A server that is too busy to answer is busiest when it does not.
+        const auto tried = w.missed + static_cast<long long>(w.readings.size());
+        if (10 * w.missed > tried)
+            return printed("%lld of %lld readings of its page failed", w.missed, tried) + said +
+                   ", and what it was then nobody knows";
         const std::size_t n = read_in_window(d, what).size();
         return n >= least_readings
                    ? ""

@@ -91,6 +91,33 @@ TEST_CASE("a restart in mid-run makes a gate invalid, several servers behind an 
     CHECK(!cross_check_of(d).is_made);
 }
 
+TEST_CASE("a restart between repeats is one, unless it was asked for") {
+    measurement m = measured({repeat_told(50, 50, 500), repeat_told(50, 50, 500)});
+    m.candidate[1].index = 1;
+    for (page_reading& r : m.candidate[0].server.readings) r.began = 100;
+    for (page_reading& r : m.candidate[1].server.readings) r.began = 200;
+    CHECK(witness_against(m, m.candidate[0]) == "");
+    CHECK(witness_against(m, m.candidate[1]).find("it restarted before repeat 2") == 0);
+    m.candidate[1].startup_s = 3;
+    CHECK(witness_against(m, m.candidate[1]) == "");
+}
+
+TEST_CASE("the page of another server, or of one of several, is no word of this one") {
+    const auto reason = [](double requests, double tokens) {
+        repeat_data d = repeat_told(50, requests, tokens);
+        tell(d, quantity::waiting, {0, 0, 0, 0, 0, 0});
+        const slo_verdict v = judged(measured({d, d}), max(queued_requests) <= 8);
+        return v.outcome == verdict::invalid ? str(v.reason) : std::string();
+    };
+    CHECK(reason(50, 500) == "");
+    CHECK(reason(48, 480) == "");
+    CHECK(reason(0, 0).find("server: its page counts 0 finished requests, ours were 50") == 0);
+    CHECK(reason(25, 250).find("or that of one of several") != std::string::npos);
+    CHECK(reason(not_a_number, 100).find("its page counts 100 generated tokens") !=
+          std::string::npos);
+    CHECK(reason(not_a_number, not_a_number) == "");
+}
+
 TEST_CASE("without a reading before and one after, nothing is held against anybody") {
     repeat_data d = repeat_told(50, 70, 700);
     d.server.has_both_ends = false;

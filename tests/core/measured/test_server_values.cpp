@@ -56,6 +56,18 @@ TEST_CASE("gauges are judged on what was read inside of the window, three times 
     CHECK(why_none(d, max(kv_cache_usage) <= 90_pct).find("was read 0 times") != std::string::npos);
 }
 
+TEST_CASE("readings that failed may have been those of the peak") {
+    repeat_data d;
+    tell(d, quantity::waiting, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    d.server.missed = 1;
+    CHECK(why_none(d, max(queued_requests) <= 8) == "");
+    d.server.missed = 2;
+    d.server.problem = "no answer within 1 s";
+    CHECK(why_none(d, max(queued_requests) <= 8) ==
+          "2 of 12 readings of its page failed (no answer within 1 s), and what it was then nobody "
+          "knows");
+}
+
 TEST_CASE("a named series is a gauge, whatever it is called") {
     repeat_data d;
     read_at_each_second(d, 6);

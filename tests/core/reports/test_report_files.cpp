@@ -7,6 +7,7 @@
 #include "core/reports/stored.hpp"
 #include "support/golden.hpp"
 #include "support/sample_gates.hpp"
+#include "support/server_pages.hpp"
 #include "support/texts.hpp"
 
 using namespace llmbench;
@@ -25,6 +26,30 @@ test_gate placed_gate(const std::string& name, const slo_list& slos) {
     g.measured.slos = g.what.slos;
     g.took_s = 4.5;
     return g;
+}
+
+/// A queue that came and went, and one preemption in the second repeat.
+void tell_of_itself(repeat_data& d) {
+    const long long from = d.window_from_ns, to = d.window_to_ns;
+    server_pages::tell(d, server_quantity::waiting, {0, 1, 6, 2, 0, 0});
+    server_pages::tell(d, server_quantity::running, {0, 2, 4, 4, 3, 0});
+    const double preempted = d.index;
+    server_pages::tell(d, server_quantity::preemptions, {0, 0, 0, 0, preempted, preempted});
+    server_pages::tell(d, server_quantity::queue_time, {0, 0.1, 0.5, 0.9, 1, 1});
+    server_pages::count(d, server_quantity::queue_time, {0, 2, 8, 14, 18, 20});
+    server_pages::tell(d, server_quantity::requests_done, {50, 52, 58, 64, 68, 70});
+    server_pages::tell(d, server_quantity::generation_tokens, {0, 50, 100, 150, 190, 260});
+    d.server.missed = 1;
+    d.server.problem = "http://127.0.0.1:8000/metrics: no answer within 1 s";
+    d.server.selectors = {"x{y=\"z\"}"};
+    d.window_from_ns = from;
+    d.window_to_ns = to;
+    for (std::size_t i = 0; i < d.server.readings.size(); ++i) {
+        page_reading& r = d.server.readings[i];
+        r.at_ns = from + (to - from) * static_cast<long long>(i) / 5;
+        r.began = 1767322801.25;
+        r.named = {static_cast<double>(i) / 2};
+    }
 }
 
 /// Every verdict there is, odd names, a miss that is only noted, a refusal, a gate that was skipped.
@@ -48,6 +73,10 @@ test_gates many_gates() {
             d.records[i].prompt_tokens = 100;
             d.records[i].cached_tokens = d.records[i].turn * 50;
         }
+    gates.push_back(placed_gate("a server that tells of itself",
+                                {max(queued_requests) <= 8, preemptions <= 0,
+                                 max(server_metric("x{y=\"z\"}")) <= 3}));
+    for (repeat_data& d : gates.back().measured.candidate) tell_of_itself(d);
     for (test_gate& g : gates) judge(g);
     gates.push_back(refused_gate());
     gates.back().what.name = "unsound";
@@ -131,7 +160,7 @@ TEST_CASE("a result is read back as it was written") {
     const past_result run = read_past_result(json, "x");
     CHECK(str(run.commit) == quiet_machine().commit);
     CHECK(str(run.started_at) == "2026-01-02T03:04:05Z");
-    REQUIRE(run.gates.size() == 6);
+    REQUIRE(run.gates.size() == 7);
     const past_gate& g = run.gates[1];
     CHECK(str(g.name) == many_gates()[1].what.name);
     CHECK(str(g.outcome) == "failed");

@@ -3,6 +3,7 @@
 #include "core/reports/result_json.hpp"
 #include "core/reports/stored.hpp"
 #include "support/sample_gates.hpp"
+#include "support/server_pages.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
 
@@ -66,6 +67,46 @@ read_gate read_back(const test_gate& g) {
 }  // namespace
 
 // ---- result.json --------------------------------------------------------------------------------
+
+TEST_CASE("what a server told of itself is read back to the bit") {
+    test_gate g = chat_gate();
+    repeat_data& d = g.measured.candidate[1];
+    const long long from = d.window_from_ns, to = d.window_to_ns;
+    server_pages::tell(d, server_quantity::queue_time, {0, 0.1, 1.0 / 3, 2e-9, 5});
+    server_pages::count(d, server_quantity::queue_time, {0, 1, 2, 3, 4});
+    server_pages::tell(d, server_quantity::waiting, {0, not_a_number, 3, 7, 1});
+    d.window_from_ns = from;
+    d.window_to_ns = to;
+    d.server.missed = 2;
+    d.server.problem = "http://h/metrics: HTTP 500";
+    d.server.selectors = {"a{b=\"c\"}", "d"};
+    for (page_reading& r : d.server.readings) {
+        r.began = 1763829000.123;
+        r.named = {0.1, not_a_number};
+    }
+    const measurement read = read_back(g).measured;
+    CHECK(!read.candidate[0].server.is_read);
+    const server_word& w = read.candidate[1].server;
+    CHECK(w.is_read);
+    CHECK(w.has_both_ends);
+    CHECK(w.of == "vLLM");
+    CHECK(w.missed == 2);
+    CHECK(w.problem == d.server.problem);
+    CHECK(w.selectors == d.server.selectors);
+    REQUIRE(w.readings.size() == d.server.readings.size());
+    const auto same = [](double a, double b) { return a == b || (a != a && b != b); };
+    for (std::size_t i = 0; i < w.readings.size(); ++i) {
+        const page_reading &a = w.readings[i], &b = d.server.readings[i];
+        CHECK(a.at_ns == b.at_ns);
+        CHECK(a.began == b.began);
+        for (std::size_t q = 0; q < quantity_count; ++q) {
+            CHECK(same(a.values[q], b.values[q]));
+            CHECK(same(a.counts[q], b.counts[q]));
+        }
+        CHECK(same(a.named[0], b.named[0]));
+        CHECK(same(a.named[1], b.named[1]));
+    }
+}
 
 TEST_CASE("a stored gate has what its verdicts depended on") {
     test_gate g = chat_gate();
