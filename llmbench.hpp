@@ -19,9 +19,10 @@
 //   [A8] lengths and arrivals
 //   [A9] targets
 //   [A10] workloads
-//   [A11] the scenario
-//   [A12] results
-//   [A13] verbs and assertions
+//   [A11] profiles of failed gates
+//   [A12] the scenario
+//   [A13] results
+//   [A14] verbs and assertions
 // Part two: the pure core
 //   [C1] text helpers
 //   [C2] JSON, read and written
@@ -101,48 +102,50 @@
 //   [C76] the plan of a gate
 //   [C77] which SLOs a scenario can have
 //   [C78] the options of requests
-//   [C79] a load that is searched
-//   [C80] from a workload to its part of the plan
-//   [C81] from a scenario to its plan
-//   [C82] a plan in words
-//   [C83] where a gate's server stood
-//   [C84] the hash of all that a plan sends
-//   [C85] the requests of a plan
-//   [C86] what a plan says of the evidence that it will bring
-//   [C87] what of its prompts a workload lets a prefix cache have
-//   [C88] engine model
-//   [C89] what a request asks the simulated server
-//   [C90] answers of the simulated server
-//   [C91] the simulated server's page of metrics
-//   [C92] what the simulated server says besides answers
-//   [C93] what a result holds of its gate
-//   [C94] the rows of a table: each metric over the repeats of an arm
-//   [C95] points and round steps of drawings
-//   [C96] distributions: quantiles as lines, of each repeat and of all
-//   [C97] the curve of a search: objectives over the load
-//   [C98] how requests ended, and what their answers say of tokens
-//   [C99] how long made-up prompts were to be, and were
-//   [C100] what a server told of itself, over all repeats
-//   [C101] timelines: repeats in windows of equal length
-//   [C102] all that reports tell of a gate's numbers, computed once
-//   [C103] the progress line
-//   [C104] what reports are made of
-//   [C105] what a server told of itself, in result.json
-//   [C106] words of reports
-//   [C107] result.json and records.jsonl
-//   [C108] stored results
-//   [C109] junit.xml, summary.md, annotations, metrics.txt
-//   [C110] what a console can show
-//   [C111] the console
-//   [C112] the report page: style, icons and script
-//   [C113] the report page: drawings
-//   [C114] the report page: verdicts
-//   [C115] the report page: distributions
-//   [C116] the report page: gates beside each other
-//   [C117] the report page: what a search found
-//   [C118] the report page: what else a gate has to say
-//   [C119] the report page: timelines
-//   [C120] the report page: the whole
+//   [C79] the load that is profiled
+//   [C80] a load that is searched
+//   [C81] from a workload to its part of the plan
+//   [C82] from a scenario to its plan
+//   [C83] a plan in words
+//   [C84] where a gate's server stood
+//   [C85] the hash of all that a plan sends
+//   [C86] the requests of a plan
+//   [C87] what a plan says of the evidence that it will bring
+//   [C88] what of its prompts a workload lets a prefix cache have
+//   [C89] engine model
+//   [C90] what a request asks the simulated server
+//   [C91] answers of the simulated server
+//   [C92] the simulated server's page of metrics
+//   [C93] what the simulated server says besides answers
+//   [C94] what a result holds of its gate
+//   [C95] the rows of a table: each metric over the repeats of an arm
+//   [C96] points and round steps of drawings
+//   [C97] distributions: quantiles as lines, of each repeat and of all
+//   [C98] the curve of a search: objectives over the load
+//   [C99] how requests ended, and what their answers say of tokens
+//   [C100] how long made-up prompts were to be, and were
+//   [C101] what a server told of itself, over all repeats
+//   [C102] timelines: repeats in windows of equal length
+//   [C103] all that reports tell of a gate's numbers, computed once
+//   [C104] the progress line
+//   [C105] what came of a profile
+//   [C106] what reports are made of
+//   [C107] what a server told of itself, in result.json
+//   [C108] words of reports
+//   [C109] result.json and records.jsonl
+//   [C110] stored results
+//   [C111] junit.xml, summary.md, annotations, metrics.txt
+//   [C112] what a console can show
+//   [C113] the console
+//   [C114] the report page: style, icons and script
+//   [C115] the report page: drawings
+//   [C116] the report page: verdicts
+//   [C117] the report page: distributions
+//   [C118] the report page: gates beside each other
+//   [C119] the report page: what a search found
+//   [C120] the report page: what else a gate has to say
+//   [C121] the report page: timelines
+//   [C122] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -189,14 +192,15 @@
 //   [E43] records.jsonl and events.bin, written while the load runs
 //   [E44] all gates of a program and their reports
 //   [E45] gates inside doctest
-//   [E46] the progress of a repeat
-//   [E47] one repeat
-//   [E48] the repeats of a gate
-//   [E49] gates take turns
-//   [E50] one gate from its scenario to its result
-//   [E51] public functions
-//   [E52] records judged again
-//   [E53] main
+//   [E46] profiles of servers
+//   [E47] the progress of a repeat
+//   [E48] one repeat
+//   [E49] the repeats of a gate
+//   [E50] gates take turns
+//   [E51] one gate from its scenario to its result
+//   [E52] public functions
+//   [E53] records judged again
+//   [E54] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1569,7 +1573,28 @@ struct request_options {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [A11] the scenario ========================================================================
+// ===== [A11] profiles of failed gates ============================================================
+
+namespace llmbench {
+inline namespace v0 {
+
+/// `.on_fail = profile{}`: when an objective is shown to be missed, the server is asked for a
+/// profile of a few seconds of the same load, after the measurement and outside of it. By HTTP,
+/// POST /start_profile and /stop_profile, which vLLM has where it was started with
+/// VLLM_TORCH_PROFILER_DIR or --profiler-config, and SGLang always; else by commands of one's own,
+/// both or none. They run in a shell, with the server's URL for `{url}` and in LLMBENCH_URL; what
+/// they leave running is ended after `stop`. `start` has 30 s, `stop` 60 s. A profile that cannot
+/// be had changes no verdict: reports say why there is none.
+struct profile {
+    types::text start{};
+    types::text stop{};
+    time_span duration = time_span::from_seconds(5);  ///< of the load, above 0, at most 60 s
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A12] the scenario ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -1637,12 +1662,13 @@ struct scenario {
     request_options options{};
     client_options client{};
     judging_options judging{};
+    types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [A12] results =============================================================================
+// ===== [A13] results =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -1861,7 +1887,7 @@ struct past_result {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [A13] verbs and assertions ================================================================
+// ===== [A14] verbs and assertions ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -1948,7 +1974,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // greater, where bytes come from, lines of repeats
-#include <iterator>  // size
+#include <iterator>  // size, begin, end
 #include <limits>  // infinity
 #include <map>
 #include <memory>  // shared_ptr, make_shared
@@ -10115,6 +10141,13 @@ inline verdict verdict_like(gate_outcome o) {
     }
 }
 
+/// Whether an objective that counts is shown to be missed.
+inline bool shows_a_miss(const std::vector<slo_verdict>& verdicts) {
+    return std::any_of(verdicts.begin(), verdicts.end(), [](const slo_verdict& v) {
+        return !v.what.is_advisory && v.outcome == verdict::fail;
+    });
+}
+
 /// The worst of a gate's verdicts, advisory ones left out.
 inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
                                inconclusive_means policy) {
@@ -13037,6 +13070,7 @@ struct plan {
     client_options client{};
     std::vector<slo> slos{};
     searched_load search{};
+    maybe<profile> on_fail{};
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };
@@ -13389,7 +13423,54 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] a load that is searched =============================================================
+// ===== [C79] the load that is profiled ===========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The variables that tell vLLM and SGLang where profiles go.
+inline constexpr const char* profile_variables[] = {"VLLM_TORCH_PROFILER_DIR",
+                                                    "SGLANG_TORCH_PROFILER_DIR"};
+inline bool names_profiles(const std::string& variable) {
+    return std::any_of(std::begin(profile_variables), std::end(profile_variables),
+                       [&](const char* name) { return variable == name; });
+}
+
+inline void check_profile(const scenario& s) {
+    if (!s.on_fail) return;
+    const profile& p = *s.on_fail;
+    const arrival_data& a = s.arrivals.data();
+    require(!a.is_searched, "on_fail is a profile of the load that failed, and arrivals is " +
+                                arrival_text(a) +
+                                ", a load that is searched: gate one load to have its profile");
+    require(p.start.empty() == p.stop.empty(),
+            std::string("on_fail: profile.") + (p.start.empty() ? "stop" : "start") + " is \"" +
+                printable(str(p.start.empty() ? p.stop : p.start), 80) + "\" and profile." +
+                (p.start.empty() ? "start" : "stop") +
+                " is empty: give both commands, or none to ask by HTTP");
+    const double seconds = p.duration.seconds();
+    require(seconds > 0 && seconds <= 60,
+            printed("on_fail: profile.duration is %g s: it must be above 0 and at most 60 s",
+                    seconds));
+}
+
+/// The same load for as long as the profile lasts; what is sent at once is cut off then.
+inline plan profiled(const plan& p) {
+    plan q = plan_of_repeat(p, 0);
+    q.warmup_requests = 0;
+    q.warmup_s = 0;
+    if (p.arrivals.kind == arrival_kind::all_at_once) return q;
+    q.requests = 0;
+    q.duration_s = (*p.on_fail).duration.seconds();
+    return q;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C80] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13634,7 +13715,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] from a workload to its part of the plan =============================================
+// ===== [C81] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13840,7 +13921,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] from a scenario to its plan =========================================================
+// ===== [C82] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13977,6 +14058,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_counts(s);
     check_baseline(s);
     check_judging(s.judging);
+    check_profile(s);
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
     check_options(s.options);
@@ -14009,7 +14091,8 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .common = common,
                  .limits = s.limits,
                  .client = s.client,
-                 .slos = {s.slos.begin(), s.slos.end()}};
+                 .slos = {s.slos.begin(), s.slos.end()},
+                 .on_fail = s.on_fail};
     if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
     const slo_context context = slo_context_of(p);
     for (const auto* objectives : {&p.slos, &p.search.keeps})
@@ -14021,7 +14104,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] a plan in words =====================================================================
+// ===== [C83] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14110,7 +14193,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] where a gate's server stood =========================================================
+// ===== [C84] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14155,7 +14238,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the hash of all that a plan sends ===================================================
+// ===== [C85] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14192,7 +14275,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the requests of a plan ==============================================================
+// ===== [C86] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14259,7 +14342,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] what a plan says of the evidence that it will bring =================================
+// ===== [C87] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14282,7 +14365,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C88] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14338,7 +14421,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] engine model ========================================================================
+// ===== [C89] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -14547,7 +14630,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] what a request asks the simulated server ============================================
+// ===== [C90] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14664,7 +14747,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] answers of the simulated server =====================================================
+// ===== [C91] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -14901,7 +14984,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the simulated server's page of metrics ==============================================
+// ===== [C92] the simulated server's page of metrics ==============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -15073,7 +15156,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] what the simulated server says besides answers ======================================
+// ===== [C93] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15125,6 +15208,21 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
         return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
+/// Whether a profile is being taken.
+struct simulated_profiler {
+    bool runs = false;
+};
+inline bool is_of_profiler(std::string_view path) {
+    return path == "/start_profile" || path == "/stop_profile";
+}
+/// What a POST that starts or stops a profile is answered with.
+inline reply profiler_reply(std::string_view path, simulated_profiler& p) {
+    const bool starts = path == "/start_profile";
+    if (starts == p.runs)
+        return error_reply(400, starts ? "a profile is being taken" : "no profile is being taken");
+    p.runs = starts;
+    return {200, "application/json", "{}"};
+}
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {
     return {200, "application/json",
             printed(R"({"count":%zu,"max_model_len":%lld})", words_of(prompt_of(body)).size(),
@@ -15135,7 +15233,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] what a result holds of its gate =====================================================
+// ===== [C94] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15188,7 +15286,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C95] the rows of a table: each metric over the repeats of an arm =========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15216,7 +15314,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] points and round steps of drawings ==================================================
+// ===== [C96] points and round steps of drawings ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15246,7 +15344,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C97] distributions: quantiles as lines, of each repeat and of all ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15310,7 +15408,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the curve of a search: objectives over the load =====================================
+// ===== [C98] the curve of a search: objectives over the load =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15369,7 +15467,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] how requests ended, and what their answers say of tokens ============================
+// ===== [C99] how requests ended, and what their answers say of tokens ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15444,7 +15542,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] how long made-up prompts were to be, and were =======================================
+// ===== [C100] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15490,7 +15588,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] what a server told of itself, over all repeats =====================================
+// ===== [C101] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15577,7 +15675,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] timelines: repeats in windows of equal length ======================================
+// ===== [C102] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15708,7 +15806,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C103] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15875,7 +15973,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] the progress line ==================================================================
+// ===== [C104] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15937,7 +16035,63 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] what reports are made of ===========================================================
+// ===== [C105] what came of a profile =============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A question to the server's profiler, by HTTP or by a command.
+struct profile_step {
+    std::string asked{};  // "POST /start_profile", or the command; "" where it was not
+    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
+    std::string said{};   // the answer, or the last line that the command wrote
+    bool heard = false;   // it came to an answer, or to its end
+    bool done = false;    // and that is a good one
+};
+/// The profile of a failed gate: others' words in it are printable, and without secrets.
+struct taken_profile {
+    bool wanted = false;
+    std::string none{};  // why there is none, "" where there is one
+    profile_step start{}, stop{};
+    double load_s = 0;  // under load, of `requests` that were sent or cut off
+    std::size_t requests = 0;
+    std::string files{};  // where it is, as far as that is known
+};
+
+inline std::string step_text(const profile_step& s) {
+    return s.asked + " " + s.came + (s.said.empty() ? "" : ": " + s.said);
+}
+/// One sentence, "" where no profile was to be taken.
+inline std::string profile_text(const taken_profile& t) {
+    if (!t.wanted) return {};
+    if (!t.none.empty()) return "no profile: " + t.none;
+    return "profile: " + time_text(t.load_s) + printed(" of the same load, %zu requests; ",
+                                                       t.requests) +
+           step_text(t.start) + "; " + step_text(t.stop) +
+           (t.files.empty() ? "" : "; " + t.files);
+}
+
+inline void write_profile(json_writer& j, const taken_profile& t) {
+    if (!t.wanted) return;
+    j.key("profile").open('{').field("taken", t.none.empty()).field("why_not", t.none);
+    j.field("load_s", t.load_s).field("requests", t.requests).field("files", t.files);
+    for (const auto* step : {&t.start, &t.stop})
+        j.key(step == &t.start ? "start" : "stop")
+            .open('{')
+            .field("asked", step->asked)
+            .field("done", step->done)
+            .field("came", step->came)
+            .field("said", step->said)
+            .close();
+    j.close();
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C106] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15956,6 +16110,7 @@ struct gate_report {
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
+    taken_profile profile{};                // of its server, where it failed
     std::string beside{};                   // why it failed by what is no objective of its own
     gate_outcome outcome = gate_outcome::unfinished;
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail
@@ -15981,7 +16136,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] what a server told of itself, in result.json =======================================
+// ===== [C107] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16080,7 +16235,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] words of reports ===================================================================
+// ===== [C108] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16267,7 +16422,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] result.json and records.jsonl ======================================================
+// ===== [C109] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16601,6 +16756,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         write_arm(j, g, run_arm::candidate);
         if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);
         write_self_check(j, g.self_check);
+        write_profile(j, g.profile);
         j.close();
     }
     j.close();
@@ -16651,7 +16807,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] stored results =====================================================================
+// ===== [C110] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -17038,7 +17194,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C111] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17203,6 +17359,7 @@ inline std::string summary_of(const gate_report& g) {
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+    if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     return out + "\n";
 }
 
@@ -17340,7 +17497,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] what a console can show ============================================================
+// ===== [C112] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17369,7 +17526,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] the console ========================================================================
+// ===== [C113] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17458,6 +17615,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
     if (!g.figures.baseline.empty())
         out += "  baseline: " + status_text(g.figures.baseline) + "\n";
     for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
+    if (g.profile.wanted) out += "  " + profile_text(g.profile) + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
 }
 
@@ -17492,7 +17650,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] the report page: style, icons and script ===========================================
+// ===== [C114] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -17702,7 +17860,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] the report page: drawings ==========================================================
+// ===== [C115] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17927,7 +18085,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the report page: verdicts ==========================================================
+// ===== [C116] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18100,7 +18258,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] the report page: distributions =====================================================
+// ===== [C117] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18216,7 +18374,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] the report page: gates beside each other ===========================================
+// ===== [C118] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18324,7 +18482,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] the report page: what a search found ===============================================
+// ===== [C119] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18415,7 +18573,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the report page: what else a gate has to say =======================================
+// ===== [C120] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18583,7 +18741,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] the report page: timelines =========================================================
+// ===== [C121] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18734,7 +18892,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] the report page: the whole =========================================================
+// ===== [C122] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18753,6 +18911,8 @@ inline std::string numbers_html(const gate_report& g) {
                  throughput_text(g, *arm) + ", " + ok_text(arm->statuses) + ".</p>\n";
     for (const std::string& note : notes_on(g))
         h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+    if (g.profile.wanted)
+        h += "<p class=\"note\">" + xml_escaped(profile_text(g.profile)) + ".</p>\n";
     h += failures_html(f.candidate, "") + failures_html(f.baseline, " of the baseline");
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)
@@ -22363,6 +22523,13 @@ public:
         engine_model::times engine{};  // what the engine model knows of it
     };
 
+    /// A profile that was asked for, or its end.
+    struct profiler_entry {
+        std::string path{};
+        long long received_ns = 0;
+        int status = 0;
+    };
+
     explicit simulated_host(const engine& e, int port = 0)
         : settings_(e),
           model_(e),
@@ -22394,6 +22561,10 @@ public:
     std::vector<log_entry> log() {
         const std::lock_guard lock(log_mutex_);
         return log_;
+    }
+    std::vector<profiler_entry> profiler_log() {
+        const std::lock_guard lock(log_mutex_);
+        return profiler_log_;
     }
 
 private:
@@ -22440,6 +22611,7 @@ private:
             if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
             return s.answer(about_server(asked.path, model_, tallies_));
         }
+        if (is_of_profiler(asked.path)) return profile(s);
         const bool counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
         if (!api && !counts) return s.answer(error_reply(404, "no such path"));
@@ -22448,6 +22620,15 @@ private:
             return s.answer(error_reply(400, "the body is not a JSON object"));
         if (counts) return s.answer(counted_tokens(body, settings_.max_model_len));
         generate(s, body, api_of(*api, body));
+    }
+    void profile(simulated_session& s) {
+        const std::string path = s.request().path;
+        const reply r = profiler_reply(path, profiler_);
+        {
+            const std::lock_guard lock(log_mutex_);
+            profiler_log_.push_back({path, now_ns(), r.status});
+        }
+        s.answer(r);
     }
     void on_gone(std::uint64_t id) {
         if (model_.cancel(id)) tallies_.count(end_reason::abort);
@@ -22593,6 +22774,8 @@ private:
     std::vector<std::weak_ptr<simulated_session>> all_{};
     std::mutex log_mutex_{};
     std::vector<log_entry> log_{};
+    std::vector<profiler_entry> profiler_log_{};
+    simulated_profiler profiler_{};
     std::thread thread_{};
     long long start_ns_ = 0, generations_ = 0;
     std::uint64_t next_id_ = 0;
@@ -22974,8 +23157,9 @@ inline std::string told_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Why pages do not tell what an objective is of, "" where they do.
-inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
-                              const statistic_data& what) {
+inline std::string why_untold(const server_pages& on, const statistic_data& what) {
+    std::vector<metrics_page> pages;
+    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
@@ -23030,9 +23214,16 @@ public:
         require(what_.ready_within.seconds() > 0, "process.ready_within must be above 0");
     }
     bool restarts() const { return what_.restart_between_repeats; }
-    /// What it is told by its environment is for nobody else either.
+    /// What it is told by its environment is for nobody else either, but for where profiles go.
     void keep_secrets(credentials& c) const {
-        for (const name_value& v : what_.env) c.keep_secret(str(v.value));
+        for (const name_value& v : what_.env)
+            if (!names_profiles(str(v.name))) c.keep_secret(str(v.value));
+    }
+    /// The value of a variable, as it is told it or inherits it.
+    std::string told(const char* variable) const {
+        for (const name_value& v : what_.env)
+            if (str(v.name) == variable) return str(v.value);
+        return environment(variable);
     }
 
     /// Its URL, once it is ready. Throws no_server where it is not within `at_most_s`, or within
@@ -23186,22 +23377,20 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
     /// not name all that it counts, so it is asked for one token first.
-    void check_tells(const plan& p) const {
-        std::vector<metrics_page> pages;
-        for (const int tries : {0, 1}) {
-            pages.clear();
-            for (const page_address& a : pages_.all) pages.push_back(read_page(a).page);
-            const slo* untold = nullptr;
-            std::string why;
-            for (const slo& s : p.slos)
-                if (is_of_server(s.what.metric) && why.empty()) {
-                    why = why_untold(pages_, pages, s.what);
-                    untold = &s;
-                }
-            if (why.empty()) return;
-            require(tries == 0, "the SLO " + str(untold->text()) + " is refused: " + why);
-            ask_for_one_token(load_, p.common);
+    void check_tells(const std::vector<slo>& slos, const request_spec& common) const {
+        for (const slo& s : slos) {
+            if (!is_of_server(s.what.metric)) continue;
+            std::string why = why_untold(pages_, s.what);
+            if (why.empty()) continue;
+            ask_for_one_token(load_, common);
+            why = why_untold(pages_, s.what);
+            require(why.empty(), "the SLO " + str(s.text()) + " is refused: " + why);
         }
+    }
+    /// What its process is told by a variable; "" of a server that runs already.
+    std::string told(const char* variable) const {
+        const auto* p = std::get_if<started_process>(&server_);
+        return p ? p->told(variable) : std::string();
     }
     const load_target& load() const { return load_; }
     const target_facts& facts() const { return facts_; }
@@ -24019,7 +24208,163 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] the progress of a repeat ============================================================
+// ===== [E46] profiles of servers =================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Asks a server for the start and the end of a profile: by HTTP, or by the scenario's commands.
+class profiler {
+public:
+    static constexpr double answer_s = 10, command_s = 30, writing_s = 60;  // at most
+
+    profiler(const profile& what, const live_target& target, int gate)
+        : what_(what), target_(target), gate_(gate) {}
+
+    bool has_commands() const { return !what_.start.empty(); }
+    profile_step start(double within_s) {
+        if (has_commands())
+            return carried_out(str(what_.start), "start", std::min(within_s, command_s));
+        return posted("/start_profile", std::min(within_s, answer_s));
+    }
+    profile_step stop(double within_s) {
+        if (has_commands())
+            return carried_out(str(what_.stop), "stop", std::min(within_s, writing_s));
+        return posted("/stop_profile", std::min(within_s, writing_s));
+    }
+    /// Where the profile is, as far as anybody here knows.
+    std::string files() const {
+        for (const char* variable : profile_variables)
+            if (const std::string directory = target_.told(variable); !directory.empty())
+                return "it is in " + own_words(directory) + ", as " + variable + " says";
+        if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
+        return "the server writes it where its VLLM_TORCH_PROFILER_DIR, its --profiler-config or "
+               "its SGLANG_TORCH_PROFILER_DIR says";
+    }
+
+private:
+    std::string own_words(std::string_view s) const {
+        s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
+        return printable(without_secrets(std::string(s), target_.load().secrets), 200);
+    }
+    profile_step posted(const char* path, double within_s) const {
+        const load_target& to = target_.load();
+        const http_answer a = blocking_post(to.url, inquiry_path(to, path), to.fields, "{}",
+                                            within_s, to.tls.get());
+        profile_step s;
+        s.asked = std::string("POST ") + path;
+        s.heard = a.status > 0;
+        s.done = a.status >= 200 && a.status < 300;
+        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_words(a.error);
+        if (!s.done && s.heard && a.status != 404) s.said = own_words(a.body);
+        if (s.done && a.body != "{}") s.said = own_words(a.body);
+        return s;
+    }
+
+    std::string log_of(const char* part) const {
+        return report_directory() + printed("/profile-%d-%s.log", gate_, part);
+    }
+    /// With the server's URL in place of `{url}`.
+    std::string with_url(std::string command) const {
+        const std::string& url = target_.facts().url;
+        for (std::size_t at = 0; (at = command.find("{url}", at)) != std::string::npos;
+             at += url.size())
+            command.replace(at, 5, url);
+        return command;
+    }
+    profile_step carried_out(const std::string& command, const char* part, double within_s) {
+        const bool was_interrupted = interrupted.load();
+        const long long until = now_ns() + ns_of(within_s);
+        const process what{.command = with_url(command),
+                           .env = {{"LLMBENCH_URL", target_.facts().url}}};
+        const int port = parsed_number<int>(target_.load().url.port).value_or(0);
+        profile_step s;
+        s.asked = "\"" + own_words(command) + "\"";
+        try {
+            running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
+                                                                target_.load().secrets));
+        } catch (const std::runtime_error& e) {
+            s.came = "was not run: " + own_words(e.what());
+            return s;
+        }
+        server_process& p = *running_.back();
+        std::string how;
+        while ((how = p.how_it_ended()).empty() && now_ns() < until &&
+               interrupted.load() == was_interrupted)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        s.heard = !how.empty();
+        s.done = how == "exited with status 0";
+        s.said = last_line(p.log_tail());
+        s.came = s.heard            ? how
+                 : now_ns() < until ? "was interrupted"
+                                    : "had not ended after " + time_text(within_s) +
+                                          " (what goes on belongs in the background, with &)";
+        return s;
+    }
+    std::string last_line(std::string_view log) const {
+        return own_words(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
+    }
+
+    const profile& what_;
+    const live_target& target_;
+    const int gate_;
+    // What a command leaves running is there until the profile is complete.
+    std::vector<std::unique_ptr<server_process>> running_{};
+};
+
+/// Why a server has not begun a profile.
+inline std::string why_not_begun(const profile_step& start, bool by_http) {
+    const bool has_none = by_http && start.came == "answered HTTP 404";
+    return step_text(start) +
+           (has_none ? ": vLLM has it where it was started with VLLM_TORCH_PROFILER_DIR or "
+                       "--profiler-config; profile{.start = ..., .stop = ...} takes commands of "
+                       "your own"
+                     : "");
+}
+
+/// A profile of `lasts_s` of load, which `load` runs until then and tells its requests. A profile
+/// that was begun is ended whatever happens. Without the time for it none is begun.
+inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
+                                        const std::function<std::size_t(long long)>& load) {
+    constexpr double least_for_stop_s = 5;
+    const auto left_s = [&] {
+        return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
+    };
+    taken_profile t{.wanted = true};
+    if (interrupted.load()) t.none = "the run was interrupted";
+    else if (left_s() < lasts_s + least_for_stop_s)
+        t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
+                 " of load and the writing after it";
+    if (!t.none.empty()) return t;
+    t.start = by.start(left_s() - lasts_s);
+    if (t.start.done) {
+        const long long began = now_ns();
+        try {
+            t.requests = load(began + ns_of(lasts_s));
+        } catch (const std::exception& e) {
+            t.none = e.what();
+        }
+        t.load_s = static_cast<double>(now_ns() - began) * 1e-9;
+        if (t.none.empty() && t.requests == 0)
+            t.none = "this load sends nothing in its first " + time_text(lasts_s) +
+                     ", profile.duration can be longer";
+    } else {
+        t.none = why_not_begun(t.start, !by.has_commands());
+    }
+    // Where no answer came it may have begun all the same.
+    if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
+    else if (!t.start.heard && !by.has_commands()) t.stop = by.stop(least_for_stop_s);
+    if (t.start.done && !t.stop.done && t.none.empty()) t.none = step_text(t.stop);
+    t.files = by.files();
+    return t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E47] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24150,7 +24495,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] one repeat ==========================================================================
+// ===== [E48] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24324,7 +24669,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] the repeats of a gate ===============================================================
+// ===== [E49] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24406,6 +24751,7 @@ struct measured_gate {
     evidence seen{};
     terms held{};
     findings found{};
+    taken_profile profile{};  // of the candidate, where it failed
 };
 
 /// The servers of a gate, and its repeats on them.
@@ -24470,12 +24816,28 @@ public:
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
+        if (p_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts)) profile_failure();
         if (mode_.write_baseline && !p_.searches())
             all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
         return std::move(all_);
     }
 
 private:
+    /// The same load once more, with other words, and nothing of it is evidence.
+    void profile_failure() {
+        const double lasts_s = (*p_.on_fail).duration.seconds();
+        const int gate = session::of_this_program().running_gate();
+        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
+                   " of the same load\n");
+        meter_.stage("profile");
+        profiler by(*p_.on_fail, candidate_, gate);
+        const plan again = profiled(p_);
+        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
+            return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
+                              {until_ns, most_gaps_kept, nullptr, &meter_})
+                .records.size();
+        });
+    }
     void measure_repeats() {
         while (count() < most_repeats_) {
             const long long began = now_ns();
@@ -24583,10 +24945,10 @@ private:
         require(why.empty(), why);
     }
     void check_server_objectives() const {
-        candidate_.check_tells(p_);
-        plan compared = p_;
-        std::erase_if(compared.slos, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_tells(compared);
+        candidate_.check_tells(p_.slos, p_.common);
+        std::vector<slo> compared = p_.slos;
+        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_tells(compared, p_.common);
     }
     void check_images(const api_traits& api) const {
         require(api.takes_images || !asks_about_images(p_),
@@ -24720,7 +25082,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] gates take turns ====================================================================
+// ===== [E50] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24750,7 +25112,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] one gate from its scenario to its result ============================================
+// ===== [E51] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24829,6 +25191,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     g.under = m.seen;
     g.self_check = m.found.on.self_check;
     g.verdicts = m.found.verdicts;
+    g.profile = m.profile;
     if (asked.calibrate > 0) {
         g.calibration = calibration_of(m.seen, m.held);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
@@ -24993,7 +25356,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] public functions ====================================================================
+// ===== [E52] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25072,7 +25435,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E52] records judged again ================================================================
+// ===== [E53] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25221,7 +25584,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E53] main ================================================================================
+// ===== [E54] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -1,6 +1,7 @@
 // the scenario
 #pragma once
 
+#include "api/profile.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
 #include "api/text.hpp"
@@ -74,6 +75,7 @@ struct scenario {
     request_options options{};
     client_options client{};
     judging_options judging{};
+    types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
 };
 
 }  // inline namespace v0

@@ -29,6 +29,11 @@ std::vector<server_log_entry> logging_server::log() const {
                        e.engine.last_token - e.engine.first_token});
     return out;
 }
+std::vector<profiler_log_entry> logging_server::profiler_log() const {
+    std::vector<profiler_log_entry> out;
+    for (const auto& e : host_->profiler_log()) out.push_back({e.path, e.received_ns, e.status});
+    return out;
+}
 std::string logging_server::page_of_metrics(double within_s) const {
     return blocking_get(parsed_url(url(), "url"), "/metrics", "", within_s).body;
 }

@@ -9,7 +9,6 @@
 #include <thread>
 
 #ifdef __APPLE__
-#include <mach-o/dyld.h>
 #include <sys/sysctl.h>
 #endif
 
@@ -18,11 +17,6 @@ using namespace live;
 
 namespace {
 #ifdef __APPLE__
-std::string this_program() {
-    char path[4096];
-    std::uint32_t size = sizeof path;
-    return ::_NSGetExecutablePath(path, &size) == 0 ? path : "";
-}
 /// And no zombie.
 bool is_alive(pid_t pid) {
     int what[4] = {CTL_KERN, KERN_PROC, KERN_PROC_PID, pid};
@@ -32,7 +26,6 @@ bool is_alive(pid_t pid) {
            info.kp_proc.p_stat != SZOMB;
 }
 #else
-std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 bool is_alive(pid_t pid) {
     std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
     std::string line;
@@ -42,11 +35,6 @@ bool is_alive(pid_t pid) {
 }
 #endif
 
-process served() {
-    process p;
-    p.command = "\"" + this_program() + "\" --serve {port}";
-    return p;
-}
 }  // namespace
 
 TEST_CASE("a process is started on a free port, measured and ended") {

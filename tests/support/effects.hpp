@@ -16,6 +16,12 @@ struct server_log_entry {
     double queue_s = 0, prefill_s = 0, decode_s = 0;  // in the engine's own time
 };
 
+struct profiler_log_entry {
+    std::string path{};
+    long long received_ns = 0;
+    int status = 0;
+};
+
 /// The simulated server with its own log of what it wrote when.
 class logging_server {
 public:
@@ -23,6 +29,7 @@ public:
     ~logging_server();
     std::string url() const;
     std::vector<server_log_entry> log() const;
+    std::vector<profiler_log_entry> profiler_log() const;
     /// What it answers to GET /metrics within so many seconds, "" where it does not.
     std::string page_of_metrics(double within_s = 20) const;
     /// A request of nobody's gate.

@@ -8,6 +8,7 @@
 #include "texts.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,11 +17,31 @@
 #include <stdexcept>
 #include <string>
 
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
+
 namespace live {
 
 using files::scratch;
 using texts::content_of;
 using texts::holds;
+
+inline std::string this_program() {
+#ifdef __APPLE__
+    char path[4096];
+    std::uint32_t size = sizeof path;
+    return ::_NSGetExecutablePath(path, &size) == 0 ? path : "";
+#else
+    return std::filesystem::read_symlink("/proc/self/exe").string();
+#endif
+}
+/// This program as a server.
+inline llmbench::process served() {
+    llmbench::process p;
+    p.command = "\"" + this_program() + "\" --serve {port}";
+    return p;
+}
 
 /// Sets a variable of the environment for as long as it lives.
 class variable {

@@ -18,6 +18,7 @@ test_gate::operator lb::gate_report() const {
     g.verdicts = verdicts;
     g.self_check = self_check;
     g.calibration = calibration;
+    g.profile = profile;
     g.refusal = refusal;
     g.outcome = outcome;
     g.undecided_fails = undecided_fails;

@@ -54,6 +54,9 @@ TEST_CASE("all fields in order") {
                     .ignore_eos = true,
                     .stream = true,
                     .extra_body = R"({"top_k": 1})"},
+        .client = {.threads = 2, .spin = true},
+        .judging = {.false_pass = 5_pct, .false_fail = 1_pct, .holm = true},
+        .on_fail = profile{.start = "nsys start", .stop = "nsys stop", .duration = 3_s},
     });
 }
 TEST_CASE("targets") {
@@ -77,7 +80,11 @@ TEST_CASE("targets") {
                           .decode_step = 10_ms,
                           .prefill_per_token = 50us,
                           .jitter = 0.1,
-                          .faults = {.error_rate = 1_pct, .stop_after = 100}});
+                          .faults = {.error_rate = 1_pct,
+                                     .stop_after = 100,
+                                     .restart_after = 50,
+                                     .metrics_hang = true}});
+    s.on_fail = profile{};
     s.baseline = process{.command = "x"};
     s.baseline = s.target;
     gate({.target = endpoint{.url = "u"},

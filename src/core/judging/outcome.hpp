@@ -3,7 +3,7 @@
 
 #include "api/result.hpp"
 
-#include <algorithm>  // find_if
+#include <algorithm>  // any_of, find_if
 #include <vector>
 
 namespace llmbench {
@@ -57,6 +57,13 @@ inline verdict verdict_like(gate_outcome o) {
     case gate_outcome::skipped: return verdict::skipped;
     default: return verdict::invalid;
     }
+}
+
+/// Whether an objective that counts is shown to be missed.
+inline bool shows_a_miss(const std::vector<slo_verdict>& verdicts) {
+    return std::any_of(verdicts.begin(), verdicts.end(), [](const slo_verdict& v) {
+        return !v.what.is_advisory && v.outcome == verdict::fail;
+    });
 }
 
 /// The worst of a gate's verdicts, advisory ones left out.

@@ -10,6 +10,7 @@
 #include "core/judging/words.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/profile.hpp"
 #include "core/reports/words.hpp"
 
 #include <algorithm>  // sort, max, min
@@ -182,6 +183,7 @@ inline std::string summary_of(const gate_report& g) {
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+    if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     return out + "\n";
 }
 

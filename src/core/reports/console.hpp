@@ -13,6 +13,7 @@
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/console_style.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/profile.hpp"
 #include "core/reports/words.hpp"
 
 #include <algorithm>  // max, min
@@ -107,6 +108,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
     if (!g.figures.baseline.empty())
         out += "  baseline: " + status_text(g.figures.baseline) + "\n";
     for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
+    if (g.profile.wanted) out += "  " + profile_text(g.profile) + "\n";
     return out + "  client: " + self_check_text(g.self_check) + "\n";
 }
 

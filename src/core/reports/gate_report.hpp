@@ -10,6 +10,7 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/reports/profile.hpp"
 
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct gate_report {
     self_check_t self_check{};
     std::vector<calibrated> calibration{};  // of a calibration run
     std::string refusal{};                  // why nothing was measured
+    taken_profile profile{};                // of its server, where it failed
     std::string beside{};                   // why it failed by what is no objective of its own
     gate_outcome outcome = gate_outcome::unfinished;
     bool undecided_fails = false;           // LLMBENCH_INCONCLUSIVE=fail

@@ -27,6 +27,7 @@
 #include "core/traffic/trace_hash.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/profile.hpp"
 #include "core/reports/server_word_json.hpp"
 #include "core/reports/words.hpp"
 
@@ -366,6 +367,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         write_arm(j, g, run_arm::candidate);
         if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);
         write_self_check(j, g.self_check);
+        write_profile(j, g.profile);
         j.close();
     }
     j.close();

@@ -62,6 +62,21 @@ inline reply about_server(std::string_view path, const engine_model& m, const ta
         return {200, "text/plain; version=0.0.4; charset=utf-8", vllm_page(m, t)};
     return error_reply(404, "no such path");
 }
+/// Whether a profile is being taken.
+struct simulated_profiler {
+    bool runs = false;
+};
+inline bool is_of_profiler(std::string_view path) {
+    return path == "/start_profile" || path == "/stop_profile";
+}
+/// What a POST that starts or stops a profile is answered with.
+inline reply profiler_reply(std::string_view path, simulated_profiler& p) {
+    const bool starts = path == "/start_profile";
+    if (starts == p.runs)
+        return error_reply(400, starts ? "a profile is being taken" : "no profile is being taken");
+    p.runs = starts;
+    return {200, "application/json", "{}"};
+}
 inline reply counted_tokens(const picojson::value& body, long long max_model_len) {
     return {200, "application/json",
             printed(R"({"count":%zu,"max_model_len":%lld})", words_of(prompt_of(body)).size(),

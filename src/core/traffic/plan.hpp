@@ -1,6 +1,7 @@
 // the plan of a gate
 #pragma once
 
+#include "api/profile.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
@@ -72,6 +73,7 @@ struct plan {
     client_options client{};
     std::vector<slo> slos{};
     searched_load search{};
+    maybe<profile> on_fail{};
     bool searches() const { return arrivals.is_searched; }
     bool is_open_loop() const { return arrivals.kind != arrival_kind::closed_loop; }
 };

@@ -14,6 +14,7 @@
 #include "core/traffic/check_slo.hpp"
 #include "core/traffic/options.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/profiled.hpp"
 #include "core/traffic/schedule.hpp"
 #include "core/traffic/searched.hpp"
 #include "core/traffic/workload.hpp"
@@ -159,6 +160,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     check_counts(s);
     check_baseline(s);
     check_judging(s.judging);
+    check_profile(s);
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
     check_options(s.options);
@@ -191,7 +193,8 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .common = common,
                  .limits = s.limits,
                  .client = s.client,
-                 .slos = {s.slos.begin(), s.slos.end()}};
+                 .slos = {s.slos.begin(), s.slos.end()},
+                 .on_fail = s.on_fail};
     if (arrivals.is_searched) p = searching(std::move(p), s.judging, use);
     const slo_context context = slo_context_of(p);
     for (const auto* objectives : {&p.slos, &p.search.keeps})

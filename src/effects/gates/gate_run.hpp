@@ -9,6 +9,7 @@
 #include "core/judging/doubt.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/judge.hpp"
+#include "core/judging/outcome.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
@@ -21,10 +22,12 @@
 #include "core/traffic/load_conditions.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/plan_words.hpp"
+#include "core/traffic/profiled.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/searched.hpp"
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
+#include "core/reports/profile.hpp"
 #include "core/reports/stored.hpp"
 #include "core/reports/words.hpp"
 #include "effects/system/clock.hpp"
@@ -33,6 +36,7 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
+#include "effects/gates/profiler.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
 #include "effects/gates/record_files.hpp"
@@ -130,6 +134,7 @@ struct measured_gate {
     evidence seen{};
     terms held{};
     findings found{};
+    taken_profile profile{};  // of the candidate, where it failed
 };
 
 /// The servers of a gate, and its repeats on them.
@@ -194,12 +199,28 @@ public:
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
+        if (p_.on_fail && mode_.judges() && shows_a_miss(all_.found.verdicts)) profile_failure();
         if (mode_.write_baseline && !p_.searches())
             all_.found.doubt = doubt_of_baseline(all_.seen, all_.held);
         return std::move(all_);
     }
 
 private:
+    /// The same load once more, with other words, and nothing of it is evidence.
+    void profile_failure() {
+        const double lasts_s = (*p_.on_fail).duration.seconds();
+        const int gate = session::of_this_program().running_gate();
+        meter_.say("  failed: its server is asked for a profile of " + time_text(lasts_s) +
+                   " of the same load\n");
+        meter_.stage("profile");
+        profiler by(*p_.on_fail, candidate_, gate);
+        const plan again = profiled(p_);
+        all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
+            return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
+                              {until_ns, most_gaps_kept, nullptr, &meter_})
+                .records.size();
+        });
+    }
     void measure_repeats() {
         while (count() < most_repeats_) {
             const long long began = now_ns();
@@ -307,10 +328,10 @@ private:
         require(why.empty(), why);
     }
     void check_server_objectives() const {
-        candidate_.check_tells(p_);
-        plan compared = p_;
-        std::erase_if(compared.slos, [](const slo& s) { return s.factor == 0; });
-        if (baseline_) baseline_->check_tells(compared);
+        candidate_.check_tells(p_.slos, p_.common);
+        std::vector<slo> compared = p_.slos;
+        std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
+        if (baseline_) baseline_->check_tells(compared, p_.common);
     }
     void check_images(const api_traits& api) const {
         require(api.takes_images || !asks_about_images(p_),

@@ -123,6 +123,7 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
     g.under = m.seen;
     g.self_check = m.found.on.self_check;
     g.verdicts = m.found.verdicts;
+    g.profile = m.profile;
     if (asked.calibrate > 0) {
         g.calibration = calibration_of(m.seen, m.held);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");

@@ -42,6 +42,13 @@ public:
         engine_model::times engine{};  // what the engine model knows of it
     };
 
+    /// A profile that was asked for, or its end.
+    struct profiler_entry {
+        std::string path{};
+        long long received_ns = 0;
+        int status = 0;
+    };
+
     explicit simulated_host(const engine& e, int port = 0)
         : settings_(e),
           model_(e),
@@ -73,6 +80,10 @@ public:
     std::vector<log_entry> log() {
         const std::lock_guard lock(log_mutex_);
         return log_;
+    }
+    std::vector<profiler_entry> profiler_log() {
+        const std::lock_guard lock(log_mutex_);
+        return profiler_log_;
     }
 
 private:
@@ -119,6 +130,7 @@ private:
             if (settings_.faults.metrics_hang && asked.path == "/metrics") return;
             return s.answer(about_server(asked.path, model_, tallies_));
         }
+        if (is_of_profiler(asked.path)) return profile(s);
         const bool counts = asked.path == "/tokenize";
         const maybe<api_format> api = api_at(asked.path);
         if (!api && !counts) return s.answer(error_reply(404, "no such path"));
@@ -127,6 +139,15 @@ private:
             return s.answer(error_reply(400, "the body is not a JSON object"));
         if (counts) return s.answer(counted_tokens(body, settings_.max_model_len));
         generate(s, body, api_of(*api, body));
+    }
+    void profile(simulated_session& s) {
+        const std::string path = s.request().path;
+        const reply r = profiler_reply(path, profiler_);
+        {
+            const std::lock_guard lock(log_mutex_);
+            profiler_log_.push_back({path, now_ns(), r.status});
+        }
+        s.answer(r);
     }
     void on_gone(std::uint64_t id) {
         if (model_.cancel(id)) tallies_.count(end_reason::abort);
@@ -272,6 +293,8 @@ private:
     std::vector<std::weak_ptr<simulated_session>> all_{};
     std::mutex log_mutex_{};
     std::vector<log_entry> log_{};
+    std::vector<profiler_entry> profiler_log_{};
+    simulated_profiler profiler_{};
     std::thread thread_{};
     long long start_ns_ = 0, generations_ = 0;
     std::uint64_t next_id_ = 0;

@@ -112,22 +112,20 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
     /// not name all that it counts, so it is asked for one token first.
-    void check_tells(const plan& p) const {
-        std::vector<metrics_page> pages;
-        for (const int tries : {0, 1}) {
-            pages.clear();
-            for (const page_address& a : pages_.all) pages.push_back(read_page(a).page);
-            const slo* untold = nullptr;
-            std::string why;
-            for (const slo& s : p.slos)
-                if (is_of_server(s.what.metric) && why.empty()) {
-                    why = why_untold(pages_, pages, s.what);
-                    untold = &s;
-                }
-            if (why.empty()) return;
-            require(tries == 0, "the SLO " + str(untold->text()) + " is refused: " + why);
-            ask_for_one_token(load_, p.common);
+    void check_tells(const std::vector<slo>& slos, const request_spec& common) const {
+        for (const slo& s : slos) {
+            if (!is_of_server(s.what.metric)) continue;
+            std::string why = why_untold(pages_, s.what);
+            if (why.empty()) continue;
+            ask_for_one_token(load_, common);
+            why = why_untold(pages_, s.what);
+            require(why.empty(), "the SLO " + str(s.text()) + " is refused: " + why);
         }
+    }
+    /// What its process is told by a variable; "" of a server that runs already.
+    std::string told(const char* variable) const {
+        const auto* p = std::get_if<started_process>(&server_);
+        return p ? p->told(variable) : std::string();
     }
     const load_target& load() const { return load_; }
     const target_facts& facts() const { return facts_; }

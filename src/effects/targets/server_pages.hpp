@@ -136,8 +136,9 @@ inline std::string told_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Why pages do not tell what an objective is of, "" where they do.
-inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
-                              const statistic_data& what) {
+inline std::string why_untold(const server_pages& on, const statistic_data& what) {
+    std::vector<metrics_page> pages;
+    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
     const page_reading r = reading_of(pages, on.first_is_servers, {});
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);

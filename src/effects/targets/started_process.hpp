@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "core/dialects/table.hpp"
+#include "core/traffic/profiled.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
@@ -46,9 +47,16 @@ public:
         require(what_.ready_within.seconds() > 0, "process.ready_within must be above 0");
     }
     bool restarts() const { return what_.restart_between_repeats; }
-    /// What it is told by its environment is for nobody else either.
+    /// What it is told by its environment is for nobody else either, but for where profiles go.
     void keep_secrets(credentials& c) const {
-        for (const name_value& v : what_.env) c.keep_secret(str(v.value));
+        for (const name_value& v : what_.env)
+            if (!names_profiles(str(v.name))) c.keep_secret(str(v.value));
+    }
+    /// The value of a variable, as it is told it or inherits it.
+    std::string told(const char* variable) const {
+        for (const name_value& v : what_.env)
+            if (str(v.name) == variable) return str(v.value);
+        return environment(variable);
     }
 
     /// Its URL, once it is ready. Throws no_server where it is not within `at_most_s`, or within

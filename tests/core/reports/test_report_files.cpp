@@ -78,6 +78,12 @@ test_gates many_gates() {
                                  max(server_metric("x{y=\"z\"}")) <= 3}));
     for (repeat_data& d : gates.back().measured.candidate) tell_of_itself(d);
     for (test_gate& g : gates) judge(g);
+    gates[1].profile = {.wanted = true,
+                        .start = {"POST /start_profile", "answered HTTP 200", "@on `it`", true, true},
+                        .stop = {"POST /stop_profile", "answered HTTP 200", "", true, true},
+                        .load_s = 5.0123,
+                        .requests = 41,
+                        .files = "it is in /tmp/<p>, as VLLM_TORCH_PROFILER_DIR says"};
     gates.push_back(refused_gate());
     gates.back().what.name = "unsound";
     gates.push_back(refused_gate("no server at LLMBENCH_URL", gate_outcome::skipped));

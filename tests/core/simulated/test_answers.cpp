@@ -219,3 +219,13 @@ TEST_CASE("the server tells about itself") {
           "HTTP/1.1 400 Error\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n"
           R"({"error":{"message":"no"}})");
 }
+
+TEST_CASE("one profile at a time is taken") {
+    simulated_profiler p;
+    CHECK_FALSE(is_of_profiler("/profile"));
+    CHECK(profiler_reply("/stop_profile", p).status == 400);
+    CHECK(profiler_reply("/start_profile", p).body == "{}");
+    CHECK(profiler_reply("/start_profile", p).status == 400);
+    CHECK(profiler_reply("/stop_profile", p).status == 200);
+    CHECK(profiler_reply("/start_profile", p).status == 200);
+}

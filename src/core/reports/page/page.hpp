@@ -11,6 +11,7 @@
 #include "core/reports/console.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/profile.hpp"
 #include "core/reports/words.hpp"
 #include "core/reports/page/assets.hpp"
 #include "core/reports/page/distributions.hpp"
@@ -41,6 +42,8 @@ inline std::string numbers_html(const gate_report& g) {
                  throughput_text(g, *arm) + ", " + ok_text(arm->statuses) + ".</p>\n";
     for (const std::string& note : notes_on(g))
         h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+    if (g.profile.wanted)
+        h += "<p class=\"note\">" + xml_escaped(profile_text(g.profile)) + ".</p>\n";
     h += failures_html(f.candidate, "") + failures_html(f.baseline, " of the baseline");
     std::string curves;
     for (std::size_t i = 0; i < f.metrics.size(); ++i)

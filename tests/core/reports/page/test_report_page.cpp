@@ -463,6 +463,17 @@ TEST_CASE("the page says which traffic a server may have seen before") {
     CHECK(holds(page({g}), "<p class=\"note\">prompts are sent as given: a prefix cache"));
 }
 
+TEST_CASE("the page says where the profile of a failed gate is, in words and not in markup") {
+    test_gate g = failing_gate();
+    CHECK_FALSE(holds(report_html({g}, quiet_machine()), "profile:"));
+    g.profile = {.wanted = true, .load_s = 5, .requests = 41, .files = "it is in " + hostile};
+    const std::string page = report_html({g}, quiet_machine());
+    CHECK(holds(page, "<p class=\"note\">profile: 5 s of the same load, 41 requests"));
+    CHECK_FALSE(holds(page, "<svg onload"));
+    g.profile.none = "the run was interrupted";
+    CHECK(holds(report_html({g}, quiet_machine()), "no profile: the run was interrupted.</p>"));
+}
+
 TEST_CASE("errors stand with their kinds and their words") {
     const std::string h = page({shedding_gate()});
     CHECK(holds(h, "<h3>Errors</h3>"));

@@ -1,0 +1,62 @@
+// what came of a profile
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+#include <cstddef>  // size_t
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A question to the server's profiler, by HTTP or by a command.
+struct profile_step {
+    std::string asked{};  // "POST /start_profile", or the command; "" where it was not
+    std::string came{};   // "answered HTTP 200", "exited with status 0", or why neither
+    std::string said{};   // the answer, or the last line that the command wrote
+    bool heard = false;   // it came to an answer, or to its end
+    bool done = false;    // and that is a good one
+};
+/// The profile of a failed gate: others' words in it are printable, and without secrets.
+struct taken_profile {
+    bool wanted = false;
+    std::string none{};  // why there is none, "" where there is one
+    profile_step start{}, stop{};
+    double load_s = 0;  // under load, of `requests` that were sent or cut off
+    std::size_t requests = 0;
+    std::string files{};  // where it is, as far as that is known
+};
+
+inline std::string step_text(const profile_step& s) {
+    return s.asked + " " + s.came + (s.said.empty() ? "" : ": " + s.said);
+}
+/// One sentence, "" where no profile was to be taken.
+inline std::string profile_text(const taken_profile& t) {
+    if (!t.wanted) return {};
+    if (!t.none.empty()) return "no profile: " + t.none;
+    return "profile: " + time_text(t.load_s) + printed(" of the same load, %zu requests; ",
+                                                       t.requests) +
+           step_text(t.start) + "; " + step_text(t.stop) +
+           (t.files.empty() ? "" : "; " + t.files);
+}
+
+inline void write_profile(json_writer& j, const taken_profile& t) {
+    if (!t.wanted) return;
+    j.key("profile").open('{').field("taken", t.none.empty()).field("why_not", t.none);
+    j.field("load_s", t.load_s).field("requests", t.requests).field("files", t.files);
+    for (const auto* step : {&t.start, &t.stop})
+        j.key(step == &t.start ? "start" : "stop")
+            .open('{')
+            .field("asked", step->asked)
+            .field("done", step->done)
+            .field("came", step->came)
+            .field("said", step->said)
+            .close();
+    j.close();
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

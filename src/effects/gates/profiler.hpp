@@ -1,0 +1,181 @@
+// profiles of servers
+#pragma once
+
+#include "api/profile.hpp"
+#include "api/target.hpp"
+#include "core/base/secrets.hpp"
+#include "core/base/text.hpp"
+#include "core/traffic/profiled.hpp"
+#include "core/reports/profile.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/net/blocking_http.hpp"
+#include "effects/net/process.hpp"
+#include "effects/load/order.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+
+#include <algorithm>  // max, min
+#include <chrono>
+#include <functional>  // the load
+#include <memory>  // make_unique, unique_ptr
+#include <stdexcept>  // exception, runtime_error
+#include <string>
+#include <string_view>
+#include <thread>  // this_thread
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Asks a server for the start and the end of a profile: by HTTP, or by the scenario's commands.
+class profiler {
+public:
+    static constexpr double answer_s = 10, command_s = 30, writing_s = 60;  // at most
+
+    profiler(const profile& what, const live_target& target, int gate)
+        : what_(what), target_(target), gate_(gate) {}
+
+    bool has_commands() const { return !what_.start.empty(); }
+    profile_step start(double within_s) {
+        if (has_commands())
+            return carried_out(str(what_.start), "start", std::min(within_s, command_s));
+        return posted("/start_profile", std::min(within_s, answer_s));
+    }
+    profile_step stop(double within_s) {
+        if (has_commands())
+            return carried_out(str(what_.stop), "stop", std::min(within_s, writing_s));
+        return posted("/stop_profile", std::min(within_s, writing_s));
+    }
+    /// Where the profile is, as far as anybody here knows.
+    std::string files() const {
+        for (const char* variable : profile_variables)
+            if (const std::string directory = target_.told(variable); !directory.empty())
+                return "it is in " + own_words(directory) + ", as " + variable + " says";
+        if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
+        return "the server writes it where its VLLM_TORCH_PROFILER_DIR, its --profiler-config or "
+               "its SGLANG_TORCH_PROFILER_DIR says";
+    }
+
+private:
+    std::string own_words(std::string_view s) const {
+        s = s.substr(0, s.find_last_not_of(" \t\r\n") + 1);
+        return printable(without_secrets(std::string(s), target_.load().secrets), 200);
+    }
+    profile_step posted(const char* path, double within_s) const {
+        const load_target& to = target_.load();
+        const http_answer a = blocking_post(to.url, inquiry_path(to, path), to.fields, "{}",
+                                            within_s, to.tls.get());
+        profile_step s;
+        s.asked = std::string("POST ") + path;
+        s.heard = a.status > 0;
+        s.done = a.status >= 200 && a.status < 300;
+        s.came = s.heard ? printed("answered HTTP %d", a.status) : "failed: " + own_words(a.error);
+        if (!s.done && s.heard && a.status != 404) s.said = own_words(a.body);
+        if (s.done && a.body != "{}") s.said = own_words(a.body);
+        return s;
+    }
+
+    std::string log_of(const char* part) const {
+        return report_directory() + printed("/profile-%d-%s.log", gate_, part);
+    }
+    /// With the server's URL in place of `{url}`.
+    std::string with_url(std::string command) const {
+        const std::string& url = target_.facts().url;
+        for (std::size_t at = 0; (at = command.find("{url}", at)) != std::string::npos;
+             at += url.size())
+            command.replace(at, 5, url);
+        return command;
+    }
+    profile_step carried_out(const std::string& command, const char* part, double within_s) {
+        const bool was_interrupted = interrupted.load();
+        const long long until = now_ns() + ns_of(within_s);
+        const process what{.command = with_url(command),
+                           .env = {{"LLMBENCH_URL", target_.facts().url}}};
+        const int port = parsed_number<int>(target_.load().url.port).value_or(0);
+        profile_step s;
+        s.asked = "\"" + own_words(command) + "\"";
+        try {
+            running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
+                                                                target_.load().secrets));
+        } catch (const std::runtime_error& e) {
+            s.came = "was not run: " + own_words(e.what());
+            return s;
+        }
+        server_process& p = *running_.back();
+        std::string how;
+        while ((how = p.how_it_ended()).empty() && now_ns() < until &&
+               interrupted.load() == was_interrupted)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        s.heard = !how.empty();
+        s.done = how == "exited with status 0";
+        s.said = last_line(p.log_tail());
+        s.came = s.heard            ? how
+                 : now_ns() < until ? "was interrupted"
+                                    : "had not ended after " + time_text(within_s) +
+                                          " (what goes on belongs in the background, with &)";
+        return s;
+    }
+    std::string last_line(std::string_view log) const {
+        return own_words(log.substr(log.rfind('\n', log.find_last_not_of(" \t\r\n")) + 1));
+    }
+
+    const profile& what_;
+    const live_target& target_;
+    const int gate_;
+    // What a command leaves running is there until the profile is complete.
+    std::vector<std::unique_ptr<server_process>> running_{};
+};
+
+/// Why a server has not begun a profile.
+inline std::string why_not_begun(const profile_step& start, bool by_http) {
+    const bool has_none = by_http && start.came == "answered HTTP 404";
+    return step_text(start) +
+           (has_none ? ": vLLM has it where it was started with VLLM_TORCH_PROFILER_DIR or "
+                       "--profiler-config; profile{.start = ..., .stop = ...} takes commands of "
+                       "your own"
+                     : "");
+}
+
+/// A profile of `lasts_s` of load, which `load` runs until then and tells its requests. A profile
+/// that was begun is ended whatever happens. Without the time for it none is begun.
+inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
+                                        const std::function<std::size_t(long long)>& load) {
+    constexpr double least_for_stop_s = 5;
+    const auto left_s = [&] {
+        return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
+    };
+    taken_profile t{.wanted = true};
+    if (interrupted.load()) t.none = "the run was interrupted";
+    else if (left_s() < lasts_s + least_for_stop_s)
+        t.none = "LLMBENCH_TIME_BUDGET leaves no time for " + time_text(lasts_s) +
+                 " of load and the writing after it";
+    if (!t.none.empty()) return t;
+    t.start = by.start(left_s() - lasts_s);
+    if (t.start.done) {
+        const long long began = now_ns();
+        try {
+            t.requests = load(began + ns_of(lasts_s));
+        } catch (const std::exception& e) {
+            t.none = e.what();
+        }
+        t.load_s = static_cast<double>(now_ns() - began) * 1e-9;
+        if (t.none.empty() && t.requests == 0)
+            t.none = "this load sends nothing in its first " + time_text(lasts_s) +
+                     ", profile.duration can be longer";
+    } else {
+        t.none = why_not_begun(t.start, !by.has_commands());
+    }
+    // Where no answer came it may have begun all the same.
+    if (t.start.done) t.stop = by.stop(std::max(left_s(), least_for_stop_s));
+    else if (!t.start.heard && !by.has_commands()) t.stop = by.stop(least_for_stop_s);
+    if (t.start.done && !t.stop.done && t.none.empty()) t.none = step_text(t.stop);
+    t.files = by.files();
+    return t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
