@@ -25,7 +25,8 @@ namespace detail {
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
     std::vector<double> at{};  // seconds, as those of a repeat_timeline
-    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{};
+    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{}, temperature{};
+    std::vector<double> clock_ghz{};
     std::vector<double> queue_time{};  // the mean since the reading before
 };
 /// One repeat in windows of equal length; seconds count from the start of its measured part.
@@ -75,8 +76,10 @@ inline server_timeline server_timeline_of(const repeat_data& d) {
               std::pair{&t.waiting, server_quantity::waiting},
               std::pair{&t.kv_usage, server_quantity::kv_usage},
               std::pair{&t.power, server_quantity::power},
-              std::pair{&t.utilisation, server_quantity::utilisation}})
+              std::pair{&t.utilisation, server_quantity::utilisation},
+              std::pair{&t.temperature, server_quantity::temperature}})
             into->push_back(r.value(q));
+        t.clock_ghz.push_back(r.value(server_quantity::clock) / 1e9);
         const reading_span since{before ? before : &r, &r};
         const double n = since.change_of_count(server_quantity::queue_time);
         t.queue_time.push_back(n > 0 ? since.change(server_quantity::queue_time) / n

@@ -13,7 +13,6 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
-#include "core/judging/witness.hpp"
 #include "core/judging/values.hpp"
 #include "core/capacity/found.hpp"
 #include "core/capacity/relative.hpp"
@@ -429,13 +428,11 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
-        page_watch pages(target.pages(), named_series(p_.slos));
         record_writer writer(all.records(), p_.name);
-        into.push_back(run_repeat(
+        into.push_back(watched_repeat(
             what, target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
-        into.back().server = pages.word(cross_check_of(into.back()).finished);
         if (probe) {
             into.back().load = probe->load;
             into.back().part = probe->part;

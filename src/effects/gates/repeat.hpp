@@ -10,6 +10,8 @@
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
+#include "core/measured/server_word.hpp"
+#include "core/judging/witness.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/schedule.hpp"
@@ -20,6 +22,7 @@
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/page_watch.hpp"
 #include "effects/gates/progress_meter.hpp"
 
 #include <algorithm>  // sort, max, min, minmax_element
@@ -192,6 +195,15 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.stamp_lag_max = d.stamp_lag.max();
     d.interrupted = interrupted.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
+    return d;
+}
+
+/// The same, with what the server tells of itself meanwhile.
+inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
+                                  int gate_number, const repeat_terms& terms) {
+    page_watch pages(target.pages(), named_series(p.slos));
+    repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
+    d.server = pages.word(cross_check_of(d).finished);
     return d;
 }
 

@@ -92,6 +92,10 @@ private:
             plot_unit::seconds, &t::queue_time);
         add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
         add("Utilisation", "utilisation of the accelerators", plot_unit::share, &t::utilisation);
+        add("Clock<span>GHz, the slowest</span>", "the clock of the slowest accelerator in GHz",
+            plot_unit::none, &t::clock_ghz);
+        add("Temperature<span>\u00B0C, the hottest</span>", "the hottest accelerator's temperature",
+            plot_unit::none, &t::temperature);
         if (plots.empty()) return {};
         return "<h3>The server's own word</h3>\n<p class=\"note\">Its page of metrics, read once "
                "a second." + arms_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots +
