@@ -1,0 +1,169 @@
+// settings beside each other: from what was measured of each
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/pooled.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/baseline_errors.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/samples.hpp"
+#include "core/judging/terms.hpp"
+#include "core/judging/validity.hpp"
+#include "core/comparing/told_apart.hpp"
+
+#include <algorithm>  // max, none_of
+#include <cmath>  // exp, isfinite, isnan
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One setting of a comparison. The evidence and what is held against it are somebody else's.
+struct measured_setting {
+    std::string name{};
+    const evidence& seen;
+    const terms& held;
+    const findings& found;
+    std::string lost{};  // why its server could not be measured at all
+};
+
+/// A setting as a comparison tells it.
+struct setting_told {
+    std::string name{};
+    std::string excluded{};            // why it is compared on nothing
+    std::vector<verdict> verdicts{};   // of the objectives
+};
+
+/// Several settings of a server on one trace.
+struct settings_comparison {
+    std::vector<setting_told> settings{};
+    std::vector<slo> objectives{};
+    std::size_t rounds = 0, planned_rounds = 0;
+    std::string stopped{};  // why there are fewer rounds than planned
+    std::vector<compared_statistic> statistics{};
+    std::size_t asked = 0;  // of the statistics, the first ones: those of the objectives
+};
+
+/// What is compared: what objectives speak of, and then what anybody would look at.
+inline std::vector<statistic_data> compared_statistics(const std::vector<slo>& slos, bool streams,
+                                                       std::size_t& asked) {
+    std::vector<statistic_data> all;
+    const auto add = [&](const statistic_data& s) {
+        for (const statistic_data& known : all)
+            if (str(known.name) == str(s.name)) return;
+        all.push_back(s);
+    };
+    for (const slo& s : slos) add(s.what);
+    asked = all.size();
+    for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e}) {
+        if (!streams && facts_of(id).needs_stream) continue;
+        add(make_statistic(statistic_kind::mean, id, 0));
+        for (const double q : {0.5, 0.99}) add(make_statistic(statistic_kind::percentile, id, q));
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::request_throughput})
+        add(make_statistic(statistic_kind::value, id, 0));
+    return all;
+}
+
+/// Why a setting is compared on nothing, "" where it is. A server that sheds load is fast, and one
+/// that is given more than it can take has numbers that grow with the length of the run.
+inline std::string exclusion_of(const measured_setting& s) {
+    if (!s.lost.empty()) return s.lost;
+    if (s.seen.candidate.empty())
+        return s.seen.stopped.empty() ? "nothing was measured" : s.seen.stopped;
+    if (!s.found.on.invalid.empty()) return s.found.on.invalid;
+    const slo limit = error_limit(s.held.slos);
+    if (const double errors = pooled_value(limit.what, s.seen.candidate); errors > limit.bound)
+        return printed("%.3g %% of its requests failed (%s), where %.3g %% may", errors * 100,
+                       failure_example(s.seen.candidate).c_str(), limit.bound * 100);
+    return s.found.on.saturated;
+}
+
+/// What a statistic is held against that no objective speaks of: nothing that it could miss.
+inline slo statistic_alone(const statistic_data& what, double typical) {
+    slo s;
+    s.what = what;
+    s.at_most = facts_of(what.metric).side != bound_side::at_least;
+    s.bound = typical;
+    return s;
+}
+
+/// Why a statistic of a setting says too little to be compared, "" where it does not.
+inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
+                                      const std::vector<double>& values) {
+    if (is_share(what.metric)) return "a share";
+    std::size_t infinite = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isnan(values[i]))
+            return is_of_start(what.metric)
+                       ? "startup_time is only known of a process that is started"
+                       : printed("round %zu has no value of it", i + 1);
+        infinite += !(values[i] > 0) || !std::isfinite(values[i]);
+    }
+    if (infinite > 0)
+        return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
+    const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(values))));
+    if (std::string small = sample_invalid_reason(m.seen, m.held.rule, alone); !small.empty())
+        return small;
+    return slo_invalid_reason(m.seen, m.held, m.found.on, undecided(alone));
+}
+
+inline values_in_rounds values_of_setting(const measured_setting& m, const setting_told& told,
+                                          const statistic_data& what) {
+    const std::vector<repeat_data>& arm = m.seen.candidate;
+    values_in_rounds v;
+    if (arm.empty() || !m.lost.empty()) return v.fault = told.excluded, v;
+    if (is_share(what.metric)) {
+        v.measured = {pooled_value(what, arm)};
+        v.fault = "a share";
+        return v;
+    }
+    v.measured = values_of(what, arm).each;
+    v.fault = told.excluded.empty() ? fault_of_statistic(m, what, v.measured) : told.excluded;
+    if (!v.fault.empty() || std::none_of(arm.begin(), arm.end(), client_had_part)) return v;
+    v.at_worst = values_of(what, arm, reading::at_worst).each;
+    v.at_best = values_of(what, arm, reading::at_best).each;
+    return v;
+}
+
+/// All of them, by every statistic. `streams`: whether answers come token by token.
+inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
+                                                  const std::vector<slo>& objectives,
+                                                  bool streams, std::size_t planned_rounds) {
+    settings_comparison c;
+    c.objectives = objectives;
+    c.planned_rounds = planned_rounds;
+    for (const measured_setting& m : all) {
+        setting_told told{m.name, exclusion_of(m), {}};
+        for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
+            told.verdicts.push_back(m.found.verdicts[i].outcome);
+        if (told.excluded.empty()) c.rounds = std::max(c.rounds, m.seen.candidate.size());
+        if (c.stopped.empty()) c.stopped = m.seen.stopped;
+        c.settings.push_back(std::move(told));
+    }
+    for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
+        std::vector<values_in_rounds> values;
+        double s0 = prior_sd;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            values.push_back(values_of_setting(all[i], c.settings[i], what));
+            s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].held, statistic_alone(what, 1)));
+        }
+        c.statistics.push_back(compared(what, std::move(values), s0));
+    }
+    return c;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

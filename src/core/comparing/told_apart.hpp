@@ -1,0 +1,192 @@
+// settings beside each other: turns, ratios, what is told apart
+// Settings of a server are measured in rounds, each of them once a round. Two of them are compared
+// on the ratios within the rounds, so that what a round does to all of them is no part of it.
+#pragma once
+
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/judging/pairs.hpp"
+#include "core/judging/rule.hpp"
+
+#include <algorithm>  // count_if, min, reverse
+#include <cmath>  // exp, log, sqrt
+#include <cstddef>  // size_t
+#include <optional>
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr int usual_rounds = 4, fewest_rounds = 2, most_rounds = 12;
+inline constexpr std::size_t fewest_settings = 2, most_settings = 8;
+/// How often any two settings that are alike are told apart by a statistic, at most.
+inline constexpr double false_difference = 0.05;
+
+/// Which settings have their turns in a round, in this order. Every other round goes backward, so
+/// that an even drift of the machine hits all of them alike; after both another one begins.
+inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < settings; ++i)
+        order.push_back((i + static_cast<std::size_t>(round / 2)) % settings);
+    if (round % 2 == 1) std::reverse(order.begin(), order.end());
+    return order;
+}
+
+/// A statistic of one setting, round by round, SI units.
+struct values_in_rounds {
+    std::vector<double> measured{};
+    std::vector<double> at_worst{}, at_best{};  // other readings, where the client had a part
+    std::string fault{};                        // why it is compared with no other setting
+};
+
+/// Two settings by the ratio of the second to the first, of the typical round.
+struct setting_ratio {
+    std::size_t first = 0, second = 0;
+    double ratio = not_a_number, low = not_a_number, high = not_a_number;
+    std::vector<double> logs{};  // of the ratio in each round
+    look at{};                   // mean, sd, df and standard error of those
+    bool may_be_the_clients = false;  // the interval excludes 1, and the client may have done that
+    bool told_apart() const { return !may_be_the_clients && (low > 1 || high < 1); }
+};
+
+/// What one setting shows of a statistic.
+struct setting_value {
+    double typical = not_a_number, low = not_a_number, high = not_a_number;
+    std::string fault{};  // why it is compared with no other setting
+};
+
+/// All settings by one statistic.
+struct compared_statistic {
+    statistic_data what{};
+    double believed_sd = 0;  // of a log ratio
+    std::vector<setting_value> settings{};
+    std::vector<setting_ratio> pairs{};  // of those without a fault, by first and second
+    bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
+    /// Of two settings in any order, null where they were not compared.
+    const setting_ratio* pair(std::size_t a, std::size_t b) const {
+        for (const setting_ratio& r : pairs)
+            if ((r.first == a && r.second == b) || (r.first == b && r.second == a)) return &r;
+        return nullptr;
+    }
+    /// Whether `a` is shown to be better than `b`.
+    bool is_better(std::size_t a, std::size_t b) const {
+        const setting_ratio* r = pair(a, b);
+        return r && r->told_apart() && ((r->ratio < 1) == less_is_better()) == (r->second == a);
+    }
+    std::size_t compared() const {
+        return static_cast<std::size_t>(std::count_if(
+            settings.begin(), settings.end(),
+            [](const setting_value& v) { return v.fault.empty(); }));
+    }
+    /// The one that is shown to be better than every other that was compared.
+    std::optional<std::size_t> best() const {
+        for (std::size_t a = 0; a < settings.size(); ++a) {
+            std::size_t beaten = 0;
+            for (std::size_t b = 0; b < settings.size(); ++b) beaten += is_better(a, b);
+            if (beaten > 0 && beaten + 1 == compared()) return a;
+        }
+        return std::nullopt;
+    }
+};
+
+/// Of an interval that is wrong on either side in `level` of all cases, at its only look.
+inline judging_rule rule_of_interval(double level) {
+    judging_rule r;
+    r.looks = 1;
+    r.pass_level = r.fail_level = level / 2;
+    r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
+    return r;
+}
+/// Every pair of settings has its share of the level (Bonferroni), those that fall out too: which
+/// ones do must not make the others easier to tell apart.
+inline judging_rule rule_of_a_pair(std::size_t settings) {
+    return rule_of_interval(2 * false_difference / static_cast<double>(settings * (settings - 1)));
+}
+
+inline std::vector<double> logs_of(const std::vector<double>& values) {
+    std::vector<double> logs;
+    for (const double v : values) logs.push_back(std::log(v));
+    return logs;
+}
+inline std::vector<double> log_ratios(const std::vector<double>& first,
+                                      const std::vector<double>& second) {
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+        logs.push_back(std::log(second[i]) - std::log(first[i]));
+    return logs;
+}
+
+/// Whether a difference remains where the client's delays are taken to have made it: out of the
+/// worse setting, and into the better one. Nothing remains of what has no value then.
+inline bool withstands_the_client(const values_in_rounds& better, const values_in_rounds& worse,
+                                  double sign, double s0, const judging_rule& rule) {
+    if (better.at_worst.empty() && worse.at_best.empty()) return true;
+    const std::vector<double> logs =
+        log_ratios(better.at_worst.empty() ? better.measured : better.at_worst,
+                   worse.at_best.empty() ? worse.measured : worse.at_best);
+    const look l = look_at_pairs(logs, s0, rule);
+    return sign * l.mean - l.pass_t * l.se > 0;  // false where it is NaN
+}
+
+inline setting_ratio ratio_of(const compared_statistic& c,
+                              const std::vector<values_in_rounds>& values, std::size_t first,
+                              std::size_t second, const judging_rule& rule) {
+    setting_ratio r;
+    r.first = first;
+    r.second = second;
+    r.logs = log_ratios(values[first].measured, values[second].measured);
+    r.at = look_at_pairs(r.logs, c.believed_sd, rule);
+    const double reach = r.at.pass_t * r.at.se;
+    r.ratio = std::exp(r.at.mean);
+    r.low = std::exp(r.at.mean - reach);
+    r.high = std::exp(r.at.mean + reach);
+    if (!r.told_apart()) return r;
+    const bool second_is_better = (r.ratio < 1) == c.less_is_better();
+    r.may_be_the_clients = !withstands_the_client(
+        values[second_is_better ? second : first], values[second_is_better ? first : second],
+        c.less_is_better() ? 1 : -1, c.believed_sd, rule);
+    return r;
+}
+
+/// The typical round with an interval of 95 % by itself. Whether two settings differ is not seen by
+/// their intervals but by that of their ratio, which what a round does to both is no part of.
+inline setting_value value_of(values_in_rounds&& v, double s0) {
+    setting_value out;
+    out.fault = std::move(v.fault);
+    const look l = look_at_pairs(logs_of(v.measured), s0, rule_of_interval(0.05));
+    const double reach = l.pass_t * l.se;
+    out.typical = std::exp(l.mean);
+    if (out.fault.empty()) {
+        out.low = std::exp(l.mean - reach);
+        out.high = std::exp(l.mean + reach);
+    }
+    return out;
+}
+
+/// `s0`: what is believed of the noise of one setting's logarithm.
+inline compared_statistic compared(const statistic_data& what,
+                                   std::vector<values_in_rounds> values, double s0) {
+    compared_statistic c;
+    c.what = what;
+    c.believed_sd = s0 * std::sqrt(2.0);
+    for (values_in_rounds& v : values)
+        if (v.fault.empty() && v.measured.size() < static_cast<std::size_t>(fewest_rounds))
+            v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
+                              v.measured.size() == 1 ? "" : "s", fewest_rounds);
+    const judging_rule rule = rule_of_a_pair(values.size());
+    for (std::size_t a = 0; a < values.size(); ++a)
+        for (std::size_t b = a + 1; b < values.size(); ++b)
+            if (values[a].fault.empty() && values[b].fault.empty())
+                c.pairs.push_back(ratio_of(c, values, a, b, rule));
+    for (values_in_rounds& v : values) c.settings.push_back(value_of(std::move(v), s0));
+    return c;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,180 @@
+// settings beside each other, in words
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/judging/rule.hpp"
+#include "core/comparing/settings.hpp"
+#include "core/comparing/told_apart.hpp"
+
+#include <algorithm>  // find, sort
+#include <cstddef>  // size_t
+#include <string>
+#include <utility>  // pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "a", "a and b", "a, b and c".
+inline std::string enumerated(const std::vector<std::string>& words) {
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+    return out;
+}
+inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
+    std::vector<std::string> names;
+    for (const std::size_t i : which) names.push_back(c.settings[i].name);
+    return enumerated(names);
+}
+
+/// Pairs that are not told apart: "a and b are not told apart". Where they are all the pairs of
+/// three and more settings, these are named once.
+inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
+    std::vector<std::size_t> members;
+    std::vector<std::string> pairs;
+    for (const setting_ratio& r : s.pairs) {
+        if (r.told_apart()) continue;
+        pairs.push_back(names_of(c, {r.first, r.second}));
+        for (const std::size_t i : {r.first, r.second})
+            if (std::find(members.begin(), members.end(), i) == members.end())
+                members.push_back(i);
+    }
+    if (pairs.empty()) return {};
+    std::sort(members.begin(), members.end());
+    if (members.size() * (members.size() - 1) / 2 == pairs.size())
+        return names_of(c, members) + " are not told apart";
+    std::string out;
+    for (const std::string& p : pairs) out += (out.empty() ? "" : ", ") + p;
+    return "not told apart are " + out;
+}
+/// Where none is best: "a is better than b and c", once for each that is better than some.
+inline std::string better_text(const settings_comparison& c, const compared_statistic& s) {
+    std::string out;
+    for (std::size_t a = 0; a < s.settings.size(); ++a) {
+        std::vector<std::size_t> beaten;
+        for (std::size_t b = 0; b < s.settings.size(); ++b)
+            if (s.is_better(a, b)) beaten.push_back(b);
+        if (!beaten.empty())
+            out += (out.empty() ? "" : "; ") + c.settings[a].name + " is better than " +
+                   names_of(c, beaten);
+    }
+    return out;
+}
+/// "a is best, then b, then c", where each is told apart from all others.
+inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < s.settings.size(); ++i)
+        if (s.settings[i].fault.empty())
+            order.emplace_back((s.less_is_better() ? 1 : -1) * s.settings[i].typical, i);
+    std::sort(order.begin(), order.end());
+    std::string out;
+    for (const auto& [value, i] : order)
+        out += (out.empty() ? "" : ", then ") + c.settings[i].name +
+               (out.empty() ? " is best" : "");
+    return out;
+}
+
+/// Settings that this statistic leaves out and the others do not, and why.
+inline std::string left_out_text(const settings_comparison& c, const compared_statistic& s) {
+    std::vector<std::pair<std::string, std::vector<std::size_t>>> reasons;
+    for (std::size_t i = 0; i < s.settings.size(); ++i) {
+        const std::string& why = s.settings[i].fault;
+        if (why.empty() || !c.settings[i].excluded.empty()) continue;
+        const auto at = std::find_if(reasons.begin(), reasons.end(),
+                                     [&](const auto& r) { return r.first == why; });
+        if (at == reasons.end()) reasons.push_back({why, {i}});
+        else at->second.push_back(i);
+    }
+    std::string out;
+    for (const auto& [why, which] : reasons)
+        out += (out.empty() ? "" : "; ") + names_of(c, which) +
+               (which.size() == 1 ? " is" : " are") + " not compared: " + why;
+    return out;
+}
+
+/// What a statistic shows, after its name: "a is best; b and c are not told apart".
+inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
+    if (is_share(s.what.metric)) return "a share is shown and not compared";
+    const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
+    std::string out;
+    const auto add = [&](const std::string& words) {
+        if (!words.empty()) out += (out.empty() ? "" : "; ") + words;
+    };
+    if (s.pairs.empty()) add(left_out.empty() ? "nothing to compare" : "");
+    else if (alike.empty()) add(order_text(c, s));
+    else {
+        const auto best = s.best();
+        add(best ? c.settings[*best].name + " is best" : better_text(c, s));
+    }
+    add(alike);
+    for (const setting_ratio& r : s.pairs)
+        if (r.may_be_the_clients)
+            add("the client was held up and may have made the difference of " +
+                names_of(c, {r.first, r.second}));
+    add(left_out);
+    return out;
+}
+inline std::string sentence_of(const settings_comparison& c, const compared_statistic& s) {
+    return str(s.what.name) + ": " + shown_text(c, s);
+}
+
+/// "3 settings in turns, 4 rounds".
+inline std::string rounds_text(const settings_comparison& c) {
+    std::string t = printed("%zu settings in turns, %zu round%s", c.settings.size(), c.rounds,
+                            c.rounds == 1 ? "" : "s");
+    return c.rounds < c.planned_rounds ? t + printed(" of %zu", c.planned_rounds) : t;
+}
+/// What a reader of the table should know of it, a sentence each.
+inline std::vector<std::string> notes_on(const settings_comparison& c) {
+    std::vector<std::string> notes;
+    for (const setting_told& s : c.settings)
+        if (!s.excluded.empty()) notes.push_back(s.name + " is not compared: " + s.excluded);
+    if (!c.stopped.empty()) notes.push_back(c.stopped);
+    return notes;
+}
+/// How often the table is wrong.
+inline std::string intervals_text(const settings_comparison& c) {
+    return printed("ratios to %s, of the typical round; the intervals of all %zu pairs of a row "
+                   "hold together in 95 %% of all cases (Bonferroni)",
+                   c.settings[0].name.c_str(),
+                   c.settings.size() * (c.settings.size() - 1) / 2);
+}
+
+/// What the objectives' statistics show on one line, of all statistics where there are none.
+inline std::string comparison_line(const settings_comparison& c) {
+    std::string line = rounds_text(c);
+    const std::size_t n = c.asked > 0 ? c.asked : c.statistics.size();
+    for (std::size_t i = 0; i < n; ++i)
+        line += (i == 0 ? ": " : "; ") + sentence_of(c, c.statistics[i]);
+    for (const std::string& note : notes_on(c)) line += "; " + note;
+    return line;
+}
+
+/// "1.042 [0.998, 1.088]".
+inline std::string ratio_text(const setting_ratio& r) {
+    return printed("%.3f [%.3f, %.3f]", r.ratio, r.low, r.high);
+}
+/// The line with the arithmetic of every ratio.
+inline std::string comparison_explained(const settings_comparison& c) {
+    std::string out = comparison_line(c) + "\n" + intervals_text(c);
+    for (const compared_statistic& s : c.statistics) {
+        out += "\n" + sentence_of(c, s);
+        for (std::size_t i = 0; i < s.settings.size(); ++i)
+            out += "\n  " + c.settings[i].name + ": " +
+                   value_text(s.what.metric, s.settings[i].typical);
+        for (const setting_ratio& r : s.pairs)
+            out += "\n  " + c.settings[r.second].name + " / " + c.settings[r.first].name + ": " +
+                   ratio_text(r) + "; ln ratios " + listed(r.logs) +
+                   printed("; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g, t %.4f",
+                           r.at.mean, r.at.sd, to_string(r.at.spread), r.at.df, r.at.se,
+                           r.at.pass_t);
+    }
+    return out;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

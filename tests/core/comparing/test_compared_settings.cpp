@@ -1,0 +1,156 @@
+// Settings beside each other: from evidence to what is said of them.
+#include "llmbench.hpp"
+#include "core/comparing/settings.hpp"
+#include "core/comparing/words.hpp"
+#include "support/verdicts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+using namespace verdicts;
+
+namespace {
+
+/// Settings under the objectives of a test.
+class suite {
+public:
+    explicit suite(std::vector<slo> objectives) : objectives_(std::move(objectives)) {}
+    suite& with(const std::string& name, std::vector<repeat_data> rounds,
+                const std::string& lost = {}) {
+        seen_.push_back(verdicts::measured(std::move(rounds), objectives_));
+        found_.push_back(assess(seen_.back(), seen_.back()));
+        all_.push_back({name, seen_.back(), seen_.back(), found_.back(), lost});
+        return *this;
+    }
+    suite& with(const std::string& name, const std::vector<double>& ttft_ms) {
+        return with(name, repeats_with_ttft(ttft_ms));
+    }
+    settings_comparison compared() const {
+        return comparison_of_settings(all_, objectives_, true, 4);
+    }
+
+private:
+    std::vector<slo> objectives_;
+    std::deque<measurement> seen_{};
+    std::deque<findings> found_{};
+    std::vector<measured_setting> all_{};
+};
+
+const compared_statistic& shown_by(const settings_comparison& c, const std::string& name) {
+    for (const compared_statistic& s : c.statistics)
+        if (str(s.what.name) == name) return s;
+    FAIL("there is no " << name);
+    return c.statistics[0];
+}
+std::string said(const settings_comparison& c, const std::string& name) {
+    return sentence_of(c, shown_by(c, name));
+}
+const std::vector<double> fast = {100, 101, 99, 100}, slow = {150, 149, 151, 150};
+
+}  // namespace
+
+TEST_CASE("statistics of objectives come first, and each once") {
+    const settings_comparison c =
+        suite({p90(ttft) <= 500_ms, mean(ttft) <= 1_s}).with("a", fast).with("b", slow).compared();
+    CHECK(c.asked == 2);
+    CHECK(str(c.statistics[0].what.name) == "p90(ttft)");
+    int means = 0;
+    for (const compared_statistic& s : c.statistics) means += str(s.what.name) == "mean(ttft)";
+    CHECK(means == 1);
+    CHECK(c.rounds == 4);
+}
+
+TEST_CASE("each setting has its own verdicts, and the better one is named") {
+    const settings_comparison c =
+        suite({mean(ttft) <= 120_ms}).with("a", fast).with("b", slow).compared();
+    CHECK(c.settings[0].verdicts.at(0) == verdict::pass);
+    CHECK(c.settings[1].verdicts.at(0) == verdict::fail);
+    CHECK(said(c, "mean(ttft)") == "mean(ttft): a is best, then b");
+    CHECK(shown_by(c, "mean(ttft)").pairs.at(0).ratio == doctest::Approx(1.5).epsilon(0.01));
+    CHECK(comparison_line(c) ==
+          "2 settings in turns, 4 rounds: mean(ttft): a is best, then b");
+    CHECK(comparison_explained(c).find("b / a: 1.500 [1.") != std::string::npos);
+}
+
+TEST_CASE("what is not told apart is said with the names") {
+    const std::vector<double> close = {152, 150, 149, 151};
+    const settings_comparison c =
+        suite({mean(ttft) <= 1_s}).with("a", fast).with("b", slow).with("c", close).compared();
+    CHECK(said(c, "mean(ttft)") == "mean(ttft): a is best; b and c are not told apart");
+    const settings_comparison same = suite({mean(ttft) <= 1_s})
+                                         .with("a", slow)
+                                         .with("b", close)
+                                         .with("c", slow)
+                                         .compared();
+    CHECK(said(same, "mean(ttft)") == "mean(ttft): a, b and c are not told apart");
+    const settings_comparison chain = suite({mean(ttft) <= 1_s})
+                                          .with("a", {100, 101, 99, 100})
+                                          .with("b", {105, 106, 104, 105})
+                                          .with("c", {111, 112, 110, 111})
+                                          .compared();
+    CHECK(said(chain, "mean(ttft)") ==
+          "mean(ttft): a is better than c; not told apart are a and b, b and c");
+}
+
+TEST_CASE("a setting that was lost is excluded by its reason, and the others are compared") {
+    const settings_comparison c = suite({mean(ttft) <= 1_s})
+                                      .with("a", fast)
+                                      .with("b", {}, "it was not ready within 5 s")
+                                      .with("c", slow)
+                                      .compared();
+    CHECK(c.settings[1].excluded == "it was not ready within 5 s");
+    CHECK(said(c, "mean(ttft)") == "mean(ttft): a is best, then c");
+    REQUIRE(notes_on(c).size() == 1);
+    CHECK(notes_on(c)[0] == "b is not compared: it was not ready within 5 s");
+}
+
+TEST_CASE("a setting that fails requests is compared on nothing, however fast it is") {
+    std::vector<repeat_data> failing;
+    for (int i = 0; i < 4; ++i) failing.push_back(repeat_with_failures(50, 5));
+    std::vector<repeat_data> whole;
+    for (int i = 0; i < 4; ++i) whole.push_back(repeat_with_failures(50, 0));
+    const settings_comparison c =
+        suite({mean(ttft) <= 1_s}).with("a", whole).with("sheds", failing).compared();
+    CHECK(c.settings[1].excluded.find("10 % of its requests failed (") == 0);
+    CHECK(c.settings[0].excluded.empty());
+    CHECK(shown_by(c, "mean(ttft)").pairs.empty());
+}
+
+TEST_CASE("a percentile that failures reach has no ratio, and the mean beside it has") {
+    // One of 150 requests of a round may fail, and p99 of so many is the second largest.
+    std::vector<repeat_data> some, whole;
+    for (int i = 0; i < 4; ++i) {
+        some.push_back(repeat_with_failures(300, i == 1 ? 4 : 0));
+        whole.push_back(repeat_with_failures(300, 0));
+    }
+    const settings_comparison c =
+        suite({p99(ttft) <= 1_s}).with("a", whole).with("b", some).compared();
+    CHECK(c.settings[1].excluded.empty());
+    CHECK(said(c, "p99(ttft)") ==
+          "p99(ttft): b is not compared: failed requests reach it in 1 of 4 rounds");
+    CHECK(shown_by(c, "mean(ttft)").pairs.size() == 1);
+}
+
+TEST_CASE("shares are shown and not compared") {
+    const settings_comparison c = suite({goodput(ttft <= 120_ms) >= 90_pct})
+                                      .with("a", fast)
+                                      .with("b", slow)
+                                      .compared();
+    const compared_statistic& s = c.statistics.at(0);
+    CHECK(s.pairs.empty());
+    CHECK(s.settings[0].typical == doctest::Approx(1));
+    CHECK(s.settings[1].typical == doctest::Approx(0));
+    CHECK(said(c, str(s.what.name)).find(": a share is shown and not compared") !=
+          std::string::npos);
+}
+
+TEST_CASE("what too few requests are behind is not compared, and says so") {
+    const settings_comparison c =
+        suite({mean(ttft) <= 1_s}).with("a", fast).with("b", slow).compared();
+    // Twenty requests a round: nothing lies beyond a p99.
+    CHECK(said(c, "p99(ttft)").find("p99(ttft): a and b are not compared: the plan: repeat 1 "
+                                    "measured 20 requests, p99(ttft) needs 300") == 0);
+}
