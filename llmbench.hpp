@@ -83,124 +83,138 @@
 //   [C57] from verdicts to an exit code
 //   [C58] what a calibration tells
 //   [C59] calibration
-//   [C60] the search for a capacity
-//   [C61] what probes say of a load
-//   [C62] the capacity that probes show
-//   [C63] the capacity of a candidate beside that of a baseline
-//   [C64] a capacity held against a live baseline's
-//   [C65] files of others' making, value by value
-//   [C66] datasets
-//   [C67] traces
-//   [C68] when requests are sent
-//   [C69] arrivals
-//   [C70] lengths
-//   [C71] prompts of a given number of tokens
-//   [C72] places of a trace
-//   [C73] conversations, recorded and made up
-//   [C74] prompts that stand alone
-//   [C75] where prompts come from
-//   [C76] the plan of a gate
-//   [C77] which SLOs a scenario can have
-//   [C78] the options of requests
-//   [C79] the load that is profiled
-//   [C80] a load that is searched
-//   [C81] from a workload to its part of the plan
-//   [C82] from a scenario to its plan
-//   [C83] a plan in words
-//   [C84] where a gate's server stood
-//   [C85] the hash of all that a plan sends
-//   [C86] the requests of a plan
-//   [C87] what a plan says of the evidence that it will bring
-//   [C88] what of its prompts a workload lets a prefix cache have
-//   [C89] engine model
-//   [C90] what a request asks the simulated server
-//   [C91] answers of the simulated server
-//   [C92] the simulated server's page of metrics
-//   [C93] what the simulated server says besides answers
-//   [C94] what a result holds of its gate
-//   [C95] the rows of a table: each metric over the repeats of an arm
-//   [C96] points and round steps of drawings
-//   [C97] distributions: quantiles as lines, of each repeat and of all
-//   [C98] the curve of a search: objectives over the load
-//   [C99] how requests ended, and what their answers say of tokens
-//   [C100] how long made-up prompts were to be, and were
-//   [C101] what a server told of itself, over all repeats
-//   [C102] timelines: repeats in windows of equal length
-//   [C103] all that reports tell of a gate's numbers, computed once
-//   [C104] the progress line
-//   [C105] what came of a profile
-//   [C106] what reports are made of
-//   [C107] what a server told of itself, in result.json
-//   [C108] words of reports
-//   [C109] result.json and records.jsonl
-//   [C110] stored results
-//   [C111] junit.xml, summary.md, annotations, metrics.txt
-//   [C112] what a console can show
-//   [C113] the console
-//   [C114] the report page: style, icons and script
-//   [C115] the report page: drawings
-//   [C116] the report page: verdicts
-//   [C117] the report page: distributions
-//   [C118] the report page: gates beside each other
-//   [C119] the report page: what a search found
-//   [C120] the report page: what else a gate has to say
-//   [C121] the report page: timelines
-//   [C122] the report page: the whole
+//   [C60] settings beside each other: turns, ratios, what is told apart
+//   [C61] settings beside each other: from what was measured of each
+//   [C62] settings beside each other, in words
+//   [C63] the search for a capacity
+//   [C64] what probes say of a load
+//   [C65] the capacity that probes show
+//   [C66] the capacity of a candidate beside that of a baseline
+//   [C67] a capacity held against a live baseline's
+//   [C68] files of others' making, value by value
+//   [C69] datasets
+//   [C70] traces
+//   [C71] when requests are sent
+//   [C72] arrivals
+//   [C73] lengths
+//   [C74] prompts of a given number of tokens
+//   [C75] places of a trace
+//   [C76] conversations, recorded and made up
+//   [C77] prompts that stand alone
+//   [C78] where prompts come from
+//   [C79] the plan of a gate
+//   [C80] which SLOs a scenario can have
+//   [C81] the options of requests
+//   [C82] the load that is profiled
+//   [C83] a load that is searched
+//   [C84] from a workload to its part of the plan
+//   [C85] from a scenario to its plan
+//   [C86] a plan in words
+//   [C87] where a gate's server stood
+//   [C88] the hash of all that a plan sends
+//   [C89] the requests of a plan
+//   [C90] what a plan says of the evidence that it will bring
+//   [C91] what of its prompts a workload lets a prefix cache have
+//   [C92] what of a scenario does not go with several settings
+//   [C93] engine model
+//   [C94] what a request asks the simulated server
+//   [C95] answers of the simulated server
+//   [C96] the simulated server's page of metrics
+//   [C97] what the simulated server says besides answers
+//   [C98] what a result holds of its gate
+//   [C99] what a result of several settings holds
+//   [C100] the rows of a table: each metric over the repeats of an arm
+//   [C101] points and round steps of drawings
+//   [C102] distributions: quantiles as lines, of each repeat and of all
+//   [C103] the curve of a search: objectives over the load
+//   [C104] how requests ended, and what their answers say of tokens
+//   [C105] how long made-up prompts were to be, and were
+//   [C106] what a server told of itself, over all repeats
+//   [C107] timelines: repeats in windows of equal length
+//   [C108] all that reports tell of a gate's numbers, computed once
+//   [C109] the progress line
+//   [C110] what reports tell of several settings
+//   [C111] several settings in result.json
+//   [C112] what came of a profile
+//   [C113] what reports are made of
+//   [C114] what a server told of itself, in result.json
+//   [C115] words of reports
+//   [C116] result.json and records.jsonl
+//   [C117] stored results
+//   [C118] several settings on the console
+//   [C119] words in Markdown
+//   [C120] several settings in summary.md
+//   [C121] junit.xml, summary.md, annotations, metrics.txt
+//   [C122] what a console can show
+//   [C123] the console
+//   [C124] the report page: style, icons and script
+//   [C125] the report page: drawings
+//   [C126] the report page: verdicts
+//   [C127] the report page: distributions
+//   [C128] the report page: gates beside each other
+//   [C129] the report page: what a search found
+//   [C130] the report page: what else a gate has to say
+//   [C131] the report page: several settings beside each other
+//   [C132] the report page: timelines
+//   [C133] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
 //   [E3] functions of arrivals
 //   [E4] functions of results
-//   [E5] standard output
-//   [E6] errors of the system, in words
-//   [E7] files
-//   [E8] signals, and what else a program has once
-//   [E9] the clock
-//   [E10] what the environment asks for
-//   [E11] the machine and the commit
-//   [E12] what the system lets one process have
-//   [E13] how long a thread has waited for a core
-//   [E14] all that a scenario names in files
-//   [E15] asio, under every client and the simulated server
-//   [E16] whoever is told of a socket
-//   [E17] sockets and addresses
-//   [E18] waiting for sockets, on every other system
-//   [E19] waiting for sockets, on Linux
-//   [E20] waiting for sockets
-//   [E21] TLS
-//   [E22] one request and its answer over one socket
-//   [E23] requests that are not measured
-//   [E24] server processes
-//   [E25] when a thread of the client did not run, as it knows itself
-//   [E26] what a load is told and delivers
-//   [E27] one connection of the load
-//   [E28] what one client thread has to send, and when
-//   [E29] the connections of one client thread
-//   [E30] what came back to one client thread
-//   [E31] one client thread
-//   [E32] the load of one repeat
-//   [E33] what of asio a server needs beyond a client
-//   [E34] a connection of the simulated server
-//   [E35] simulated server
-//   [E36] what a server is asked before the load
-//   [E37] who asks a server
-//   [E38] the pages on which a server tells of itself
-//   [E39] servers that a gate starts
-//   [E40] targets brought up
-//   [E41] a server's pages, read beside a load
-//   [E42] whether two targets are one server
-//   [E43] records.jsonl and events.bin, written while the load runs
-//   [E44] all gates of a program and their reports
-//   [E45] gates inside doctest
-//   [E46] profiles of servers
-//   [E47] the progress of a repeat
-//   [E48] one repeat
-//   [E49] the repeats of a gate
-//   [E50] gates take turns
-//   [E51] one gate from its scenario to its result
-//   [E52] public functions
-//   [E53] records judged again
-//   [E54] main
+//   [E5] functions of results of several settings
+//   [E6] standard output
+//   [E7] errors of the system, in words
+//   [E8] files
+//   [E9] signals, and what else a program has once
+//   [E10] the clock
+//   [E11] what the environment asks for
+//   [E12] the machine and the commit
+//   [E13] what the system lets one process have
+//   [E14] how long a thread has waited for a core
+//   [E15] all that a scenario names in files
+//   [E16] asio, under every client and the simulated server
+//   [E17] whoever is told of a socket
+//   [E18] sockets and addresses
+//   [E19] waiting for sockets, on every other system
+//   [E20] waiting for sockets, on Linux
+//   [E21] waiting for sockets
+//   [E22] TLS
+//   [E23] one request and its answer over one socket
+//   [E24] requests that are not measured
+//   [E25] server processes
+//   [E26] when a thread of the client did not run, as it knows itself
+//   [E27] what a load is told and delivers
+//   [E28] one connection of the load
+//   [E29] what one client thread has to send, and when
+//   [E30] the connections of one client thread
+//   [E31] what came back to one client thread
+//   [E32] one client thread
+//   [E33] the load of one repeat
+//   [E34] what of asio a server needs beyond a client
+//   [E35] a connection of the simulated server
+//   [E36] simulated server
+//   [E37] what a server is asked before the load
+//   [E38] who asks a server
+//   [E39] the pages on which a server tells of itself
+//   [E40] servers that a gate starts
+//   [E41] targets brought up
+//   [E42] a server's pages, read beside a load
+//   [E43] whether two targets are one server
+//   [E44] records.jsonl and events.bin, written while the load runs
+//   [E45] all gates of a program and their reports
+//   [E46] gates inside doctest
+//   [E47] profiles of servers
+//   [E48] the progress of a repeat
+//   [E49] one repeat
+//   [E50] the repeats of a gate
+//   [E51] gates take turns
+//   [E52] one gate from its scenario to its result
+//   [E53] several settings of a server, measured in turns
+//   [E54] several settings from a scenario to their result
+//   [E55] public functions
+//   [E56] records judged again
+//   [E57] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1665,6 +1679,12 @@ struct scenario {
     types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
 };
 
+/// One of several ways to run a server, for compare().
+struct setting {
+    types::text name{};   ///< up to 60 characters, another one for each
+    any_target target{};  ///< default: LLMBENCH_URL
+};
+
 }  // namespace llmbench
 }  // inline namespace v0
 
@@ -1860,6 +1880,69 @@ private:
     types::text binding_{}, line_{}, explained_{};
 };
 
+namespace detail {
+text best_setting(const box& data, const statistic_data& what);
+estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
+                             const statistic_data& what);
+struct comparison_access;
+}  // namespace detail
+
+/// Several settings of a server on one trace: what compare() measured.
+class comparison_result {
+public:
+    comparison_result() = default;
+    /// Their names, in order.
+    const types::list<types::text>& settings() const& { return names_; }
+    types::list<types::text> settings() && { return names_; }
+    /// One setting as a run of its own: CHECK_SLO(c["budget 512"], p99(itl) <= 60_ms). Throws
+    /// std::invalid_argument where none has this name, or this place (counted from 0).
+    const result& operator[](const types::text& name) const;
+    const result& at(types::whole place) const;
+    /// The setting that is shown to be better than every other one, "" where none is. In 5 % of the
+    /// comparisons at most it is one that is not.
+    template <class U, detail::bound_side S>
+    types::text best(const statistic<U, S>& s) const {
+        return detail::best_setting(data_, s.data);
+    }
+    template <detail::run_metric M>
+    types::text best(M m) const {
+        return detail::best_setting(data_, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// The ratio of one setting to another with its interval, which holds together with those of
+    /// all other pairs in 95 % of the comparisons: the two are told apart where it excludes 1. NaN
+    /// where they cannot be compared. Throws std::invalid_argument where there is no such setting.
+    template <class U, detail::bound_side S>
+    estimate_t ratio(const types::text& of, const types::text& to,
+                     const statistic<U, S>& s) const {
+        return detail::ratio_of_settings(data_, of, to, s.data);
+    }
+    template <detail::run_metric M>
+    estimate_t ratio(const types::text& of, const types::text& to, M m) const {
+        return detail::ratio_of_settings(
+            data_, of, to, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// "3 settings in turns, 4 rounds: p99(itl): budget 256 is best; ...".
+    const types::text& line() const { return line_; }
+    /// The same for all statistics, with the arithmetic of every ratio.
+    const types::text& explain() const { return explained_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const comparison_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const comparison_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::comparison_access;
+    types::list<types::text> names_{};
+    types::list<result> results_{};
+    detail::box data_{};
+    types::text line_{}, explained_{};
+};
+
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
 struct past_slo {
     types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"
@@ -1907,6 +1990,14 @@ result gate(const scenario& s, const char* file = __builtin_FILE(), int line = _
 /// run().
 capacity_result find_capacity(const scenario& s, const char* file = __builtin_FILE(),
                               int line = __builtin_LINE());
+
+/// Measures two to eight settings of a server on one trace, in turns: each once a round, in four
+/// rounds or `.repeats` of them (2 to 12). A process runs for its own turns alone. Every setting
+/// is judged by the scenario's objectives, and all are held against each other; nothing fails, as
+/// with run(). A setting that cannot be started is invalid, and the others go on. The scenario has
+/// no target and no baseline of its own. Throws as run() does.
+comparison_result compare(const scenario& s, const types::list<setting>& settings,
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE());
 
 /// The verdict of one SLO on a result.
 slo_verdict judge(const result& r, const slo& s);
@@ -1976,6 +2067,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <functional>  // greater, where bytes come from, lines of repeats
 #include <iterator>  // size, begin, end
 #include <limits>  // infinity
+#include <list>
 #include <map>
 #include <memory>  // shared_ptr, make_shared
 #include <optional>
@@ -10234,7 +10326,548 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the search for a capacity ===========================================================
+// ===== [C60] settings beside each other: turns, ratios, what is told apart =======================
+// Settings of a server are measured in rounds, each of them once a round. Two of them are compared
+// on the ratios within the rounds, so that what a round does to all of them is no part of it.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr int usual_rounds = 4, fewest_rounds = 2, most_rounds = 12;
+inline constexpr std::size_t fewest_settings = 2, most_settings = 8;
+/// How often any two settings that are alike are told apart by a statistic, at most.
+inline constexpr double false_difference = 0.05;
+
+/// Which settings have their turns in a round, in this order. Every other round goes backward, so
+/// that an even drift of the machine hits all of them alike; after both another one begins.
+inline std::vector<std::size_t> turns_of_round(std::size_t settings, int round) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < settings; ++i)
+        order.push_back((i + static_cast<std::size_t>(round / 2)) % settings);
+    if (round % 2 == 1) std::reverse(order.begin(), order.end());
+    return order;
+}
+
+/// A statistic of one setting, round by round, SI units.
+struct values_in_rounds {
+    std::vector<double> measured{};
+    std::vector<double> at_worst{}, at_best{};  // other readings, where the client had a part
+    std::string fault{};                        // why it is compared with no other setting
+};
+
+/// Two settings by the ratio of the second to the first, of the typical round.
+struct setting_ratio {
+    std::size_t first = 0, second = 0;
+    double ratio = not_a_number, low = not_a_number, high = not_a_number;
+    std::vector<double> logs{};  // of the ratio in each round
+    look at{};                   // mean, sd, df and standard error of those
+    bool may_be_the_clients = false;  // the interval excludes 1, and the client may have done that
+    bool told_apart() const { return !may_be_the_clients && (low > 1 || high < 1); }
+};
+
+/// What one setting shows of a statistic.
+struct setting_value {
+    double typical = not_a_number, low = not_a_number, high = not_a_number;
+    std::string fault{};  // why it is compared with no other setting
+};
+
+/// All settings by one statistic.
+struct compared_statistic {
+    statistic_data what{};
+    double believed_sd = 0;  // of a log ratio
+    std::vector<setting_value> settings{};
+    std::vector<setting_ratio> pairs{};  // of those without a fault, by first and second
+    bool less_is_better() const { return facts_of(what.metric).side != bound_side::at_least; }
+    /// Of two settings in any order, null where they were not compared.
+    const setting_ratio* pair(std::size_t a, std::size_t b) const {
+        for (const setting_ratio& r : pairs)
+            if ((r.first == a && r.second == b) || (r.first == b && r.second == a)) return &r;
+        return nullptr;
+    }
+    /// The ratio of `a` to `b` with its interval, nothing where they were not compared.
+    std::optional<estimate_t> ratio(std::size_t a, std::size_t b) const {
+        const setting_ratio* r = pair(a, b);
+        if (!r) return std::nullopt;
+        if (r->second == a) return estimate_t{r->ratio, r->low, r->high};
+        return estimate_t{1 / r->ratio, 1 / r->high, 1 / r->low};
+    }
+    /// Whether `a` is shown to be better than `b`.
+    bool is_better(std::size_t a, std::size_t b) const {
+        const setting_ratio* r = pair(a, b);
+        return r && r->told_apart() && ((r->ratio < 1) == less_is_better()) == (r->second == a);
+    }
+    std::size_t compared() const {
+        return static_cast<std::size_t>(std::count_if(
+            settings.begin(), settings.end(),
+            [](const setting_value& v) { return v.fault.empty(); }));
+    }
+    /// The one that is shown to be better than every other that was compared.
+    std::optional<std::size_t> best() const {
+        for (std::size_t a = 0; a < settings.size(); ++a) {
+            std::size_t beaten = 0;
+            for (std::size_t b = 0; b < settings.size(); ++b) beaten += is_better(a, b);
+            if (beaten > 0 && beaten + 1 == compared()) return a;
+        }
+        return std::nullopt;
+    }
+};
+
+/// Of an interval that is wrong on either side in `level` of all cases, at its only look.
+inline judging_rule rule_of_interval(double level) {
+    judging_rule r;
+    r.looks = 1;
+    r.pass_level = r.fail_level = level / 2;
+    r.pass_z = r.fail_z = normal_quantile(1 - level / 2);
+    return r;
+}
+/// Every pair of settings has its share of the level (Bonferroni), those that fall out too: which
+/// ones do must not make the others easier to tell apart.
+inline judging_rule rule_of_a_pair(std::size_t settings) {
+    return rule_of_interval(2 * false_difference / static_cast<double>(settings * (settings - 1)));
+}
+
+inline std::vector<double> logs_of(const std::vector<double>& values) {
+    std::vector<double> logs;
+    for (const double v : values) logs.push_back(std::log(v));
+    return logs;
+}
+inline std::vector<double> log_ratios(const std::vector<double>& first,
+                                      const std::vector<double>& second) {
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
+        logs.push_back(std::log(second[i]) - std::log(first[i]));
+    return logs;
+}
+
+/// Whether a difference remains where the client's delays are taken to have made it: out of the
+/// worse setting, and into the better one. Nothing remains of what has no value then.
+inline bool withstands_the_client(const values_in_rounds& better, const values_in_rounds& worse,
+                                  double sign, double s0, const judging_rule& rule) {
+    if (better.at_worst.empty() && worse.at_best.empty()) return true;
+    const std::vector<double> logs =
+        log_ratios(better.at_worst.empty() ? better.measured : better.at_worst,
+                   worse.at_best.empty() ? worse.measured : worse.at_best);
+    const look l = look_at_pairs(logs, s0, rule);
+    return sign * l.mean - l.pass_t * l.se > 0;  // false where it is NaN
+}
+
+inline setting_ratio ratio_of(const compared_statistic& c,
+                              const std::vector<values_in_rounds>& values, std::size_t first,
+                              std::size_t second, const judging_rule& rule) {
+    setting_ratio r;
+    r.first = first;
+    r.second = second;
+    r.logs = log_ratios(values[first].measured, values[second].measured);
+    r.at = look_at_pairs(r.logs, c.believed_sd, rule);
+    const double reach = r.at.pass_t * r.at.se;
+    r.ratio = std::exp(r.at.mean);
+    r.low = std::exp(r.at.mean - reach);
+    r.high = std::exp(r.at.mean + reach);
+    if (!r.told_apart()) return r;
+    const bool second_is_better = (r.ratio < 1) == c.less_is_better();
+    r.may_be_the_clients = !withstands_the_client(
+        values[second_is_better ? second : first], values[second_is_better ? first : second],
+        c.less_is_better() ? 1 : -1, c.believed_sd, rule);
+    return r;
+}
+
+/// The typical round with an interval of 95 % by itself. Whether two settings differ is not seen by
+/// their intervals but by that of their ratio, which what a round does to both is no part of.
+inline setting_value value_of(values_in_rounds&& v, double s0) {
+    setting_value out;
+    out.fault = std::move(v.fault);
+    const look l = look_at_pairs(logs_of(v.measured), s0, rule_of_interval(0.05));
+    const double reach = l.pass_t * l.se;
+    out.typical = std::exp(l.mean);
+    if (out.fault.empty()) {
+        out.low = std::exp(l.mean - reach);
+        out.high = std::exp(l.mean + reach);
+    }
+    return out;
+}
+
+/// `s0`: what is believed of the noise of one setting's logarithm.
+inline compared_statistic compared(const statistic_data& what,
+                                   std::vector<values_in_rounds> values, double s0) {
+    compared_statistic c;
+    c.what = what;
+    c.believed_sd = s0 * std::sqrt(2.0);
+    for (values_in_rounds& v : values)
+        if (v.fault.empty() && v.measured.size() < static_cast<std::size_t>(fewest_rounds))
+            v.fault = printed("it was measured in %zu round%s, it takes %d", v.measured.size(),
+                              v.measured.size() == 1 ? "" : "s", fewest_rounds);
+    const judging_rule rule = rule_of_a_pair(values.size());
+    for (std::size_t a = 0; a < values.size(); ++a)
+        for (std::size_t b = a + 1; b < values.size(); ++b)
+            if (values[a].fault.empty() && values[b].fault.empty())
+                c.pairs.push_back(ratio_of(c, values, a, b, rule));
+    for (values_in_rounds& v : values) c.settings.push_back(value_of(std::move(v), s0));
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C61] settings beside each other: from what was measured of each ==========================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One setting of a comparison. The evidence and what is held against it are somebody else's.
+struct measured_setting {
+    std::string name{};
+    const evidence& seen;
+    const terms& held;
+    const findings& found;
+    std::string lost{};  // why its server could not be measured at all
+};
+
+/// A setting as a comparison tells it.
+struct setting_told {
+    std::string name{};
+    std::string excluded{};            // why it is compared on nothing
+    std::vector<verdict> verdicts{};   // of the objectives
+};
+
+/// Several settings of a server on one trace.
+struct settings_comparison {
+    std::vector<setting_told> settings{};
+    std::vector<slo> objectives{};
+    std::size_t rounds = 0, planned_rounds = 0;
+    std::string stopped{};  // why there are fewer rounds than planned
+    std::vector<compared_statistic> statistics{};
+    std::size_t asked = 0;  // of the statistics, the first ones: those of the objectives
+};
+
+/// What is compared: what objectives speak of, and then what anybody would look at.
+inline std::vector<statistic_data> compared_statistics(const std::vector<slo>& slos, bool streams,
+                                                       std::size_t& asked) {
+    std::vector<statistic_data> all;
+    const auto add = [&](const statistic_data& s) {
+        for (const statistic_data& known : all)
+            if (str(known.name) == str(s.name)) return;
+        all.push_back(s);
+    };
+    for (const slo& s : slos) add(s.what);
+    asked = all.size();
+    for (const metric_id id : {metric_id::ttft, metric_id::tpot, metric_id::itl, metric_id::e2e}) {
+        if (!streams && facts_of(id).needs_stream) continue;
+        add(make_statistic(statistic_kind::mean, id, 0));
+        for (const double q : {0.5, 0.99}) add(make_statistic(statistic_kind::percentile, id, q));
+    }
+    for (const metric_id id : {metric_id::output_throughput, metric_id::request_throughput})
+        add(make_statistic(statistic_kind::value, id, 0));
+    return all;
+}
+
+/// Why a setting is compared on nothing, "" where it is. A server that sheds load is fast, and one
+/// that is given more than it can take has numbers that grow with the length of the run.
+inline std::string exclusion_of(const measured_setting& s) {
+    if (!s.lost.empty()) return s.lost;
+    if (s.seen.candidate.empty())
+        return s.seen.stopped.empty() ? "nothing was measured" : s.seen.stopped;
+    if (!s.found.on.invalid.empty()) return s.found.on.invalid;
+    const slo limit = error_limit(s.held.slos);
+    if (const double errors = pooled_value(limit.what, s.seen.candidate); errors > limit.bound)
+        return printed("%.3g %% of its requests failed (%s), where %.3g %% may", errors * 100,
+                       failure_example(s.seen.candidate).c_str(), limit.bound * 100);
+    return s.found.on.saturated;
+}
+
+/// What a statistic is held against that no objective speaks of: nothing that it could miss.
+inline slo statistic_alone(const statistic_data& what, double typical) {
+    slo s;
+    s.what = what;
+    s.at_most = facts_of(what.metric).side != bound_side::at_least;
+    s.bound = typical;
+    return s;
+}
+
+/// Why a statistic of a setting says too little to be compared, "" where it does not.
+inline std::string fault_of_statistic(const measured_setting& m, const statistic_data& what,
+                                      const std::vector<double>& values) {
+    if (is_share(what.metric)) return "a share";
+    std::size_t infinite = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isnan(values[i]))
+            return is_of_start(what.metric)
+                       ? "startup_time is only known of a process that is started"
+                       : printed("round %zu has no value of it", i + 1);
+        infinite += !(values[i] > 0) || !std::isfinite(values[i]);
+    }
+    if (infinite > 0)
+        return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
+    const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(values))));
+    if (std::string small = sample_invalid_reason(m.seen, m.held.rule, alone); !small.empty())
+        return small;
+    return slo_invalid_reason(m.seen, m.held, m.found.on, undecided(alone));
+}
+
+inline values_in_rounds values_of_setting(const measured_setting& m, const setting_told& told,
+                                          const statistic_data& what) {
+    const std::vector<repeat_data>& arm = m.seen.candidate;
+    values_in_rounds v;
+    if (arm.empty() || !m.lost.empty()) return v.fault = told.excluded, v;
+    if (is_share(what.metric)) {
+        v.measured = {pooled_value(what, arm)};
+        v.fault = "a share";
+        return v;
+    }
+    v.measured = values_of(what, arm).each;
+    v.fault = told.excluded.empty() ? fault_of_statistic(m, what, v.measured) : told.excluded;
+    if (!v.fault.empty() || std::none_of(arm.begin(), arm.end(), client_had_part)) return v;
+    v.at_worst = values_of(what, arm, reading::at_worst).each;
+    v.at_best = values_of(what, arm, reading::at_best).each;
+    return v;
+}
+
+/// All of them by one statistic.
+inline compared_statistic compared_by(const statistic_data& what,
+                                      const std::vector<measured_setting>& all,
+                                      const std::vector<setting_told>& told) {
+    std::vector<values_in_rounds> values;
+    double s0 = prior_sd;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        values.push_back(values_of_setting(all[i], told[i], what));
+        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].held, statistic_alone(what, 1)));
+    }
+    return compared(what, std::move(values), s0);
+}
+
+inline std::vector<setting_told> told_settings(const std::vector<measured_setting>& all,
+                                               const std::vector<slo>& objectives) {
+    std::vector<setting_told> told;
+    for (const measured_setting& m : all) {
+        told.push_back({m.name, exclusion_of(m), {}});
+        for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
+            told.back().verdicts.push_back(m.found.verdicts[i].outcome);
+    }
+    return told;
+}
+/// All of them by every statistic. `streams`: whether answers come token by token.
+inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
+                                                  const std::vector<slo>& objectives,
+                                                  bool streams, std::size_t planned_rounds) {
+    settings_comparison c;
+    c.objectives = objectives;
+    c.planned_rounds = planned_rounds;
+    c.settings = told_settings(all, objectives);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (c.settings[i].excluded.empty())
+            c.rounds = std::max(c.rounds, all[i].seen.candidate.size());
+        if (c.stopped.empty()) c.stopped = all[i].seen.stopped;
+    }
+    for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
+        compared_statistic s = compared_by(what, all, c.settings);
+        // What nobody asked for and nothing can be said of is not told.
+        if (c.statistics.size() < c.asked || !s.pairs.empty()) c.statistics.push_back(std::move(s));
+    }
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C62] settings beside each other, in words ================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "a", "a and b", "a, b and c".
+inline std::string enumerated(const std::vector<std::string>& words) {
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+    return out;
+}
+inline std::string names_of(const settings_comparison& c, const std::vector<std::size_t>& which) {
+    std::vector<std::string> names;
+    for (const std::size_t i : which) names.push_back(c.settings[i].name);
+    return enumerated(names);
+}
+
+/// Pairs that are not told apart: "a and b are not told apart". Where they are all the pairs of
+/// three and more settings, these are named once.
+inline std::string alike_text(const settings_comparison& c, const compared_statistic& s) {
+    std::vector<std::size_t> members;
+    std::vector<std::string> pairs;
+    for (const setting_ratio& r : s.pairs) {
+        if (r.told_apart()) continue;
+        pairs.push_back(names_of(c, {r.first, r.second}));
+        for (const std::size_t i : {r.first, r.second})
+            if (std::find(members.begin(), members.end(), i) == members.end())
+                members.push_back(i);
+    }
+    if (pairs.empty()) return {};
+    std::sort(members.begin(), members.end());
+    if (members.size() > 2 && pairs.size() == c.settings.size() * (c.settings.size() - 1) / 2)
+        return "no two settings are told apart";
+    if (members.size() * (members.size() - 1) / 2 == pairs.size())
+        return names_of(c, members) + " are not told apart";
+    std::string out;
+    for (const std::string& p : pairs) out += (out.empty() ? "" : ", ") + p;
+    return "not told apart are " + out;
+}
+/// Settings under what is said of each, in the order in which it was said first.
+using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+inline void say_of(said_of_settings& all, const std::string& words, std::size_t setting) {
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const auto& said) { return said.first == words; });
+    if (at == all.end()) all.push_back({words, {setting}});
+    else at->second.push_back(setting);
+}
+/// "a is x; b and c are y".
+inline std::string said_text(const settings_comparison& c, const said_of_settings& all) {
+    std::string out;
+    for (const auto& [words, which] : all)
+        out += (out.empty() ? "" : "; ") + names_of(c, which) +
+               (which.size() == 1 ? " is " : " are ") + words;
+    return out;
+}
+
+/// Where none is best: "a and b are better than c".
+inline std::string better_text(const settings_comparison& c, const compared_statistic& s) {
+    said_of_settings said;
+    for (std::size_t a = 0; a < s.settings.size(); ++a) {
+        std::vector<std::size_t> beaten;
+        for (std::size_t b = 0; b < s.settings.size(); ++b)
+            if (s.is_better(a, b)) beaten.push_back(b);
+        if (!beaten.empty()) say_of(said, "better than " + names_of(c, beaten), a);
+    }
+    return said_text(c, said);
+}
+/// "a is best, then b, then c", where each is told apart from all others.
+inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < s.settings.size(); ++i)
+        if (s.settings[i].fault.empty())
+            order.emplace_back((s.less_is_better() ? 1 : -1) * s.settings[i].typical, i);
+    std::sort(order.begin(), order.end());
+    std::string out;
+    for (const auto& [value, i] : order)
+        out += (out.empty() ? "" : ", then ") + c.settings[i].name +
+               (out.empty() ? " is best" : "");
+    return out;
+}
+
+/// Settings that this statistic leaves out and the others do not, and why.
+inline std::string left_out_text(const settings_comparison& c, const compared_statistic& s) {
+    said_of_settings said;
+    for (std::size_t i = 0; i < s.settings.size(); ++i)
+        if (const std::string& why = s.settings[i].fault; !why.empty() &&
+                                                          c.settings[i].excluded.empty())
+            say_of(said, "not compared: " + why, i);
+    return said_text(c, said);
+}
+
+/// What a statistic shows, after its name: "a is best; b and c are not told apart".
+inline std::string shown_text(const settings_comparison& c, const compared_statistic& s) {
+    if (is_share(s.what.metric)) return "a share is shown and not compared";
+    const std::string alike = alike_text(c, s), left_out = left_out_text(c, s);
+    std::string out;
+    const auto add = [&](const std::string& words) {
+        if (!words.empty()) out += (out.empty() ? "" : "; ") + words;
+    };
+    if (s.pairs.empty()) add(left_out.empty() ? "nothing to compare" : "");
+    else if (alike.empty()) add(order_text(c, s));
+    else {
+        const auto best = s.best();
+        add(best ? c.settings[*best].name + " is best" : better_text(c, s));
+    }
+    add(alike);
+    for (const setting_ratio& r : s.pairs)
+        if (r.may_be_the_clients)
+            add("the client was held up and may have made the difference of " +
+                names_of(c, {r.first, r.second}));
+    add(left_out);
+    return out;
+}
+inline std::string sentence_of(const settings_comparison& c, const compared_statistic& s) {
+    return str(s.what.name) + ": " + shown_text(c, s);
+}
+
+/// What the statistics before `end` show, a sentence for those that show the same.
+inline std::vector<std::string> sentences_of(const settings_comparison& c, std::size_t end) {
+    std::vector<std::pair<std::string, std::string>> shown;  // what, by which statistics
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::string words = shown_text(c, c.statistics[i]);
+        const std::string name = str(c.statistics[i].what.name);
+        const auto at = std::find_if(shown.begin(), shown.end(),
+                                     [&](const auto& s) { return s.first == words; });
+        if (at == shown.end()) shown.emplace_back(words, name);
+        else at->second += ", " + name;
+    }
+    std::vector<std::string> sentences;
+    for (const auto& [words, names] : shown) sentences.push_back(names + ": " + words);
+    return sentences;
+}
+
+/// "3 settings in turns, 4 rounds".
+inline std::string rounds_text(const settings_comparison& c) {
+    std::string t = printed("%zu settings in turns, %zu round%s", c.settings.size(), c.rounds,
+                            c.rounds == 1 ? "" : "s");
+    return c.rounds < c.planned_rounds ? t + printed(" of %zu", c.planned_rounds) : t;
+}
+/// What a reader of the table should know of it, a sentence each.
+inline std::vector<std::string> notes_on(const settings_comparison& c) {
+    std::vector<std::string> notes;
+    for (const setting_told& s : c.settings)
+        if (!s.excluded.empty()) notes.push_back(s.name + " is not compared: " + s.excluded);
+    if (!c.stopped.empty()) notes.push_back(c.stopped);
+    return notes;
+}
+/// How often the table is wrong.
+inline std::string intervals_text(const settings_comparison& c) {
+    return printed("ratios to %s, of the typical round; the intervals of all %zu pairs of a row "
+                   "hold together in 95 %% of all cases (Bonferroni)",
+                   c.settings[0].name.c_str(),
+                   c.settings.size() * (c.settings.size() - 1) / 2);
+}
+
+/// What the objectives' statistics show on one line, of all statistics where there are none.
+inline std::string comparison_line(const settings_comparison& c) {
+    std::string line = rounds_text(c);
+    const std::size_t n = c.asked > 0 ? c.asked : c.statistics.size();
+    const char* before = ": ";
+    for (const std::string& sentence : sentences_of(c, n))
+        line += std::exchange(before, "; ") + sentence;
+    for (const std::string& note : notes_on(c)) line += "; " + note;
+    return line;
+}
+
+/// "1.04 [0.99, 1.09]".
+inline std::string ratio_text(const estimate_t& r) {
+    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low,
+                   r.high);
+}
+/// The line with the arithmetic of every ratio.
+inline std::string comparison_explained(const settings_comparison& c) {
+    std::string out = comparison_line(c) + "\n" + intervals_text(c);
+    for (const compared_statistic& s : c.statistics) {
+        out += "\n" + sentence_of(c, s);
+        for (std::size_t i = 0; i < s.settings.size(); ++i)
+            out += "\n  " + c.settings[i].name + ": " +
+                   value_text(s.what.metric, s.settings[i].typical);
+        for (const setting_ratio& r : s.pairs)
+            out += "\n  " + c.settings[r.second].name + " / " + c.settings[r.first].name + ": " +
+                   ratio_text(*s.ratio(r.second, r.first)) + "; ln ratios " + listed(r.logs) +
+                   printed("; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g, t %.4f",
+                           r.at.mean, r.at.sd, to_string(r.at.spread), r.at.df, r.at.se,
+                           r.at.pass_t);
+    }
+    return out;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C63] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -10688,7 +11321,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what probes say of a load ===========================================================
+// ===== [C64] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10770,7 +11403,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] the capacity that probes show =======================================================
+// ===== [C65] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -11074,7 +11707,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C66] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -11322,7 +11955,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] a capacity held against a live baseline's ===========================================
+// ===== [C67] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -11531,7 +12164,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] files of others' making, value by value =============================================
+// ===== [C68] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -11725,7 +12358,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] datasets ============================================================================
+// ===== [C69] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12037,7 +12670,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] traces ==============================================================================
+// ===== [C70] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12190,7 +12823,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] when requests are sent ==============================================================
+// ===== [C71] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12353,7 +12986,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] arrivals ============================================================================
+// ===== [C72] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12464,7 +13097,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] lengths =============================================================================
+// ===== [C73] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12525,7 +13158,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] prompts of a given number of tokens =================================================
+// ===== [C74] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12687,7 +13320,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] places of a trace ===================================================================
+// ===== [C75] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -12762,7 +13395,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] conversations, recorded and made up =================================================
+// ===== [C76] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -12871,7 +13504,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] prompts that stand alone ============================================================
+// ===== [C77] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -12994,7 +13627,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] where prompts come from =============================================================
+// ===== [C78] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13020,7 +13653,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] the plan of a gate ==================================================================
+// ===== [C79] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13196,7 +13829,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] which SLOs a scenario can have ======================================================
+// ===== [C80] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13348,7 +13981,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] the options of requests =============================================================
+// ===== [C81] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13423,7 +14056,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the load that is profiled ===========================================================
+// ===== [C82] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13470,7 +14103,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] a load that is searched =============================================================
+// ===== [C83] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13715,7 +14348,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] from a workload to its part of the plan =============================================
+// ===== [C84] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13921,7 +14554,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] from a scenario to its plan =========================================================
+// ===== [C85] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14104,7 +14737,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] a plan in words =====================================================================
+// ===== [C86] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14193,7 +14826,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] where a gate's server stood =========================================================
+// ===== [C87] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14238,7 +14871,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the hash of all that a plan sends ===================================================
+// ===== [C88] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14275,7 +14908,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the requests of a plan ==============================================================
+// ===== [C89] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14342,7 +14975,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] what a plan says of the evidence that it will bring =================================
+// ===== [C90] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14365,7 +14998,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C91] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14421,7 +15054,63 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] engine model ========================================================================
+// ===== [C92] what of a scenario does not go with several settings ================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void check_names(const list<setting>& settings) {
+    require(settings.size() >= fewest_settings && settings.size() <= most_settings,
+            printed("compare() has %zu setting%s: it takes %zu to %zu", settings.size(),
+                    settings.size() == 1 ? "" : "s", fewest_settings, most_settings));
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+        const std::string name = str(settings[i].name);
+        require(!trimmed(name).empty(), printed("setting %zu has no name: reports tell it by one, "
+                                                "as in {\"budget 512\", process{...}}", i + 1));
+        require(columns_of(name) <= 60, "setting \"" + printable(name, 80) +
+                                            "\" has a name of over 60 characters");
+        for (std::size_t k = 0; k < i; ++k)
+            require(name != str(settings[k].name),
+                    printed("settings %zu and %zu are both named \"", k + 1, i + 1) +
+                        printable(name) + "\": give each a name of its own");
+    }
+}
+
+/// Throws std::invalid_argument with a sentence for the first thing that is unsound.
+inline void check_comparison(const scenario& s, const list<setting>& settings) {
+    check_names(settings);
+    require(s.target.what().empty(),
+            "target is given: compare() takes one with each setting, and none beside them");
+    require(!s.baseline.is_live() && !s.baseline.is_stored(),
+            "baseline is given: compare() holds its settings against each other, a gate is held "
+            "against a baseline");
+    const arrival_data& a = s.arrivals.data();
+    require(!a.is_searched, "arrivals is " + arrival_text(a) +
+                                ": compare() measures one load, find_capacity() searches one");
+    require(s.traffic == replayed,
+            "traffic is fresh: settings are compared on one trace, which is replayed");
+    for (const slo& x : s.slos)
+        require(x.factor == 0, "the SLO " + str(x.text()) +
+                                   " is refused: compare() has no baseline, and shows the ratios "
+                                   "of its settings by itself");
+    const long long rounds = s.repeats;
+    require(rounds == 0 || (rounds >= fewest_rounds && rounds <= most_rounds),
+            printed("repeats is %lld: compare() takes %d to %d rounds, or is 0 for %d", rounds,
+                    fewest_rounds, most_rounds, usual_rounds));
+}
+
+/// Each setting's own part of a comparison: as many repeats as there are rounds.
+inline scenario scenario_of_a_setting(scenario s) {
+    if (s.repeats == 0) s.repeats = usual_rounds;
+    return s;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C93] engine model ========================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -14630,7 +15319,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] what a request asks the simulated server ============================================
+// ===== [C94] what a request asks the simulated server ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14747,7 +15436,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] answers of the simulated server =====================================================
+// ===== [C95] answers of the simulated server =====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -14984,7 +15673,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the simulated server's page of metrics ==============================================
+// ===== [C96] the simulated server's page of metrics ==============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -15156,7 +15845,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] what the simulated server says besides answers ======================================
+// ===== [C97] what the simulated server says besides answers ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15233,7 +15922,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] what a result holds of its gate =====================================================
+// ===== [C98] what a result holds of its gate =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15286,7 +15975,59 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] the rows of a table: each metric over the repeats of an arm =========================
+// ===== [C99] what a result of several settings holds =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The same for all copies of a result. It does not change, whatever is asked of it.
+struct held_comparison {
+    std::vector<std::string> names{};
+    std::vector<std::shared_ptr<const held_gate>> settings{};
+};
+
+/// Throws std::invalid_argument where there is no such setting.
+inline std::size_t place_of_setting(const std::vector<std::string>& names,
+                                    const std::string& name) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) return i;
+    throw std::invalid_argument("there is no setting \"" + printable(name) + "\" in the result" +
+                                (names.empty() ? ", which is empty"
+                                               : ": it has " + enumerated(names)));
+}
+
+/// Settings by one more statistic.
+inline compared_statistic compared_by(const statistic_data& what, const held_comparison& h) {
+    std::vector<measured_setting> all;
+    std::list<findings> found;
+    for (std::size_t i = 0; i < h.names.size(); ++i) {
+        const held_gate& g = *h.settings[i];
+        found.emplace_back();
+        found.back().on = grounds_of(g.seen);
+        all.push_back({h.names[i], g.seen, g.held, found.back(), g.refusal});
+    }
+    return compared_by(what, all, told_settings(all, {}));
+}
+
+struct comparison_access {
+    static comparison_result make(held_comparison&& h, const list<result>& results,
+                                  const std::string& line, const std::string& explained) {
+        comparison_result r;
+        for (const std::string& name : h.names) r.names_.push_back(name);
+        r.results_ = results;
+        r.data_ = box::make(std::move(h));
+        r.line_ = line;
+        r.explained_ = explained;
+        return r;
+    }
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C100] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15314,7 +16055,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] points and round steps of drawings ==================================================
+// ===== [C101] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15344,7 +16085,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] distributions: quantiles as lines, of each repeat and of all ========================
+// ===== [C102] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15408,7 +16149,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] the curve of a search: objectives over the load =====================================
+// ===== [C103] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15467,7 +16208,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] how requests ended, and what their answers say of tokens ============================
+// ===== [C104] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15542,7 +16283,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] how long made-up prompts were to be, and were ======================================
+// ===== [C105] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15588,7 +16329,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] what a server told of itself, over all repeats =====================================
+// ===== [C106] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15675,7 +16416,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] timelines: repeats in windows of equal length ======================================
+// ===== [C107] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15684,7 +16425,8 @@ namespace detail {
 /// What a server's pages said when they were read, NaN where they did not.
 struct server_timeline {
     std::vector<double> at{};  // seconds, as those of a repeat_timeline
-    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{};
+    std::vector<double> running{}, waiting{}, kv_usage{}, power{}, utilisation{}, temperature{};
+    std::vector<double> clock_ghz{};
     std::vector<double> queue_time{};  // the mean since the reading before
 };
 /// One repeat in windows of equal length; seconds count from the start of its measured part.
@@ -15734,8 +16476,10 @@ inline server_timeline server_timeline_of(const repeat_data& d) {
               std::pair{&t.waiting, server_quantity::waiting},
               std::pair{&t.kv_usage, server_quantity::kv_usage},
               std::pair{&t.power, server_quantity::power},
-              std::pair{&t.utilisation, server_quantity::utilisation}})
+              std::pair{&t.utilisation, server_quantity::utilisation},
+              std::pair{&t.temperature, server_quantity::temperature}})
             into->push_back(r.value(q));
+        t.clock_ghz.push_back(r.value(server_quantity::clock) / 1e9);
         const reading_span since{before ? before : &r, &r};
         const double n = since.change_of_count(server_quantity::queue_time);
         t.queue_time.push_back(n > 0 ? since.change(server_quantity::queue_time) / n
@@ -15806,7 +16550,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C108] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15973,7 +16717,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] the progress line ==================================================================
+// ===== [C109] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16035,7 +16779,98 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] what came of a profile =============================================================
+// ===== [C110] what reports tell of several settings ==============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A comparison as every report shows it, beside the gates of its settings.
+struct comparison_report {
+    std::string name{}, file{};
+    int line = 0;
+    settings_comparison found{};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C111] several settings in result.json ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void write_ratio(json_writer& j, const settings_comparison& c, const setting_ratio& r) {
+    j.open('{')
+        .field("of", c.settings[r.second].name)
+        .field("to", c.settings[r.first].name)
+        .field("ratio", r.ratio);
+    j.key("interval").open('[').value(r.low).value(r.high).close();
+    j.field("told_apart", r.told_apart()).field("may_be_the_clients", r.may_be_the_clients);
+    j.key("log_ratios").open('[');
+    for (const double x : r.logs) j.value(x);
+    j.close();
+    j.field("sd", r.at.sd)
+        .field("spread", to_string(r.at.spread))
+        .field("df", r.at.df)
+        .field("standard_error", r.at.se)
+        .field("t", r.at.pass_t)
+        .close();
+}
+
+inline void write_statistic(json_writer& j, const settings_comparison& c,
+                            const compared_statistic& s) {
+    const auto best = s.best();
+    j.open('{')
+        .field("statistic", str(s.what.name))
+        .field("metric", metric_name(s.what.metric))
+        .field("less_is_better", s.less_is_better())
+        .field("best", best ? c.settings[*best].name : std::string())
+        .field("shows", shown_text(c, s));
+    j.key("settings").open('[');
+    for (std::size_t i = 0; i < s.settings.size(); ++i) {
+        const setting_value& v = s.settings[i];
+        j.open('{').field("name", c.settings[i].name).field("estimate", v.typical);
+        j.key("interval").open('[').value(v.low).value(v.high).close();
+        j.field("fault", v.fault).close();
+    }
+    j.close().key("ratios").open('[');
+    for (const setting_ratio& r : s.pairs) write_ratio(j, c, r);
+    j.close().close();
+}
+
+/// Nothing where there are none. The gates of the settings are among the others.
+inline void write_comparisons(json_writer& j, const std::vector<comparison_report>& all) {
+    if (all.empty()) return;
+    j.key("comparisons").open('[');
+    for (const comparison_report& r : all) {
+        const settings_comparison& c = r.found;
+        j.open('{').field("name", r.name).field("file", r.file).field("line", r.line);
+        j.field("rounds", c.rounds)
+            .field("rounds_planned", c.planned_rounds)
+            .field("stopped", c.stopped)
+            .field("false_difference", false_difference);
+        j.key("settings").open('[');
+        for (const setting_told& s : c.settings)
+            j.open('{')
+                .field("name", s.name)
+                .field("gate", r.name + " / " + s.name)
+                .field("excluded", s.excluded)
+                .close();
+        j.close().key("statistics").open('[');
+        for (const compared_statistic& s : c.statistics) write_statistic(j, c, s);
+        j.close().close();
+    }
+    j.close();
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C112] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16091,7 +16926,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] what reports are made of ===========================================================
+// ===== [C113] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16136,7 +16971,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] what a server told of itself, in result.json =======================================
+// ===== [C114] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16235,7 +17070,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] words of reports ===================================================================
+// ===== [C115] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16422,7 +17257,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] result.json and records.jsonl ======================================================
+// ===== [C116] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16721,7 +17556,8 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
 }
 
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
-                               const event_index& events, int exit_code) {
+                               const event_index& events, int exit_code,
+                               const std::vector<comparison_report>& comparisons = {}) {
     json_writer j;
     j.open('{').field("schema", "llmbench/result/1");
     j.field("version", printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
@@ -16760,6 +17596,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.close();
     }
     j.close();
+    write_comparisons(j, comparisons);
     // One long line: the offsets are for programs.
     std::string offsets = "[";
     for (const long long o : events.offsets)
@@ -16807,7 +17644,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] stored results =====================================================================
+// ===== [C117] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -17194,7 +18031,180 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C118] several settings on the console ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What tables show of one setting: its value, and where there is one its ratio to the first.
+struct comparison_cell {
+    std::string value{}, ratio{};
+    bool told_apart = false;
+};
+inline comparison_cell cell_of(const compared_statistic& s, std::size_t setting) {
+    comparison_cell cell{value_text(s.what.metric, s.settings[setting].typical), "", false};
+    if (setting == 0) return cell;
+    if (const auto r = s.ratio(setting, 0)) {
+        cell.ratio = ratio_text(*r);
+        cell.told_apart = s.pair(setting, 0)->told_apart();
+    }
+    return cell;
+}
+
+/// One line of a table on the console. The first column is as wide as names are, and so is each of
+/// the others.
+class table_columns {
+public:
+    explicit table_columns(std::vector<std::vector<std::string>> rows) : rows_(std::move(rows)) {
+        for (const auto& row : rows_)
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                if (widths_.size() <= i) widths_.push_back(0);
+                widths_[i] = std::max(widths_[i], columns_of(row[i]));
+            }
+    }
+    std::string text() const {
+        std::string out;
+        for (const auto& row : rows_) {
+            std::string line = " ";
+            for (std::size_t i = 0; i < row.size(); ++i)
+                line += " " + row[i] + std::string(widths_[i] - columns_of(row[i]) + 1, ' ');
+            line.erase(line.find_last_not_of(' ') + 1);
+            out += line + "\n";
+        }
+        return out;
+    }
+
+private:
+    std::vector<std::vector<std::string>> rows_;
+    std::vector<std::size_t> widths_{};
+};
+
+/// The table of some settings, the first of which the others are held against.
+inline std::string comparison_table(const settings_comparison& c,
+                                    const std::vector<std::size_t>& which) {
+    std::vector<std::vector<std::string>> rows{{""}};
+    const auto add = [&](std::size_t setting, const std::string& value, const std::string& ratio) {
+        rows.back().push_back(value);
+        if (setting != 0) rows.back().push_back(ratio);
+    };
+    for (const std::size_t i : which) add(i, c.settings[i].name, "");
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        rows.push_back({str(c.objectives[k].text())});
+        for (const std::size_t i : which)
+            add(i,
+                k < c.settings[i].verdicts.size() ? to_string(c.settings[i].verdicts[k]) : "", "");
+    }
+    for (const compared_statistic& s : c.statistics) {
+        rows.push_back({str(s.what.name)});
+        for (const std::size_t i : which) {
+            const comparison_cell cell = cell_of(s, i);
+            add(i, cell.value, cell.ratio + (cell.told_apart ? " *" : ""));
+        }
+    }
+    return table_columns(std::move(rows)).text();
+}
+
+/// The block that closes a comparison on the console.
+inline std::string comparison_text(const comparison_report& r) {
+    constexpr std::size_t beside = 3;  // the first: more are wider than a terminal
+    const settings_comparison& c = r.found;
+    std::string out = "\n" + r.name + ": " + rounds_text(c) + "\n";
+    for (std::size_t from = 1; from < c.settings.size(); from += beside) {
+        std::vector<std::size_t> which{0};
+        for (std::size_t i = from; i < std::min(from + beside, c.settings.size()); ++i)
+            which.push_back(i);
+        out += "\n" + comparison_table(c, which);
+    }
+    out += "  * told apart; " + intervals_text(c) + "\n\n";
+    for (const std::string& s : sentences_of(c, c.statistics.size())) out += "  " + s + "\n";
+    for (const std::string& note : notes_on(c)) out += "  " + note + "\n";
+    return out;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C119] words in Markdown ==================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string markdown_escaped(const std::string& s) {
+    std::string out;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
+        out += c == '&' ? "&amp;" : std::string(1, c);
+    }
+    return out;
+}
+
+/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
+/// HTML or a reference to an issue. A bar would end the cell of a table even there.
+inline std::string markdown_code(const std::string& s) {
+    std::string words;
+    std::size_t longest = 0, run = 0;
+    for (const char c : printable(s, s.size() * 4 + 4)) {
+        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
+        words += c == '|' ? "\u2502" : std::string(1, c);
+    }
+    if (trimmed(words).empty()) return {};
+    const std::string fence(longest + 1, '`');
+    const bool needs_room = words.front() == '`' || words.back() == '`' ||
+                            (words.front() == ' ' && words.back() == ' ');
+    const char* room = needs_room ? " " : "";
+    return fence + room + words + room + fence;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C120] several settings in summary.md =====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline std::string comparison_md(const comparison_report& r) {
+    const settings_comparison& c = r.found;
+    std::string out = "### " + markdown_escaped(r.name) + ": " + rounds_text(c) + "\n\n| |";
+    for (const setting_told& s : c.settings) out += " " + markdown_escaped(s.name) + " |";
+    out += "\n| --- |";
+    for (std::size_t i = 0; i < c.settings.size(); ++i) out += " ---: |";
+    out += "\n";
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        out += "| " + markdown_escaped(str(c.objectives[k].text())) + " |";
+        for (const setting_told& s : c.settings)
+            out += std::string(" ") +
+                   (k < s.verdicts.size() ? to_string(s.verdicts[k]) : "") + " |";
+        out += "\n";
+    }
+    for (const compared_statistic& s : c.statistics) {
+        out += "| " + markdown_escaped(str(s.what.name)) + " |";
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const comparison_cell cell = cell_of(s, i);
+            const char* mark = cell.told_apart ? "**" : "";
+            out += " " + cell.value +
+                   (cell.ratio.empty() ? "" : " (" + (mark + cell.ratio) + mark + ")") + " |";
+        }
+        out += "\n";
+    }
+    out += "\nBold: told apart from " + markdown_escaped(c.settings[0].name) + "; " +
+           markdown_escaped(intervals_text(c)) + ".\n\n";
+    for (const std::string& s : sentences_of(c, c.statistics.size()))
+        out += "- " + markdown_escaped(s) + "\n";
+    for (const std::string& note : notes_on(c)) out += "\n" + markdown_code(note) + "\n";
+    return out + "\n";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C121] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17297,32 +18307,6 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
 /// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
 inline constexpr std::size_t summary_limit = 64000;
 
-inline std::string markdown_escaped(const std::string& s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
-}
-
-/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
-/// HTML or a reference to an issue. A bar would end the cell of a table even there.
-inline std::string markdown_code(const std::string& s) {
-    std::string words;
-    std::size_t longest = 0, run = 0;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
-        words += c == '|' ? "\u2502" : std::string(1, c);
-    }
-    if (trimmed(words).empty()) return {};
-    const std::string fence(longest + 1, '`');
-    const bool needs_room = words.front() == '`' || words.back() == '`' ||
-                            (words.front() == ' ' && words.back() == ' ');
-    const char* room = needs_room ? " " : "";
-    return fence + room + words + room + fence;
-}
-
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
     std::string out = "### " + markdown_escaped(g.what.name) + ": " +
@@ -17369,16 +18353,20 @@ inline const char* undecided_text(const gate_report& g) {
                              : "inconclusive: green does not mean shown";
 }
 
-/// For a CI step summary or a comment: the gates that did not pass first, and whole gates only.
+/// For a CI step summary or a comment: settings beside each other, then the gates that did not pass
+/// first, and whole ones of either only.
 inline std::string summary_md(const std::vector<gate_report>& gates,
+                              const std::vector<comparison_report>& comparisons = {},
                               std::size_t at_most = summary_limit) {
-    std::string out, rest;
+    std::string out;
     for (const gate_report& g : gates)
         for (const slo_verdict& v : g.verdicts)
             if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
                 out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
     std::size_t left = 0;
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
+    for (const comparison_report& r : comparisons)
+        if (const std::string one = comparison_md(r); out.size() + one.size() <= room) out += one;
     for (const gate_outcome c : worst_first)
         for (const gate_report& g : gates) {
             if (g.outcome != c) continue;
@@ -17497,7 +18485,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] what a console can show ============================================================
+// ===== [C122] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17526,7 +18514,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] the console ========================================================================
+// ===== [C123] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17650,7 +18638,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the report page: style, icons and script ===========================================
+// ===== [C124] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -17860,7 +18848,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] the report page: drawings ==========================================================
+// ===== [C125] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17922,7 +18910,9 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
 }
 
 /// What a plot says of a value along its side.
-enum class plot_unit { seconds, elapsed, per_second, tokens_per_second, share, percentile, none };
+enum class plot_unit {
+    seconds, elapsed, per_second, tokens_per_second, share, percentile, named, none
+};
 inline const char* unit_name(plot_unit u) {  // as the script knows it
     switch (u) {
         case plot_unit::seconds: return "seconds";
@@ -17931,6 +18921,7 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
         case plot_unit::tokens_per_second: return "tok/s";
         case plot_unit::share: return "share";
         case plot_unit::percentile: return "percentile";
+        case plot_unit::named:
         case plot_unit::none: return "none";
     }
     return "";
@@ -17952,8 +18943,9 @@ public:
 
     plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
         : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
-        std::vector<double> across =
-            ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
+        std::vector<double> across;
+        if (x_unit != plot_unit::named)
+            across = ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
         if (x_unit == plot_unit::elapsed && x.high > x.low) {
             const double step = elapsed_step((x.high - x.low) / 5);
             across.clear();
@@ -17971,6 +18963,23 @@ public:
         } else {
             for (const double v : ticks_of(y, 4)) horizontal(v);
         }
+    }
+    /// A place along x that has a name and no number. Of what is too long the end is shown: that is
+    /// where names of a kind differ.
+    void place(double x, const std::string& name, std::size_t columns) {
+        std::string shown = name;
+        while (columns_of(shown) >= columns)
+            do shown.erase(0, 1);
+            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
+        put_text(frame_, at_x(x), 157, "middle", "",
+                 shown.size() < name.size() ? "\u2026" + shown : shown);
+    }
+    /// A value at such a place in its interval, and the colour of its dot.
+    void upright(const char* style, const curve_point& p, double low, double high) {
+        if (std::isfinite(low) && std::isfinite(high))
+            drawn_ += "<path class=\"span\" d=\"M" + pixels(at_x(p.x)) + " " + pixels(at_y(low)) +
+                      "V" + pixels(at_y(high)) + "\"/>";
+        dot(style, p);
     }
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {
@@ -18085,7 +19094,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] the report page: verdicts ==========================================================
+// ===== [C126] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18258,7 +19267,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] the report page: distributions =====================================================
+// ===== [C127] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18374,7 +19383,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the report page: gates beside each other ===========================================
+// ===== [C128] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18482,7 +19491,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] the report page: what a search found ===============================================
+// ===== [C129] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18573,7 +19582,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] the report page: what else a gate has to say =======================================
+// ===== [C130] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18741,7 +19750,104 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] the report page: timelines =========================================================
+// ===== [C131] the report page: several settings beside each other ================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One statistic of all settings, "" where none has a value.
+inline std::string settings_figure(const settings_comparison& c, const compared_statistic& s) {
+    double least = infinity, most = 0;
+    for (const setting_value& v : s.settings)
+        for (const double x : {v.typical, v.low, v.high}) {
+            if (!std::isfinite(x) || !(x > 0)) continue;
+            least = std::min(least, x);
+            most = std::max(most, x);
+        }
+    if (!(most > 0)) return {};
+    const metric_unit unit = facts_of(s.what.metric).unit;
+    const bool is_wide = most > 20 * least;
+    const double n = static_cast<double>(s.settings.size());
+    plot p({plot_scale::shape::linear, 0.5, n + 0.5}, plot_unit::named,
+           is_wide ? plot_scale{plot_scale::shape::logarithmic, least * 0.8, most * 1.25}
+                   : plot_scale{plot_scale::shape::linear, 0, most * 1.08},
+           unit == metric_unit::time             ? plot_unit::seconds
+           : unit == metric_unit::tokens_per_s   ? plot_unit::tokens_per_second
+           : unit == metric_unit::requests_per_s ? plot_unit::per_second
+                                                 : plot_unit::share);
+    const auto best = s.best();
+    std::string alt = str(s.what.name) + " of the settings";
+    for (std::size_t i = 0; i < s.settings.size(); ++i) {
+        const setting_value& v = s.settings[i];
+        const double x = static_cast<double>(i + 1);
+        p.place(x, c.settings[i].name, static_cast<std::size_t>(238 / n / 6));
+        alt += ", " + c.settings[i].name + " " + value_text(s.what.metric, v.typical);
+        if (std::isfinite(v.typical))
+            p.upright(best == i ? "pass" : v.fault.empty() ? "c" : "open", {x, v.typical}, v.low,
+                      v.high);
+    }
+    return p.figure(xml_escaped(str(s.what.name)) + "<span>" +
+                        (best ? xml_escaped(c.settings[*best].name) + " is best" : "") + "</span>",
+                    alt + "; " + shown_text(c, s), false);
+}
+
+inline std::string settings_table(const comparison_report& r) {
+    const settings_comparison& c = r.found;
+    std::vector<std::string> head{""};
+    for (const setting_told& s : c.settings) head.push_back(xml_escaped(s.name));
+    std::string rows;
+    for (std::size_t k = 0; k < c.objectives.size(); ++k) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(str(c.objectives[k].text())) + "</th>";
+        for (const setting_told& s : c.settings) {
+            const bool is_judged = k < s.verdicts.size();
+            const char* words = is_judged ? to_string(s.verdicts[k]) : "";
+            rows += number_cell(is_judged ? badge(words, words) : "");
+        }
+        rows += "</tr>\n";
+    }
+    for (const compared_statistic& s : c.statistics) {
+        rows += "<tr><th scope=\"row\">" + xml_escaped(str(s.what.name)) + "</th>";
+        for (std::size_t i = 0; i < c.settings.size(); ++i) {
+            const comparison_cell cell = cell_of(s, i);
+            rows += number_cell(cell.value +
+                                (cell.ratio.empty()  ? ""
+                                 : cell.told_apart ? "<br><b>" + cell.ratio + "</b>"
+                                                   : "<br>" + cell.ratio));
+        }
+        rows += "</tr>\n";
+    }
+    return page_table("Settings of " + r.name, head, rows);
+}
+
+inline std::string comparisons_html(const std::vector<comparison_report>& all) {
+    std::string h;
+    for (const comparison_report& r : all) {
+        const settings_comparison& c = r.found;
+        h += "<section><h2>" + xml_escaped(r.name) + "</h2>\n<p class=\"why\">" + rounds_text(c) +
+             "</p>\n";
+        for (const std::string& note : notes_on(c))
+            h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
+        h += settings_table(r) + "<p class=\"note\">Bold: told apart from " +
+             xml_escaped(c.settings[0].name) + "; " + xml_escaped(intervals_text(c)) +
+             ".</p>\n<ul>\n";
+        for (const std::string& s : sentences_of(c, c.statistics.size()))
+            h += "<li>" + xml_escaped(s) + "</li>\n";
+        std::string figures;
+        for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
+        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting, in its own interval "
+             "of 95 %; green where it is shown to be best, hollow where it is not compared. Two "
+             "settings can be told apart although these intervals overlap, by their ratios within "
+             "the rounds.</p>\n<div class=\"plots\">\n" + figures + "</div>\n</section>\n";
+    }
+    return h;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C132] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18817,6 +19923,10 @@ private:
             plot_unit::seconds, &t::queue_time);
         add("Power<span>W</span>", "power in watts", plot_unit::none, &t::power);
         add("Utilisation", "utilisation of the accelerators", plot_unit::share, &t::utilisation);
+        add("Clock<span>GHz, the slowest</span>", "the clock of the slowest accelerator in GHz",
+            plot_unit::none, &t::clock_ghz);
+        add("Temperature<span>\u00B0C, the hottest</span>", "the hottest accelerator's temperature",
+            plot_unit::none, &t::temperature);
         if (plots.empty()) return {};
         return "<h3>The server's own word</h3>\n<p class=\"note\">Its page of metrics, read once "
                "a second." + arms_key(!other_.empty()) + "</p>\n<div class=\"plots\">\n" + plots +
@@ -18892,7 +20002,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] the report page: the whole =========================================================
+// ===== [C133] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19021,7 +20131,8 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
 }
 
 inline std::string report_html(const std::vector<gate_report>& gates,
-                               const environment_facts& env) {
+                               const environment_facts& env,
+                               const std::vector<comparison_report>& comparisons = {}) {
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
@@ -19042,7 +20153,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
                      (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
-    h += load_curves_html(gates);
+    h += comparisons_html(comparisons) + load_curves_html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }
@@ -19062,6 +20173,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // clock_gettime, timespec, time_t, time, strftime
+#include <exception>
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
@@ -19364,7 +20476,45 @@ const types::list<record>& result::requests() const& {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E5] standard output ======================================================================
+// ===== [E5] functions of results of several settings =============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+text best_setting(const box& data, const statistic_data& what) {
+    const auto* h = data.get<held_comparison>();
+    if (!h) return {};
+    const auto best = compared_by(what, *h).best();
+    return best ? text(h->names[*best]) : text();
+}
+estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
+                             const statistic_data& what) {
+    const auto* h = data.get<held_comparison>();
+    const std::vector<std::string> names = h ? h->names : std::vector<std::string>{};
+    const std::size_t a = place_of_setting(names, str(of)), b = place_of_setting(names, str(to));
+    if (a == b) return {1, 1, 1};
+    return compared_by(what, *h).ratio(a, b).value_or(
+        estimate_t{not_a_number, not_a_number, not_a_number});
+}
+}  // namespace detail
+
+const result& comparison_result::operator[](const types::text& name) const {
+    const std::vector<std::string> names(names_.begin(), names_.end());
+    return results_[detail::place_of_setting(names, detail::str(name))];
+}
+const result& comparison_result::at(types::whole place) const {
+    const long long i = place;
+    detail::require(i >= 0 && i < static_cast<long long>(results_.size()),
+                    detail::printed("there is no setting at %lld in the result, which has %zu", i,
+                                    static_cast<std::size_t>(results_.size())));
+    return results_[static_cast<detail::size_type>(i)];
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [E6] standard output ======================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19383,7 +20533,7 @@ inline void say(const std::string& s) { std::cout << s << std::flush; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E6] errors of the system, in words =======================================================
+// ===== [E7] errors of the system, in words =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19403,7 +20553,7 @@ inline std::string resolver_error_text(int code) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E7] files ================================================================================
+// ===== [E8] files ================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19503,7 +20653,7 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E8] signals, and what else a program has once ============================================
+// ===== [E9] signals, and what else a program has once ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19562,7 +20712,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E9] the clock ============================================================================
+// ===== [E10] the clock ===========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19599,7 +20749,7 @@ inline const long long program_began_ns = now_ns();
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E10] what the environment asks for =======================================================
+// ===== [E11] what the environment asks for =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19730,7 +20880,7 @@ inline const std::string& report_directory() { return surroundings_of_program().
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E11] the machine and the commit ==========================================================
+// ===== [E12] the machine and the commit ==========================================================
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
@@ -19820,7 +20970,7 @@ inline environment_facts environment_now() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E12] what the system lets one process have ===============================================
+// ===== [E13] what the system lets one process have ===============================================
 
 #ifdef __APPLE__
 #include <sys/sysctl.h>  // its range of ports
@@ -19869,7 +21019,7 @@ inline long long ports_to_one_server() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E13] how long a thread has waited for a core =============================================
+// ===== [E14] how long a thread has waited for a core =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19902,7 +21052,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] all that a scenario names in files ==================================================
+// ===== [E15] all that a scenario names in files ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19972,7 +21122,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] asio, under every client and the simulated server ===================================
+// ===== [E16] asio, under every client and the simulated server ===================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -19998,7 +21148,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E16] whoever is told of a socket =========================================================
+// ===== [E17] whoever is told of a socket =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20020,7 +21170,7 @@ protected:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] sockets and addresses ===============================================================
+// ===== [E18] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -20167,7 +21317,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E18] waiting for sockets, on every other system ==========================================
+// ===== [E19] waiting for sockets, on every other system ==========================================
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
@@ -20303,7 +21453,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] waiting for sockets, on Linux =======================================================
+// ===== [E20] waiting for sockets, on Linux =======================================================
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -20411,7 +21561,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] waiting for sockets =================================================================
+// ===== [E21] waiting for sockets =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20449,7 +21599,7 @@ using network = asio_network;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] TLS =================================================================================
+// ===== [E22] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -20646,7 +21796,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] one request and its answer over one socket ==========================================
+// ===== [E23] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -20812,7 +21962,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] requests that are not measured ======================================================
+// ===== [E24] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20963,7 +22113,7 @@ inline http_answer blocking_get(const http_url& u, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] server processes ====================================================================
+// ===== [E25] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -21157,7 +22307,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] when a thread of the client did not run, as it knows itself =========================
+// ===== [E26] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -21260,7 +22410,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] what a load is told and delivers ====================================================
+// ===== [E27] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21378,7 +22528,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] one connection of the load ==========================================================
+// ===== [E28] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21686,7 +22836,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] what one client thread has to send, and when ========================================
+// ===== [E29] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -21908,7 +23058,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] the connections of one client thread ================================================
+// ===== [E30] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21991,7 +23141,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] what came back to one client thread =================================================
+// ===== [E31] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22059,7 +23209,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] one client thread ===================================================================
+// ===== [E32] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22262,7 +23412,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] the load of one repeat ==============================================================
+// ===== [E33] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22378,7 +23528,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] what of asio a server needs beyond a client =========================================
+// ===== [E34] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22391,7 +23541,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] a connection of the simulated server ================================================
+// ===== [E35] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22506,7 +23656,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] simulated server ====================================================================
+// ===== [E36] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22788,7 +23938,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] what a server is asked before the load ==============================================
+// ===== [E37] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22961,7 +24111,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] who asks a server ===================================================================
+// ===== [E38] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23043,7 +24193,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] the pages on which a server tells of itself =========================================
+// ===== [E39] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23191,7 +24341,7 @@ inline std::string why_untold(const server_pages& on, const statistic_data& what
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] servers that a gate starts ==========================================================
+// ===== [E40] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23292,7 +24442,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] targets brought up ==================================================================
+// ===== [E41] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23355,8 +24505,14 @@ public:
         return p && p->restarts();
     }
     void restart() {
-        if (auto* p = std::get_if<started_process>(&server_)) p->end();
+        end();
         bring_up();
+    }
+    /// Whether it is started by us, and so can be there for its turns alone.
+    bool is_process() const { return std::holds_alternative<started_process>(server_); }
+    /// Ends a process; it can be brought up again.
+    void end() {
+        if (auto* p = std::get_if<started_process>(&server_)) p->end();
     }
     /// Why it is not there any more, "" while it is.
     std::string how_it_went() {
@@ -23463,7 +24619,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] a server's pages, read beside a load ================================================
+// ===== [E42] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23582,7 +24738,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] whether two targets are one server ==================================================
+// ===== [E43] whether two targets are one server ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23631,13 +24787,17 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
     });
 }
 
-/// Why a candidate and its baseline are one server that would be compared with itself, "" where
-/// they are two, or two models, paths or routes of one: a gateway tells them apart.
+/// Whether two targets are one server, and no two models, paths or routes of it: a gateway tells
+/// those apart.
+inline bool are_one_server(const load_target& a, const load_target& b) {
+    return is_same_place(a, b) && a.path == b.path && a.model == b.model && a.fields == b.fields;
+}
+
+/// Why a candidate and its baseline would be one server compared with itself, "" where they are
+/// two.
 inline std::string same_server_reason(const load_target& candidate, const std::string& its_url,
                                       const load_target& baseline, const std::string& other_url) {
-    const bool is_one = is_same_place(candidate, baseline) && candidate.path == baseline.path &&
-                        candidate.model == baseline.model && candidate.fields == baseline.fields;
-    if (!is_one) return {};
+    if (!are_one_server(candidate, baseline)) return {};
     return "target is " + printable(its_url) + " and baseline is " + printable(other_url) +
            ", which is one server and would be compared with itself: give the baseline a URL of "
            "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
@@ -23648,7 +24808,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E44] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23802,7 +24962,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] all gates of a program and their reports ============================================
+// ===== [E45] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23849,6 +25009,12 @@ public:
         if (gates_.size() < next_writing_) return;
         next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
         write_files(false);
+    }
+    /// Several settings beside each other, whose gates are told of as well.
+    void add_comparison(const comparison_report& c) {
+        const std::lock_guard guard(mutex_);
+        comparisons_.push_back(c);
+        changed_ = true;
     }
     /// An assertion on its result, with what that adds to the outcome.
     void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
@@ -24049,7 +25215,7 @@ private:
         };
         writing([&] {
             write_file(dir / "result.json", result_json(gates_, environment_, records_.index(),
-                                                        exit_code_of(so_far)));
+                                                        exit_code_of(so_far), comparisons_));
             write_file(dir / "metrics.txt", open_metrics(gates_));
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
@@ -24058,8 +25224,9 @@ private:
         with_all_told(is_over, [&] {
             writing([&] {
                 write_file(dir / "junit.xml", junit_xml(gates_));
-                write_file(dir / "summary.md", summary_md(gates_));
-                write_file(dir / "report.html", report_html(gates_, environment_));
+                write_file(dir / "summary.md", summary_md(gates_, comparisons_));
+                write_file(dir / "report.html",
+                           report_html(gates_, environment_, comparisons_));
             });
         });
     }
@@ -24073,12 +25240,14 @@ private:
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
         if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app) << summary_md(gates_);
+            std::ofstream(around.step_summary, std::ios::app)
+                << summary_md(gates_, comparisons_);
     }
     bool is_whole() const { return reports_whole_ && records_.are_whole(); }
 
     mutable std::mutex mutex_{};
     std::vector<gate_report> gates_{};
+    std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
     std::optional<host_failure> host_is_at_{};
     environment_facts environment_;
@@ -24097,7 +25266,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] gates inside doctest ================================================================
+// ===== [E46] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24208,7 +25377,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] profiles of servers =================================================================
+// ===== [E47] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24364,7 +25533,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] the progress of a repeat ============================================================
+// ===== [E48] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24495,7 +25664,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] one repeat ==========================================================================
+// ===== [E49] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24665,11 +25834,20 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     return d;
 }
 
+/// The same, with what the server tells of itself meanwhile.
+inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
+                                  int gate_number, const repeat_terms& terms) {
+    page_watch pages(target.pages(), named_series(p.slos));
+    repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
+    d.server = pages.word(cross_check_of(d).finished);
+    return d;
+}
+
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] the repeats of a gate ===============================================================
+// ===== [E50] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24724,6 +25902,22 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     return mode;
 }
 
+/// What a gate's evidence is held against, but for a stored baseline.
+inline terms terms_asked(const plan& p, const run_mode& mode) {
+    terms t;
+    t.slos = p.slos;
+    t.keeps = p.search.keeps;
+    t.rule = p.rule;
+    t.noise = mode.noise;
+    t.noise_file = mode.noise_file;
+    return t;
+}
+inline void check_images(const plan& p, const api_traits& api) {
+    require(api.takes_images || !asks_about_images(p),
+            std::string("workload has images, and ") + api.name +
+                " takes none: use openai_chat");
+}
+
 inline std::string stored_field(const std::string& file) {
     return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
 }
@@ -24773,11 +25967,7 @@ public:
             old_ = read_stored_gate(file_content(file, stored_field(file)), file, p_.name);
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
-        all_.held.slos = p.slos;
-        all_.held.keeps = p.search.keeps;
-        all_.held.rule = p.rule;
-        all_.held.noise = mode.noise;
-        all_.held.noise_file = mode.noise_file;
+        all_.held = terms_asked(p, mode);
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
@@ -24795,8 +25985,8 @@ public:
         if (baseline_) all_.baseline = baseline_->facts();
         if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_server_objectives();
-        check_images(*candidate_.load().api);
-        if (baseline_) check_images(*baseline_->load().api);
+        check_images(p_, *candidate_.load().api);
+        if (baseline_) check_images(p_, *baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(p_.stored.file);
@@ -24950,11 +26140,6 @@ private:
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
         if (baseline_) baseline_->check_tells(compared, p_.common);
     }
-    void check_images(const api_traits& api) const {
-        require(api.takes_images || !asks_about_images(p_),
-                std::string("workload has images, and ") + api.name +
-                    " takes none: use openai_chat");
-    }
     /// Beyond the usual pairs there is one look, at the last of the additional ones.
     bool is_look(int repeats) const {
         return repeats >= p_.first_repeats &&
@@ -25046,13 +26231,11 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
-        page_watch pages(target.pages(), named_series(p_.slos));
         record_writer writer(all.records(), p_.name);
-        into.push_back(run_repeat(
+        into.push_back(watched_repeat(
             what, target, arm, number,
             static_cast<int>(all.running_gate()),
             {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
-        into.back().server = pages.word(cross_check_of(into.back()).finished);
         if (probe) {
             into.back().load = probe->load;
             into.back().part = probe->part;
@@ -25082,7 +26265,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] gates take turns ====================================================================
+// ===== [E51] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25112,7 +26295,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] one gate from its scenario to its result ============================================
+// ===== [E52] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25239,20 +26422,43 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     return g;
 }
 
+/// What a gate's result holds.
+inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
+                        inconclusive_means undecided_is) {
+    auto held = std::make_shared<held_gate>();
+    held->number = number;
+    held->outcome = g.outcome;
+    held->refusal = g.refusal;
+    held->undecided_is = undecided_is;
+    held->what = g.what;
+    held->seen = std::move(m.seen);
+    held->held = std::move(m.held);
+    return result_access::make(std::move(held), g.verdicts, g.self_check);
+}
+
+/// What is known of a gate before it has begun.
+inline gate_report opened_gate(const scenario& s, const char* file, int line, const char* verb) {
+    require(session::of_this_program().is_ours(),
+            "a gate in a forked child: its parent has the reports and the exit code; start a "
+            "program of its own instead");
+    gate_report who;
+    who.what.test_case = test_case_name();
+    who.what.name = s.name.empty() ? who.what.test_case : str(s.name);
+    if (who.what.name.empty()) who.what.name = printed("%s at %s:%d", verb, file, line);
+    who.what.file = file;
+    who.what.line = line;
+    return who;
+}
+
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution {
 public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s), use_(use_of(verb)), asserts_(use_ == scenario_use::gate) {
-        require(all_.is_ours(), "a gate in a forked child: its parent has the reports and the exit "
-                                "code; start a program of its own instead");
-        who_.what.test_case = test_case_name();
-        who_.what.name = s.name.empty() ? who_.what.test_case : str(s.name);
-        if (who_.what.name.empty()) who_.what.name = printed("%s at %s:%d", verb, file, line);
-        who_.what.file = file;
-        who_.what.line = line;
-        number_ = all_.open_gate(gate_report(who_));
-    }
+        : scenario_(s),
+          use_(use_of(verb)),
+          asserts_(use_ == scenario_use::gate),
+          who_(opened_gate(s, file, line, verb)),
+          number_(all_.open_gate(gate_report(who_))) {}
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
         turn_.emplace();
@@ -25283,7 +26489,7 @@ public:
         }();
         gate_report g = report_of(p, m, asked_);
         if (mode.write_baseline) write_as_baseline(g, m, asked_);
-        const result r = result_of(g, std::move(m));
+        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
         const bool only_notes = !asserts_ && in_test_case_;
         close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
         return r;
@@ -25291,24 +26497,13 @@ public:
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
-        const result r = result_of(g, {});
+        const result r = result_of(g, {}, number_, asked_.inconclusive);
         close(std::move(g));
         return r;
     }
     bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
 
 private:
-    result result_of(const gate_report& g, measured_gate&& m) const {
-        auto held = std::make_shared<held_gate>();
-        held->number = number_;
-        held->outcome = g.outcome;
-        held->refusal = g.refusal;
-        held->undecided_is = asked_.inconclusive;
-        held->what = g.what;
-        held->seen = std::move(m.seen);
-        held->held = std::move(m.held);
-        return result_access::make(std::move(held), g.verdicts, g.self_check);
-    }
     void close(gate_report&& g) {
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
@@ -25320,19 +26515,20 @@ private:
     const scenario& scenario_;
     const scenario_use use_;
     const bool asserts_, in_test_case_ = inside_test_case();
-    gate_report who_{};
-    std::size_t number_ = 0;
+    const gate_report who_;
+    const std::size_t number_;
     settings asked_{};
     long long began_ns_ = now_ns();
     std::optional<gate_turn> turn_{};           // both until the reports are written
     std::optional<interrupt_guard> signals_{};
 };
 
-inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
-    gate_execution gate(s, file, line, verb);
+/// What an execution measures, or what is left where it throws.
+template <class Execution>
+auto executed(Execution&& gate, const char* file, int line, const char* verb) {
     // Inside a test case nothing is thrown: the assertion fails there, with the same words.
     const auto refused = [&](gate_outcome outcome, const std::exception& e) {
-        const result r = gate.ended_by(outcome, e.what());
+        const auto r = gate.ended_by(outcome, e.what());
         if (outcome == gate_outcome::skipped) return r;
         if (!inside_test_case()) throw;
         refuse_in_test(file, line, verb, e.what());
@@ -25351,12 +26547,404 @@ inline result measured_result(const scenario& s, const char* file, int line, con
         throw;  // a thread that is cancelled comes by here, too
     }
 }
+inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
+    return executed(gate_execution(s, file, line, verb), file, line, verb);
+}
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] public functions ====================================================================
+// ===== [E53] several settings of a server, measured in turns =====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One setting: its part of the plan, its server, and what was measured of it.
+struct setting_under_test {
+    std::string name{};
+    plan what{};
+    int number = 0;  // of its gate
+    live_target server;
+    measured_gate all{};
+    std::string lost{};  // why it has no more turns
+    gate_outcome lost_as = gate_outcome::invalid;
+    bool is_missing = false;  // no server was there
+    bool is_known = false;    // it was up once
+    long long took_ns = 0;    // of its turns, its server's start included
+    bool has_turns() const { return lost.empty(); }
+};
+
+/// The rounds of a comparison.
+class settings_run {
+public:
+    /// `all`: in the order in which they were named. They must outlive this.
+    settings_run(std::vector<setting_under_test>& all, const plan& as_a_whole,
+                 const run_mode& mode, progress_mode progress)
+        : all_(all),
+          whole_(as_a_whole),
+          mode_(mode),
+          rounds_(all.front().what.most_repeats),
+          meter_(whole_, progress, surroundings_of_program().style()) {
+        for (setting_under_test& s : all_) {
+            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
+            s.all.held = terms_asked(s.what, mode);
+        }
+    }
+    /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
+    /// client had too great a part in is measured again, on all settings.
+    void measure() {
+        meter_.say(printed("\n%s\n  ", whole_.name.c_str()) + plan_text(whole_) +
+                   printed("; %zu settings in turns, %d rounds", all_.size(), rounds_) +
+                   time_of_all() + "\n");
+        for (setting_under_test& s : all_)
+            if (!s.server.is_process()) bring_up(s);
+        check_servers();
+        for (int slot = next_slot(); slot >= 0; slot = next_slot()) {
+            const long long began = now_ns();
+            if (is_out_of_time() || !measure_round(slot)) {
+                note_end_of_time();
+                break;
+            }
+            slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        }
+        if (interrupted.load()) note_interruption();
+        for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.held);
+    }
+
+private:
+    std::string time_of_all() const {
+        const double each = seconds_of_one(whole_);
+        const double all = each * whole_.most_repeats;
+        return all > 0 ? ", " + span_text(all, all) : std::string();
+    }
+    /// Which round is measured next; -1: none.
+    int next_slot() {
+        if (interrupted.load() || !is_anything_left()) return -1;
+        if (again_ >= 0) return again_;
+        if (measured_rounds() < rounds_) return measured_rounds();
+        for (setting_under_test& s : all_) {
+            if (!s.has_turns()) continue;
+            s.all.found = assess(s.all.seen, s.all.held);
+            if (s.all.found.doubt && set_aside(*s.all.found.doubt)) return again_;
+        }
+        return -1;
+    }
+    bool is_anything_left() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return true;
+        return false;
+    }
+    /// Whole ones: the same of all settings that still have turns.
+    int measured_rounds() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return static_cast<int>(s.all.seen.candidate.size());
+        return 0;
+    }
+    /// As of a gate's repeats, and what is set aside of one setting goes of all, for they are held
+    /// against each other round by round.
+    bool set_aside(const client_doubt& doubt) {
+        const int slot = static_cast<int>(doubt.repeat);
+        if (slot >= measured_rounds() || measured_ - measured_rounds() >= rounds_ ||
+            is_out_of_time())
+            return false;
+        for (setting_under_test& s : all_) {
+            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            if (!s.has_turns()) continue;
+            const auto at = arm.begin() + slot;
+            s.all.seen.set_aside.push_back({at->arm, at->index, doubt.why});
+            arm.erase(at);
+        }
+        meter_.say(printed("  round %d is measured again: ", slot + 1) + doubt.why + "\n");
+        again_ = slot;
+        return true;
+    }
+    /// False where the time ended in its middle: then it is no evidence for any setting.
+    bool measure_round(int slot) {
+        const int number = measured_++;
+        bool whole = true;
+        for (const std::size_t i : turns_of_round(all_.size(), slot))
+            if (whole && all_[i].has_turns() && !interrupted.load()) {
+                const long long began = now_ns();
+                whole = take_turn(all_[i], slot, number);
+                all_[i].took_ns += now_ns() - began;
+            }
+        for (setting_under_test& s : all_) {
+            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            if (arm.empty() || arm.back().index != number) continue;
+            if (!whole) arm.pop_back();
+            else if (s.has_turns()) std::rotate(arm.begin() + slot, arm.end() - 1, arm.end());
+        }
+        again_ = -1;
+        return whole;
+    }
+    /// A process is there for its turn alone: two of them may not fit beside each other.
+    bool take_turn(setting_under_test& s, int slot, int number) {
+        if (s.server.is_process()) bring_up(s);
+        else if (number > 0)
+            std::this_thread::sleep_for(
+                std::chrono::milliseconds(200));  // queues drain, caches settle
+        if (!s.has_turns()) return true;
+        meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
+        session& program = session::of_this_program();
+        record_writer writer(program.records(), s.what.name);
+        std::vector<repeat_data>& arm = s.all.seen.candidate;
+        arm.push_back(run_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                 {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
+                                  &meter_}));
+        program.note_gaps(arm.back().gaps.size());
+        s.server.end();
+        if (arm.back().cut_short) return false;
+        if (const std::string why = gate_invalid_reason(s.all.seen); !why.empty()) {
+            s.lost = why;
+            meter_.say("  " + s.name + " has no more turns: " + why + "\n");
+        }
+        return true;
+    }
+
+    /// A server that is not there leaves the others.
+    void bring_up(setting_under_test& s) {
+        const auto lose = [&](gate_outcome as, bool is_missing, const std::exception& e) {
+            s.lost = e.what();
+            s.lost_as = as;
+            s.is_missing = is_missing;
+            s.server.end();
+            meter_.say("  " + s.name + ": " + s.lost + "\n");
+            if (!s.all.seen.candidate.empty())
+                s.all.seen.candidate.back().target_gone = "it did not start again: " + s.lost;
+        };
+        try {
+            s.server.bring_up(seconds_left());
+            if (std::exchange(s.is_known, true)) return;
+            check_images(s.what, *s.server.load().api);
+            s.server.learn_tokens(s.what, seconds_left());
+            s.all.target = s.server.facts();
+            meter_.say("  " + s.name + ": " + target_text(s.all.target) +
+                       (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens) : "") +
+                       "\n");
+        } catch (const std::invalid_argument& e) {
+            lose(gate_outcome::refused, false, e);
+        } catch (const no_server& e) {
+            lose(gate_outcome::invalid, !interrupted.load(), e);
+        } catch (const std::exception& e) {
+            lose(gate_outcome::invalid, false, e);
+        }
+    }
+    /// Two settings that are one server differ in nothing.
+    void check_servers() const {
+        for (std::size_t a = 0; a < all_.size(); ++a)
+            for (std::size_t b = a + 1; b < all_.size(); ++b) {
+                const bool both_up = all_[a].is_known && all_[b].is_known;
+                require(!both_up || !are_one_server(all_[a].server.load(), all_[b].server.load()),
+                        "settings \"" + all_[a].name + "\" and \"" + all_[b].name +
+                            "\" are one server at " + printable(all_[a].server.facts().url) +
+                            ": give them URLs, models, paths or headers of their own");
+            }
+    }
+
+    double seconds_left() const {
+        return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
+                                     : infinity;
+    }
+    /// Whether the next round would not be over in time.
+    bool is_out_of_time() const {
+        const double each = expected_seconds(whole_) * static_cast<double>(all_.size());
+        return mode_.deadline_ns > 0 &&
+               now_ns() + std::max(slowest_ns_, ns_of(each)) > mode_.deadline_ns;
+    }
+    /// What is undecided has another reason now.
+    void note_end_of_time() {
+        const std::string why =
+            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d rounds",
+                    mode_.time_budget_s, measured_rounds(), rounds_);
+        for (setting_under_test& s : all_)
+            if (s.has_turns()) s.all.seen.stopped = why;
+    }
+    /// None of the settings has what it was to have, whichever of them was being measured.
+    void note_interruption() {
+        for (setting_under_test& s : all_) {
+            if (!s.all.seen.candidate.empty()) s.all.seen.candidate.back().interrupted = true;
+            else if (s.lost.empty()) s.lost = "the run was interrupted before its first turn";
+        }
+    }
+
+    std::vector<setting_under_test>& all_;
+    const plan& whole_;
+    const run_mode& mode_;
+    const int rounds_;
+    int measured_ = 0;  // rounds so far, those set aside included
+    int again_ = -1;    // the one to measure again
+    long long slowest_ns_ = 0;
+    progress_meter meter_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E54] several settings from a scenario to their result ====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One comparison, from its scenario to its result and to the reports. Each setting is a gate of
+/// its own there, "NAME / SETTING"; until they are known one stands for all of them.
+class comparison_execution {
+public:
+    comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
+                         int line)
+        : scenario_(scenario_of_a_setting(s)),
+          settings_(settings),
+          who_(opened_gate(s, file, line, "compare")),
+          number_(all_.open_gate(gate_report(who_))) {}
+    /// Throws where nothing could be measured; ended_by() then says what is left.
+    comparison_result measured() {
+        turn_.emplace();
+        all_.give_turn(number_);
+        signals_.emplace();
+        began_ns_ = now_ns();
+        all_.records().open();
+        asked_ = settings_of(environment);
+        check_comparison(scenario_, settings_);
+        if (asked_.calibrate > 0)
+            return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
+        if (asked_.write_baseline)
+            return ended_by(gate_outcome::skipped,
+                            "a run that writes baselines compares no settings");
+        plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure);
+        whole.first_repeats = whole.most_repeats;
+        const run_mode mode = mode_of(whole, asked_);
+        std::vector<setting_under_test> under_test = parts_of(whole);
+        if (interrupted.load())
+            throw no_server("the run was interrupted before this comparison began");
+        whole.most_repeats *= static_cast<int>(under_test.size());
+        whole.first_repeats = whole.most_repeats;
+        settings_run(under_test, whole, mode,
+                     surroundings_of_program().shown(asked_.progress)).measure();
+        return finished(under_test);
+    }
+    /// Without evidence: every setting has the result that says why.
+    comparison_result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, scenario_, outcome, why);
+        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        say(console_text(g, surroundings_of_program().style()));
+        for (std::size_t i = 1; i < numbers_.size(); ++i) {
+            gate_report other = g;
+            other.what.name += " / " + str(settings_[i].name);
+            close(numbers_[i], std::move(other), began_ns_);
+        }
+        close(number_, std::move(g), began_ns_);
+        list<result> results;
+        held_comparison held;
+        for (const setting& s : settings_) {
+            results.push_back(r);
+            held.names.push_back(str(s.name));
+            held.settings.push_back(result_access::gate_of(r));
+        }
+        const std::string line = to_string(outcome) + (": " + why);
+        return comparison_access::make(std::move(held), results, line, line);
+    }
+    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+
+private:
+    /// Each setting's plan, on the same trace with words of its own, and its server.
+    std::vector<setting_under_test> parts_of(const plan& whole) {
+        std::vector<setting_under_test> parts;
+        for (const setting& s : settings_) {
+            plan p = whole;
+            p.nonce = fresh_nonce();
+            p.name += " / " + str(s.name);
+            parts.push_back({.name = str(s.name),
+                             .what = std::move(p),
+                             .server = live_target(s.target, run_arm::candidate)});
+        }
+        // The first one goes on as the gate that stood for all of them.
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = who_;
+            g.what.name = parts[i].what.name;
+            numbers_.push_back(i == 0 ? number_ : all_.open_gate(std::move(g)));
+            parts[i].number = static_cast<int>(numbers_.back()) + 1;
+        }
+        return parts;
+    }
+    gate_report report_on(const setting_under_test& s) const {
+        if (s.lost.empty() || !s.all.seen.candidate.empty())
+            return report_of(s.what, s.all, asked_);
+        gate_report who = who_;
+        who.what.name = s.what.name;
+        const bool skips = s.is_missing && may_be_skipped();
+        return unmeasured(std::move(who), scenario_, skips ? gate_outcome::skipped : s.lost_as,
+                          s.lost);
+    }
+    comparison_result finished(std::vector<setting_under_test>& parts) {
+        const plan& p = parts.front().what;
+        std::vector<measured_setting> measured;
+        for (const setting_under_test& s : parts)
+            measured.push_back({s.name, s.all.seen, s.all.held, s.all.found,
+                                s.all.seen.candidate.empty() ? s.lost : ""});
+        const settings_comparison found = comparison_of_settings(
+            measured, p.slos, p.common.stream, static_cast<std::size_t>(p.most_repeats));
+        const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
+        held_comparison held;
+        list<result> results;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = report_on(parts[i]);
+            results.push_back(
+                result_of(g, std::move(parts[i].all), numbers_[i], asked_.inconclusive));
+            held.names.push_back(parts[i].name);
+            held.settings.push_back(result_access::gate_of(results.back()));
+            say(console_text(g, surroundings_of_program().style()));
+            if (in_test_case_ && g.refusal.empty())
+                g = only_noted(std::move(g), asked_.inconclusive);
+            if (i + 1 == parts.size()) all_.add_comparison(report);
+            close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
+        }
+        say(comparison_text(report));
+        if (all_.records().are_open()) say(reports_text(report_directory()));
+        tell_test_case(held);
+        return comparison_access::make(std::move(held), results, comparison_line(found),
+                                       comparison_explained(found));
+    }
+    /// As of a run(): what could not be measured fails the test case, what misses does not.
+    void tell_test_case(const held_comparison& h) const {
+        if (!in_test_case_) return;
+        for (std::size_t i = 0; i < h.names.size(); ++i) {
+            const held_gate& g = *h.settings[i];
+            if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
+                refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
+                               h.names[i] + ": " + g.refusal);
+        }
+    }
+    void close(std::size_t number, gate_report&& g, long long began_ns) {
+        g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
+        all_.close_gate(number, std::move(g), false, in_test_case_);
+    }
+
+    session& all_ = session::of_this_program();
+    const scenario scenario_;
+    const list<setting>& settings_;
+    const bool in_test_case_ = inside_test_case();
+    const gate_report who_;
+    const std::size_t number_;
+    std::vector<std::size_t> numbers_{};  // of the settings' gates
+    settings asked_{};
+    long long began_ns_ = now_ns();
+    std::optional<gate_turn> turn_{};  // both until the reports are written
+    std::optional<interrupt_guard> signals_{};
+};
+
+inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,
+                                           const char* file, int line) {
+    return executed(comparison_execution(s, settings, file, line), file, line, "compare");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E55] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25419,6 +27007,10 @@ capacity_result find_capacity(const scenario& s, const char* file, int line) {
     return detail::result_access::capacity_in(
         detail::measured_result(s, file, line, "find_capacity"));
 }
+comparison_result compare(const scenario& s, const types::list<setting>& settings,
+                          const char* file, int line) {
+    return detail::compared_settings(s, settings, file, line);
+}
 result gate(const scenario& s, const char* file, int line) {
     const result r = detail::measured_result(s, file, line, "gate");
 #if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
@@ -25435,7 +27027,7 @@ result gate(const scenario& s, const char* file, int line) {
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E53] records judged again ================================================================
+// ===== [E56] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25584,7 +27176,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E54] main ================================================================================
+// ===== [E57] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -196,6 +196,69 @@ private:
     types::text binding_{}, line_{}, explained_{};
 };
 
+namespace detail {
+text best_setting(const box& data, const statistic_data& what);
+estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
+                             const statistic_data& what);
+struct comparison_access;
+}  // namespace detail
+
+/// Several settings of a server on one trace: what compare() measured.
+class comparison_result {
+public:
+    comparison_result() = default;
+    /// Their names, in order.
+    const types::list<types::text>& settings() const& { return names_; }
+    types::list<types::text> settings() && { return names_; }
+    /// One setting as a run of its own: CHECK_SLO(c["budget 512"], p99(itl) <= 60_ms). Throws
+    /// std::invalid_argument where none has this name, or this place (counted from 0).
+    const result& operator[](const types::text& name) const;
+    const result& at(types::whole place) const;
+    /// The setting that is shown to be better than every other one, "" where none is. In 5 % of the
+    /// comparisons at most it is one that is not.
+    template <class U, detail::bound_side S>
+    types::text best(const statistic<U, S>& s) const {
+        return detail::best_setting(data_, s.data);
+    }
+    template <detail::run_metric M>
+    types::text best(M m) const {
+        return detail::best_setting(data_, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// The ratio of one setting to another with its interval, which holds together with those of
+    /// all other pairs in 95 % of the comparisons: the two are told apart where it excludes 1. NaN
+    /// where they cannot be compared. Throws std::invalid_argument where there is no such setting.
+    template <class U, detail::bound_side S>
+    estimate_t ratio(const types::text& of, const types::text& to,
+                     const statistic<U, S>& s) const {
+        return detail::ratio_of_settings(data_, of, to, s.data);
+    }
+    template <detail::run_metric M>
+    estimate_t ratio(const types::text& of, const types::text& to, M m) const {
+        return detail::ratio_of_settings(
+            data_, of, to, detail::make(detail::statistic_kind::value, m).data);
+    }
+    /// "3 settings in turns, 4 rounds: p99(itl): budget 256 is best; ...".
+    const types::text& line() const { return line_; }
+    /// The same for all statistics, with the arithmetic of every ratio.
+    const types::text& explain() const { return explained_; }
+    template <class Stream>
+        requires requires(Stream& o) { o.rdbuf(); }
+    friend Stream& operator<<(Stream& o, const comparison_result& c) {
+        o << c.line_.c_str();
+        return o;
+    }
+#ifndef LLMBENCH_NO_DOCTEST
+    friend doctest::String toString(const comparison_result& c) { return c.line_.c_str(); }
+#endif
+
+private:
+    friend struct detail::comparison_access;
+    types::list<types::text> names_{};
+    types::list<result> results_{};
+    detail::box data_{};
+    types::text line_{}, explained_{};
+};
+
 /// One objective of a result that was read back. SI units, NaN where the file has no value.
 struct past_slo {
     types::text slo{}, metric{};  ///< "p99(ttft) <= 300 ms", "ttft"

@@ -78,5 +78,11 @@ struct scenario {
     types::maybe<profile> on_fail{};  ///< of a gate that failed; default: none
 };
 
+/// One of several ways to run a server, for compare().
+struct setting {
+    types::text name{};   ///< up to 60 characters, another one for each
+    any_target target{};  ///< default: LLMBENCH_URL
+};
+
 }  // inline namespace v0
 }  // namespace llmbench

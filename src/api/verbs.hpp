@@ -27,6 +27,14 @@ result gate(const scenario& s, const char* file = __builtin_FILE(), int line = _
 capacity_result find_capacity(const scenario& s, const char* file = __builtin_FILE(),
                               int line = __builtin_LINE());
 
+/// Measures two to eight settings of a server on one trace, in turns: each once a round, in four
+/// rounds or `.repeats` of them (2 to 12). A process runs for its own turns alone. Every setting
+/// is judged by the scenario's objectives, and all are held against each other; nothing fails, as
+/// with run(). A setting that cannot be started is invalid, and the others go on. The scenario has
+/// no target and no baseline of its own. Throws as run() does.
+comparison_result compare(const scenario& s, const types::list<setting>& settings,
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE());
+
 /// The verdict of one SLO on a result.
 slo_verdict judge(const result& r, const slo& s);
 

@@ -19,6 +19,7 @@
 #include "effects/simulated/host.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/measure.hpp"
+#include "effects/gates/measure_settings.hpp"
 #include "effects/gates/session.hpp"
 
 #include <chrono>
@@ -87,6 +88,10 @@ result run(const scenario& s, const char* file, int line) {
 capacity_result find_capacity(const scenario& s, const char* file, int line) {
     return detail::result_access::capacity_in(
         detail::measured_result(s, file, line, "find_capacity"));
+}
+comparison_result compare(const scenario& s, const types::list<setting>& settings,
+                          const char* file, int line) {
+    return detail::compared_settings(s, settings, file, line);
 }
 result gate(const scenario& s, const char* file, int line) {
     const result r = detail::measured_result(s, file, line, "gate");

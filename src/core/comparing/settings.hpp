@@ -137,29 +137,46 @@ inline values_in_rounds values_of_setting(const measured_setting& m, const setti
     return v;
 }
 
-/// All of them, by every statistic. `streams`: whether answers come token by token.
+/// All of them by one statistic.
+inline compared_statistic compared_by(const statistic_data& what,
+                                      const std::vector<measured_setting>& all,
+                                      const std::vector<setting_told>& told) {
+    std::vector<values_in_rounds> values;
+    double s0 = prior_sd;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        values.push_back(values_of_setting(all[i], told[i], what));
+        s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].held, statistic_alone(what, 1)));
+    }
+    return compared(what, std::move(values), s0);
+}
+
+inline std::vector<setting_told> told_settings(const std::vector<measured_setting>& all,
+                                               const std::vector<slo>& objectives) {
+    std::vector<setting_told> told;
+    for (const measured_setting& m : all) {
+        told.push_back({m.name, exclusion_of(m), {}});
+        for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
+            told.back().verdicts.push_back(m.found.verdicts[i].outcome);
+    }
+    return told;
+}
+/// All of them by every statistic. `streams`: whether answers come token by token.
 inline settings_comparison comparison_of_settings(const std::vector<measured_setting>& all,
                                                   const std::vector<slo>& objectives,
                                                   bool streams, std::size_t planned_rounds) {
     settings_comparison c;
     c.objectives = objectives;
     c.planned_rounds = planned_rounds;
-    for (const measured_setting& m : all) {
-        setting_told told{m.name, exclusion_of(m), {}};
-        for (std::size_t i = 0; i < objectives.size() && i < m.found.verdicts.size(); ++i)
-            told.verdicts.push_back(m.found.verdicts[i].outcome);
-        if (told.excluded.empty()) c.rounds = std::max(c.rounds, m.seen.candidate.size());
-        if (c.stopped.empty()) c.stopped = m.seen.stopped;
-        c.settings.push_back(std::move(told));
+    c.settings = told_settings(all, objectives);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (c.settings[i].excluded.empty())
+            c.rounds = std::max(c.rounds, all[i].seen.candidate.size());
+        if (c.stopped.empty()) c.stopped = all[i].seen.stopped;
     }
     for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
-        std::vector<values_in_rounds> values;
-        double s0 = prior_sd;
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            values.push_back(values_of_setting(all[i], c.settings[i], what));
-            s0 = std::max(s0, prior_sd_of(all[i].seen, all[i].held, statistic_alone(what, 1)));
-        }
-        c.statistics.push_back(compared(what, std::move(values), s0));
+        compared_statistic s = compared_by(what, all, c.settings);
+        // What nobody asked for and nothing can be said of is not told.
+        if (c.statistics.size() < c.asked || !s.pairs.empty()) c.statistics.push_back(std::move(s));
     }
     return c;
 }

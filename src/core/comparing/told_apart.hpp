@@ -3,6 +3,7 @@
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 #pragma once
 
+#include "api/result.hpp"
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
@@ -72,6 +73,13 @@ struct compared_statistic {
         for (const setting_ratio& r : pairs)
             if ((r.first == a && r.second == b) || (r.first == b && r.second == a)) return &r;
         return nullptr;
+    }
+    /// The ratio of `a` to `b` with its interval, nothing where they were not compared.
+    std::optional<estimate_t> ratio(std::size_t a, std::size_t b) const {
+        const setting_ratio* r = pair(a, b);
+        if (!r) return std::nullopt;
+        if (r->second == a) return estimate_t{r->ratio, r->low, r->high};
+        return estimate_t{1 / r->ratio, 1 / r->high, 1 / r->low};
     }
     /// Whether `a` is shown to be better than `b`.
     bool is_better(std::size_t a, std::size_t b) const {

@@ -7,10 +7,10 @@
 #include "core/comparing/settings.hpp"
 #include "core/comparing/told_apart.hpp"
 
-#include <algorithm>  // find, sort
+#include <algorithm>  // find, find_if, sort
 #include <cstddef>  // size_t
 #include <string>
-#include <utility>  // pair
+#include <utility>  // exchange, pair
 #include <vector>
 
 namespace llmbench {
@@ -44,24 +44,41 @@ inline std::string alike_text(const settings_comparison& c, const compared_stati
     }
     if (pairs.empty()) return {};
     std::sort(members.begin(), members.end());
+    if (members.size() > 2 && pairs.size() == c.settings.size() * (c.settings.size() - 1) / 2)
+        return "no two settings are told apart";
     if (members.size() * (members.size() - 1) / 2 == pairs.size())
         return names_of(c, members) + " are not told apart";
     std::string out;
     for (const std::string& p : pairs) out += (out.empty() ? "" : ", ") + p;
     return "not told apart are " + out;
 }
-/// Where none is best: "a is better than b and c", once for each that is better than some.
-inline std::string better_text(const settings_comparison& c, const compared_statistic& s) {
+/// Settings under what is said of each, in the order in which it was said first.
+using said_of_settings = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+inline void say_of(said_of_settings& all, const std::string& words, std::size_t setting) {
+    const auto at = std::find_if(all.begin(), all.end(),
+                                 [&](const auto& said) { return said.first == words; });
+    if (at == all.end()) all.push_back({words, {setting}});
+    else at->second.push_back(setting);
+}
+/// "a is x; b and c are y".
+inline std::string said_text(const settings_comparison& c, const said_of_settings& all) {
     std::string out;
+    for (const auto& [words, which] : all)
+        out += (out.empty() ? "" : "; ") + names_of(c, which) +
+               (which.size() == 1 ? " is " : " are ") + words;
+    return out;
+}
+
+/// Where none is best: "a and b are better than c".
+inline std::string better_text(const settings_comparison& c, const compared_statistic& s) {
+    said_of_settings said;
     for (std::size_t a = 0; a < s.settings.size(); ++a) {
         std::vector<std::size_t> beaten;
         for (std::size_t b = 0; b < s.settings.size(); ++b)
             if (s.is_better(a, b)) beaten.push_back(b);
-        if (!beaten.empty())
-            out += (out.empty() ? "" : "; ") + c.settings[a].name + " is better than " +
-                   names_of(c, beaten);
+        if (!beaten.empty()) say_of(said, "better than " + names_of(c, beaten), a);
     }
-    return out;
+    return said_text(c, said);
 }
 /// "a is best, then b, then c", where each is told apart from all others.
 inline std::string order_text(const settings_comparison& c, const compared_statistic& s) {
@@ -79,20 +96,12 @@ inline std::string order_text(const settings_comparison& c, const compared_stati
 
 /// Settings that this statistic leaves out and the others do not, and why.
 inline std::string left_out_text(const settings_comparison& c, const compared_statistic& s) {
-    std::vector<std::pair<std::string, std::vector<std::size_t>>> reasons;
-    for (std::size_t i = 0; i < s.settings.size(); ++i) {
-        const std::string& why = s.settings[i].fault;
-        if (why.empty() || !c.settings[i].excluded.empty()) continue;
-        const auto at = std::find_if(reasons.begin(), reasons.end(),
-                                     [&](const auto& r) { return r.first == why; });
-        if (at == reasons.end()) reasons.push_back({why, {i}});
-        else at->second.push_back(i);
-    }
-    std::string out;
-    for (const auto& [why, which] : reasons)
-        out += (out.empty() ? "" : "; ") + names_of(c, which) +
-               (which.size() == 1 ? " is" : " are") + " not compared: " + why;
-    return out;
+    said_of_settings said;
+    for (std::size_t i = 0; i < s.settings.size(); ++i)
+        if (const std::string& why = s.settings[i].fault; !why.empty() &&
+                                                          c.settings[i].excluded.empty())
+            say_of(said, "not compared: " + why, i);
+    return said_text(c, said);
 }
 
 /// What a statistic shows, after its name: "a is best; b and c are not told apart".
@@ -121,6 +130,22 @@ inline std::string sentence_of(const settings_comparison& c, const compared_stat
     return str(s.what.name) + ": " + shown_text(c, s);
 }
 
+/// What the statistics before `end` show, a sentence for those that show the same.
+inline std::vector<std::string> sentences_of(const settings_comparison& c, std::size_t end) {
+    std::vector<std::pair<std::string, std::string>> shown;  // what, by which statistics
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::string words = shown_text(c, c.statistics[i]);
+        const std::string name = str(c.statistics[i].what.name);
+        const auto at = std::find_if(shown.begin(), shown.end(),
+                                     [&](const auto& s) { return s.first == words; });
+        if (at == shown.end()) shown.emplace_back(words, name);
+        else at->second += ", " + name;
+    }
+    std::vector<std::string> sentences;
+    for (const auto& [words, names] : shown) sentences.push_back(names + ": " + words);
+    return sentences;
+}
+
 /// "3 settings in turns, 4 rounds".
 inline std::string rounds_text(const settings_comparison& c) {
     std::string t = printed("%zu settings in turns, %zu round%s", c.settings.size(), c.rounds,
@@ -147,15 +172,17 @@ inline std::string intervals_text(const settings_comparison& c) {
 inline std::string comparison_line(const settings_comparison& c) {
     std::string line = rounds_text(c);
     const std::size_t n = c.asked > 0 ? c.asked : c.statistics.size();
-    for (std::size_t i = 0; i < n; ++i)
-        line += (i == 0 ? ": " : "; ") + sentence_of(c, c.statistics[i]);
+    const char* before = ": ";
+    for (const std::string& sentence : sentences_of(c, n))
+        line += std::exchange(before, "; ") + sentence;
     for (const std::string& note : notes_on(c)) line += "; " + note;
     return line;
 }
 
-/// "1.042 [0.998, 1.088]".
-inline std::string ratio_text(const setting_ratio& r) {
-    return printed("%.3f [%.3f, %.3f]", r.ratio, r.low, r.high);
+/// "1.04 [0.99, 1.09]".
+inline std::string ratio_text(const estimate_t& r) {
+    return printed(r.low < 0.1 ? "%.3g [%.3g, %.3g]" : "%.2f [%.2f, %.2f]", r.value, r.low,
+                   r.high);
 }
 /// The line with the arithmetic of every ratio.
 inline std::string comparison_explained(const settings_comparison& c) {
@@ -167,7 +194,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
                    value_text(s.what.metric, s.settings[i].typical);
         for (const setting_ratio& r : s.pairs)
             out += "\n  " + c.settings[r.second].name + " / " + c.settings[r.first].name + ": " +
-                   ratio_text(r) + "; ln ratios " + listed(r.logs) +
+                   ratio_text(*s.ratio(r.second, r.first)) + "; ln ratios " + listed(r.logs) +
                    printed("; mean %.6g, sd %.6g (%s), df %.0f, standard error %.6g, t %.4f",
                            r.at.mean, r.at.sd, to_string(r.at.spread), r.at.df, r.at.se,
                            r.at.pass_t);

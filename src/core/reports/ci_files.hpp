@@ -9,7 +9,10 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/reports/comparison_md.hpp"
+#include "core/reports/comparison_report.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/markdown.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/words.hpp"
 
@@ -121,32 +124,6 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
 /// GitHub takes 65,536 characters in a comment, of which whoever posts it may add some.
 inline constexpr std::size_t summary_limit = 64000;
 
-inline std::string markdown_escaped(const std::string& s) {
-    std::string out;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        if (std::string_view("\\|<>`*_[]~").find(c) != std::string_view::npos) out += '\\';
-        out += c == '&' ? "&amp;" : std::string(1, c);
-    }
-    return out;
-}
-
-/// Words that may be a server's, as code: nothing in a code span is a mention, a link, an image,
-/// HTML or a reference to an issue. A bar would end the cell of a table even there.
-inline std::string markdown_code(const std::string& s) {
-    std::string words;
-    std::size_t longest = 0, run = 0;
-    for (const char c : printable(s, s.size() * 4 + 4)) {
-        longest = std::max(longest, run = c == '`' ? run + 1 : 0);
-        words += c == '|' ? "\u2502" : std::string(1, c);
-    }
-    if (trimmed(words).empty()) return {};
-    const std::string fence(longest + 1, '`');
-    const bool needs_room = words.front() == '`' || words.back() == '`' ||
-                            (words.front() == ' ' && words.back() == ' ');
-    const char* room = needs_room ? " " : "";
-    return fence + room + words + room + fence;
-}
-
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
     std::string out = "### " + markdown_escaped(g.what.name) + ": " +
@@ -193,16 +170,20 @@ inline const char* undecided_text(const gate_report& g) {
                              : "inconclusive: green does not mean shown";
 }
 
-/// For a CI step summary or a comment: the gates that did not pass first, and whole gates only.
+/// For a CI step summary or a comment: settings beside each other, then the gates that did not pass
+/// first, and whole ones of either only.
 inline std::string summary_md(const std::vector<gate_report>& gates,
+                              const std::vector<comparison_report>& comparisons = {},
                               std::size_t at_most = summary_limit) {
-    std::string out, rest;
+    std::string out;
     for (const gate_report& g : gates)
         for (const slo_verdict& v : g.verdicts)
             if (v.outcome == verdict::inconclusive && !v.what.is_advisory && out.empty())
                 out = std::string("**Some objectives are ") + undecided_text(g) + ".**\n\n";
     std::size_t left = 0;
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
+    for (const comparison_report& r : comparisons)
+        if (const std::string one = comparison_md(r); out.size() + one.size() <= room) out += one;
     for (const gate_outcome c : worst_first)
         for (const gate_report& g : gates) {
             if (g.outcome != c) continue;

@@ -26,6 +26,8 @@
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/reports/comparison_json.hpp"
+#include "core/reports/comparison_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/server_word_json.hpp"
@@ -332,7 +334,8 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
 }
 
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
-                               const event_index& events, int exit_code) {
+                               const event_index& events, int exit_code,
+                               const std::vector<comparison_report>& comparisons = {}) {
     json_writer j;
     j.open('{').field("schema", "llmbench/result/1");
     j.field("version", printed("%d.%d.%d", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
@@ -371,6 +374,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         j.close();
     }
     j.close();
+    write_comparisons(j, comparisons);
     // One long line: the offsets are for programs.
     std::string offsets = "[";
     for (const long long o : events.offsets)

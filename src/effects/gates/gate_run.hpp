@@ -106,6 +106,22 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     return mode;
 }
 
+/// What a gate's evidence is held against, but for a stored baseline.
+inline terms terms_asked(const plan& p, const run_mode& mode) {
+    terms t;
+    t.slos = p.slos;
+    t.keeps = p.search.keeps;
+    t.rule = p.rule;
+    t.noise = mode.noise;
+    t.noise_file = mode.noise_file;
+    return t;
+}
+inline void check_images(const plan& p, const api_traits& api) {
+    require(api.takes_images || !asks_about_images(p),
+            std::string("workload has images, and ") + api.name +
+                " takes none: use openai_chat");
+}
+
 inline std::string stored_field(const std::string& file) {
     return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
 }
@@ -155,11 +171,7 @@ public:
             old_ = read_stored_gate(file_content(file, stored_field(file)), file, p_.name);
         }
         static_cast<load_conditions&>(all_.seen) = load_conditions_of(p);
-        all_.held.slos = p.slos;
-        all_.held.keeps = p.search.keeps;
-        all_.held.rule = p.rule;
-        all_.held.noise = mode.noise;
-        all_.held.noise_file = mode.noise_file;
+        all_.held = terms_asked(p, mode);
     }
     /// False where there is no time for a single repeat.
     bool bring_up() {
@@ -177,8 +189,8 @@ public:
         if (baseline_) all_.baseline = baseline_->facts();
         if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_server_objectives();
-        check_images(*candidate_.load().api);
-        if (baseline_) check_images(*baseline_->load().api);
+        check_images(p_, *candidate_.load().api);
+        if (baseline_) check_images(p_, *baseline_->load().api);
         if (!p_.has_stored_baseline) return true;
         all_.baseline.kind = target_kind::stored;
         all_.baseline.url = str(p_.stored.file);
@@ -331,11 +343,6 @@ private:
         std::vector<slo> compared = p_.slos;
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
         if (baseline_) baseline_->check_tells(compared, p_.common);
-    }
-    void check_images(const api_traits& api) const {
-        require(api.takes_images || !asks_about_images(p_),
-                std::string("workload has images, and ") + api.name +
-                    " takes none: use openai_chat");
     }
     /// Beyond the usual pairs there is one look, at the last of the additional ones.
     bool is_look(int repeats) const {

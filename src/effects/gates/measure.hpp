@@ -171,20 +171,43 @@ inline gate_report only_noted(gate_report g, inconclusive_means policy) {
     return g;
 }
 
+/// What a gate's result holds.
+inline result result_of(const gate_report& g, measured_gate&& m, std::size_t number,
+                        inconclusive_means undecided_is) {
+    auto held = std::make_shared<held_gate>();
+    held->number = number;
+    held->outcome = g.outcome;
+    held->refusal = g.refusal;
+    held->undecided_is = undecided_is;
+    held->what = g.what;
+    held->seen = std::move(m.seen);
+    held->held = std::move(m.held);
+    return result_access::make(std::move(held), g.verdicts, g.self_check);
+}
+
+/// What is known of a gate before it has begun.
+inline gate_report opened_gate(const scenario& s, const char* file, int line, const char* verb) {
+    require(session::of_this_program().is_ours(),
+            "a gate in a forked child: its parent has the reports and the exit code; start a "
+            "program of its own instead");
+    gate_report who;
+    who.what.test_case = test_case_name();
+    who.what.name = s.name.empty() ? who.what.test_case : str(s.name);
+    if (who.what.name.empty()) who.what.name = printed("%s at %s:%d", verb, file, line);
+    who.what.file = file;
+    who.what.line = line;
+    return who;
+}
+
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution {
 public:
     gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s), use_(use_of(verb)), asserts_(use_ == scenario_use::gate) {
-        require(all_.is_ours(), "a gate in a forked child: its parent has the reports and the exit "
-                                "code; start a program of its own instead");
-        who_.what.test_case = test_case_name();
-        who_.what.name = s.name.empty() ? who_.what.test_case : str(s.name);
-        if (who_.what.name.empty()) who_.what.name = printed("%s at %s:%d", verb, file, line);
-        who_.what.file = file;
-        who_.what.line = line;
-        number_ = all_.open_gate(gate_report(who_));
-    }
+        : scenario_(s),
+          use_(use_of(verb)),
+          asserts_(use_ == scenario_use::gate),
+          who_(opened_gate(s, file, line, verb)),
+          number_(all_.open_gate(gate_report(who_))) {}
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
         turn_.emplace();
@@ -215,7 +238,7 @@ public:
         }();
         gate_report g = report_of(p, m, asked_);
         if (mode.write_baseline) write_as_baseline(g, m, asked_);
-        const result r = result_of(g, std::move(m));
+        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
         const bool only_notes = !asserts_ && in_test_case_;
         close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
         return r;
@@ -223,24 +246,13 @@ public:
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
         gate_report g = unmeasured(who_, scenario_, outcome, why);
-        const result r = result_of(g, {});
+        const result r = result_of(g, {}, number_, asked_.inconclusive);
         close(std::move(g));
         return r;
     }
     bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
 
 private:
-    result result_of(const gate_report& g, measured_gate&& m) const {
-        auto held = std::make_shared<held_gate>();
-        held->number = number_;
-        held->outcome = g.outcome;
-        held->refusal = g.refusal;
-        held->undecided_is = asked_.inconclusive;
-        held->what = g.what;
-        held->seen = std::move(m.seen);
-        held->held = std::move(m.held);
-        return result_access::make(std::move(held), g.verdicts, g.self_check);
-    }
     void close(gate_report&& g) {
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
@@ -252,19 +264,20 @@ private:
     const scenario& scenario_;
     const scenario_use use_;
     const bool asserts_, in_test_case_ = inside_test_case();
-    gate_report who_{};
-    std::size_t number_ = 0;
+    const gate_report who_;
+    const std::size_t number_;
     settings asked_{};
     long long began_ns_ = now_ns();
     std::optional<gate_turn> turn_{};           // both until the reports are written
     std::optional<interrupt_guard> signals_{};
 };
 
-inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
-    gate_execution gate(s, file, line, verb);
+/// What an execution measures, or what is left where it throws.
+template <class Execution>
+auto executed(Execution&& gate, const char* file, int line, const char* verb) {
     // Inside a test case nothing is thrown: the assertion fails there, with the same words.
     const auto refused = [&](gate_outcome outcome, const std::exception& e) {
-        const result r = gate.ended_by(outcome, e.what());
+        const auto r = gate.ended_by(outcome, e.what());
         if (outcome == gate_outcome::skipped) return r;
         if (!inside_test_case()) throw;
         refuse_in_test(file, line, verb, e.what());
@@ -282,6 +295,9 @@ inline result measured_result(const scenario& s, const char* file, int line, con
         gate.ended_by(gate_outcome::invalid, "it was ended by an exception");
         throw;  // a thread that is cancelled comes by here, too
     }
+}
+inline result measured_result(const scenario& s, const char* file, int line, const char* verb) {
+    return executed(gate_execution(s, file, line, verb), file, line, verb);
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/ci_files.hpp"
+#include "core/reports/comparison_report.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/result_json.hpp"
@@ -79,6 +80,12 @@ public:
         if (gates_.size() < next_writing_) return;
         next_writing_ = std::max(gates_.size() + 1, gates_.size() * 5 / 4);
         write_files(false);
+    }
+    /// Several settings beside each other, whose gates are told of as well.
+    void add_comparison(const comparison_report& c) {
+        const std::lock_guard guard(mutex_);
+        comparisons_.push_back(c);
+        changed_ = true;
     }
     /// An assertion on its result, with what that adds to the outcome.
     void add_verdict(std::size_t number, const slo_verdict& v, gate_outcome adds,
@@ -279,7 +286,7 @@ private:
         };
         writing([&] {
             write_file(dir / "result.json", result_json(gates_, environment_, records_.index(),
-                                                        exit_code_of(so_far)));
+                                                        exit_code_of(so_far), comparisons_));
             write_file(dir / "metrics.txt", open_metrics(gates_));
             const auto is_calibrated = [](const gate_report& g) { return !g.calibration.empty(); };
             if (std::any_of(gates_.begin(), gates_.end(), is_calibrated))
@@ -288,8 +295,9 @@ private:
         with_all_told(is_over, [&] {
             writing([&] {
                 write_file(dir / "junit.xml", junit_xml(gates_));
-                write_file(dir / "summary.md", summary_md(gates_));
-                write_file(dir / "report.html", report_html(gates_, environment_));
+                write_file(dir / "summary.md", summary_md(gates_, comparisons_));
+                write_file(dir / "report.html",
+                           report_html(gates_, environment_, comparisons_));
             });
         });
     }
@@ -303,12 +311,14 @@ private:
         const auto taken = std::filesystem::file_size(around.step_summary, none);
         // Above 1 MiB GitHub shows nothing of a step's summary, of others' neither.
         if (none || taken + summary_limit <= 1048576)
-            std::ofstream(around.step_summary, std::ios::app) << summary_md(gates_);
+            std::ofstream(around.step_summary, std::ios::app)
+                << summary_md(gates_, comparisons_);
     }
     bool is_whole() const { return reports_whole_ && records_.are_whole(); }
 
     mutable std::mutex mutex_{};
     std::vector<gate_report> gates_{};
+    std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
     std::optional<host_failure> host_is_at_{};
     environment_facts environment_;

@@ -90,8 +90,14 @@ public:
         return p && p->restarts();
     }
     void restart() {
-        if (auto* p = std::get_if<started_process>(&server_)) p->end();
+        end();
         bring_up();
+    }
+    /// Whether it is started by us, and so can be there for its turns alone.
+    bool is_process() const { return std::holds_alternative<started_process>(server_); }
+    /// Ends a process; it can be brought up again.
+    void end() {
+        if (auto* p = std::get_if<started_process>(&server_)) p->end();
     }
     /// Why it is not there any more, "" while it is.
     std::string how_it_went() {

@@ -62,13 +62,17 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
     });
 }
 
-/// Why a candidate and its baseline are one server that would be compared with itself, "" where
-/// they are two, or two models, paths or routes of one: a gateway tells them apart.
+/// Whether two targets are one server, and no two models, paths or routes of it: a gateway tells
+/// those apart.
+inline bool are_one_server(const load_target& a, const load_target& b) {
+    return is_same_place(a, b) && a.path == b.path && a.model == b.model && a.fields == b.fields;
+}
+
+/// Why a candidate and its baseline would be one server compared with itself, "" where they are
+/// two.
 inline std::string same_server_reason(const load_target& candidate, const std::string& its_url,
                                       const load_target& baseline, const std::string& other_url) {
-    const bool is_one = is_same_place(candidate, baseline) && candidate.path == baseline.path &&
-                        candidate.model == baseline.model && candidate.fields == baseline.fields;
-    if (!is_one) return {};
+    if (!are_one_server(candidate, baseline)) return {};
     return "target is " + printable(its_url) + " and baseline is " + printable(other_url) +
            ", which is one server and would be compared with itself: give the baseline a URL of "
            "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "

@@ -72,7 +72,7 @@ TEST_CASE("each setting has its own verdicts, and the better one is named") {
     CHECK(shown_by(c, "mean(ttft)").pairs.at(0).ratio == doctest::Approx(1.5).epsilon(0.01));
     CHECK(comparison_line(c) ==
           "2 settings in turns, 4 rounds: mean(ttft): a is best, then b");
-    CHECK(comparison_explained(c).find("b / a: 1.500 [1.") != std::string::npos);
+    CHECK(comparison_explained(c).find("b / a: 1.50 [1.") != std::string::npos);
 }
 
 TEST_CASE("what is not told apart is said with the names") {
@@ -85,7 +85,7 @@ TEST_CASE("what is not told apart is said with the names") {
                                          .with("b", close)
                                          .with("c", slow)
                                          .compared();
-    CHECK(said(same, "mean(ttft)") == "mean(ttft): a, b and c are not told apart");
+    CHECK(said(same, "mean(ttft)") == "mean(ttft): no two settings are told apart");
     const settings_comparison chain = suite({mean(ttft) <= 1_s})
                                           .with("a", {100, 101, 99, 100})
                                           .with("b", {105, 106, 104, 105})
@@ -147,10 +147,28 @@ TEST_CASE("shares are shown and not compared") {
           std::string::npos);
 }
 
-TEST_CASE("what too few requests are behind is not compared, and says so") {
+TEST_CASE("settings that beat the same ones are named together") {
+    const settings_comparison c = suite({mean(ttft) <= 1_s})
+                                      .with("a", slow)
+                                      .with("b", fast)
+                                      .with("c", {102, 100, 101, 99})
+                                      .compared();
+    CHECK(said(c, "mean(ttft)") ==
+          "mean(ttft): b and c are better than a; b and c are not told apart");
+}
+
+TEST_CASE("what too few requests are behind is told where somebody asked for it") {
     const settings_comparison c =
-        suite({mean(ttft) <= 1_s}).with("a", fast).with("b", slow).compared();
+        suite({p99(ttft) <= 1_s}).with("a", fast).with("b", slow).compared();
     // Twenty requests a round: nothing lies beyond a p99.
     CHECK(said(c, "p99(ttft)").find("p99(ttft): a and b are not compared: the plan: repeat 1 "
                                     "measured 20 requests, p99(ttft) needs 300") == 0);
+    for (const compared_statistic& s : c.statistics) CHECK(str(s.what.name) != "p99(e2e)");
+}
+
+TEST_CASE("statistics that show the same share a sentence") {
+    const settings_comparison c =
+        suite({mean(ttft) <= 1_s, p50(ttft) <= 1_s}).with("a", fast).with("b", slow).compared();
+    CHECK(comparison_line(c) ==
+          "2 settings in turns, 4 rounds: mean(ttft), p50(ttft): a is best, then b");
 }

@@ -10,6 +10,7 @@
 #include "core/reports/ci_files.hpp"
 #include "core/reports/console.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/reports/comparison_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/words.hpp"
@@ -18,6 +19,7 @@
 #include "core/reports/page/load_curves.hpp"
 #include "core/reports/page/search.hpp"
 #include "core/reports/page/sections.hpp"
+#include "core/reports/page/settings.hpp"
 #include "core/reports/page/timelines.hpp"
 #include "core/reports/page/verdicts.hpp"
 
@@ -152,7 +154,8 @@ inline std::string gates_html(const std::vector<gate_report>& gates) {
 }
 
 inline std::string report_html(const std::vector<gate_report>& gates,
-                               const environment_facts& env) {
+                               const environment_facts& env,
+                               const std::vector<comparison_report>& comparisons = {}) {
     const auto [worst, title] = overall(gates);
     std::size_t undecided = 0;
     for (const gate_report& g : gates) undecided += count_of(g, verdict::inconclusive);
@@ -173,7 +176,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
                      (env.commit.empty() ? "" : ", commit " + env.commit)) +
          "</p>\n</header>\n";
     if (gates.size() > 1) h += gates_html(gates);
-    h += load_curves_html(gates);
+    h += comparisons_html(comparisons) + load_curves_html(gates);
     for (std::size_t i = 0; i < gates.size(); ++i) h += gate_html(gates[i], i + 1, env);
     return h + "</main>\n<script>" + page_script + "</script>\n</body>\n</html>\n";
 }

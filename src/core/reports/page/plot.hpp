@@ -69,7 +69,9 @@ inline std::vector<double> ticks_of(const plot_scale& s, int most) {
 }
 
 /// What a plot says of a value along its side.
-enum class plot_unit { seconds, elapsed, per_second, tokens_per_second, share, percentile, none };
+enum class plot_unit {
+    seconds, elapsed, per_second, tokens_per_second, share, percentile, named, none
+};
 inline const char* unit_name(plot_unit u) {  // as the script knows it
     switch (u) {
         case plot_unit::seconds: return "seconds";
@@ -78,6 +80,7 @@ inline const char* unit_name(plot_unit u) {  // as the script knows it
         case plot_unit::tokens_per_second: return "tok/s";
         case plot_unit::share: return "share";
         case plot_unit::percentile: return "percentile";
+        case plot_unit::named:
         case plot_unit::none: return "none";
     }
     return "";
@@ -99,8 +102,9 @@ public:
 
     plot(const plot_scale& x, plot_unit x_unit, const plot_scale& y, plot_unit y_unit)
         : x_(x), y_(y), x_unit_(x_unit), y_unit_(y_unit) {
-        std::vector<double> across =
-            ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
+        std::vector<double> across;
+        if (x_unit != plot_unit::named)
+            across = ticks_of(x, x.how == plot_scale::shape::linear ? 4 : 5);
         if (x_unit == plot_unit::elapsed && x.high > x.low) {
             const double step = elapsed_step((x.high - x.low) / 5);
             across.clear();
@@ -118,6 +122,23 @@ public:
         } else {
             for (const double v : ticks_of(y, 4)) horizontal(v);
         }
+    }
+    /// A place along x that has a name and no number. Of what is too long the end is shown: that is
+    /// where names of a kind differ.
+    void place(double x, const std::string& name, std::size_t columns) {
+        std::string shown = name;
+        while (columns_of(shown) >= columns)
+            do shown.erase(0, 1);
+            while (!shown.empty() && (static_cast<unsigned char>(shown[0]) & 0xC0) == 0x80);
+        put_text(frame_, at_x(x), 157, "middle", "",
+                 shown.size() < name.size() ? "\u2026" + shown : shown);
+    }
+    /// A value at such a place in its interval, and the colour of its dot.
+    void upright(const char* style, const curve_point& p, double low, double high) {
+        if (std::isfinite(low) && std::isfinite(high))
+            drawn_ += "<path class=\"span\" d=\"M" + pixels(at_x(p.x)) + " " + pixels(at_y(low)) +
+                      "V" + pixels(at_y(high)) + "\"/>";
+        dot(style, p);
     }
     /// NaN breaks the line.
     void line(const char* style, const std::string& name, const std::vector<curve_point>& points) {

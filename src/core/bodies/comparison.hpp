@@ -1,0 +1,48 @@
+// functions of results of several settings
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/comparing/told_apart.hpp"
+#include "core/figures/held_comparison.hpp"
+
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+text best_setting(const box& data, const statistic_data& what) {
+    const auto* h = data.get<held_comparison>();
+    if (!h) return {};
+    const auto best = compared_by(what, *h).best();
+    return best ? text(h->names[*best]) : text();
+}
+estimate_t ratio_of_settings(const box& data, const text& of, const text& to,
+                             const statistic_data& what) {
+    const auto* h = data.get<held_comparison>();
+    const std::vector<std::string> names = h ? h->names : std::vector<std::string>{};
+    const std::size_t a = place_of_setting(names, str(of)), b = place_of_setting(names, str(to));
+    if (a == b) return {1, 1, 1};
+    return compared_by(what, *h).ratio(a, b).value_or(
+        estimate_t{not_a_number, not_a_number, not_a_number});
+}
+}  // namespace detail
+
+const result& comparison_result::operator[](const types::text& name) const {
+    const std::vector<std::string> names(names_.begin(), names_.end());
+    return results_[detail::place_of_setting(names, detail::str(name))];
+}
+const result& comparison_result::at(types::whole place) const {
+    const long long i = place;
+    detail::require(i >= 0 && i < static_cast<long long>(results_.size()),
+                    detail::printed("there is no setting at %lld in the result, which has %zu", i,
+                                    static_cast<std::size_t>(results_.size())));
+    return results_[static_cast<detail::size_type>(i)];
+}
+
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,195 @@
+// several settings from a scenario to their result
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/text.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/comparing/settings.hpp"
+#include "core/comparing/words.hpp"
+#include "core/traffic/compared.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/figures/held_comparison.hpp"
+#include "core/figures/held_gate.hpp"
+#include "core/reports/comparison_report.hpp"
+#include "core/reports/comparison_text.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/gate_report.hpp"
+#include "core/reports/words.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/console.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/gates/doctest_host.hpp"
+#include "effects/gates/gate_run.hpp"
+#include "effects/gates/measure.hpp"
+#include "effects/gates/session.hpp"
+#include "effects/gates/settings_run.hpp"
+#include "effects/gates/turn.hpp"
+
+#include <cstddef>  // size_t
+#include <optional>
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One comparison, from its scenario to its result and to the reports. Each setting is a gate of
+/// its own there, "NAME / SETTING"; until they are known one stands for all of them.
+class comparison_execution {
+public:
+    comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
+                         int line)
+        : scenario_(scenario_of_a_setting(s)),
+          settings_(settings),
+          who_(opened_gate(s, file, line, "compare")),
+          number_(all_.open_gate(gate_report(who_))) {}
+    /// Throws where nothing could be measured; ended_by() then says what is left.
+    comparison_result measured() {
+        turn_.emplace();
+        all_.give_turn(number_);
+        signals_.emplace();
+        began_ns_ = now_ns();
+        all_.records().open();
+        asked_ = settings_of(environment);
+        check_comparison(scenario_, settings_);
+        if (asked_.calibrate > 0)
+            return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
+        if (asked_.write_baseline)
+            return ended_by(gate_outcome::skipped,
+                            "a run that writes baselines compares no settings");
+        plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure);
+        whole.first_repeats = whole.most_repeats;
+        const run_mode mode = mode_of(whole, asked_);
+        std::vector<setting_under_test> under_test = parts_of(whole);
+        if (interrupted.load())
+            throw no_server("the run was interrupted before this comparison began");
+        whole.most_repeats *= static_cast<int>(under_test.size());
+        whole.first_repeats = whole.most_repeats;
+        settings_run(under_test, whole, mode,
+                     surroundings_of_program().shown(asked_.progress)).measure();
+        return finished(under_test);
+    }
+    /// Without evidence: every setting has the result that says why.
+    comparison_result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, scenario_, outcome, why);
+        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        say(console_text(g, surroundings_of_program().style()));
+        for (std::size_t i = 1; i < numbers_.size(); ++i) {
+            gate_report other = g;
+            other.what.name += " / " + str(settings_[i].name);
+            close(numbers_[i], std::move(other), began_ns_);
+        }
+        close(number_, std::move(g), began_ns_);
+        list<result> results;
+        held_comparison held;
+        for (const setting& s : settings_) {
+            results.push_back(r);
+            held.names.push_back(str(s.name));
+            held.settings.push_back(result_access::gate_of(r));
+        }
+        const std::string line = to_string(outcome) + (": " + why);
+        return comparison_access::make(std::move(held), results, line, line);
+    }
+    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+
+private:
+    /// Each setting's plan, on the same trace with words of its own, and its server.
+    std::vector<setting_under_test> parts_of(const plan& whole) {
+        std::vector<setting_under_test> parts;
+        for (const setting& s : settings_) {
+            plan p = whole;
+            p.nonce = fresh_nonce();
+            p.name += " / " + str(s.name);
+            parts.push_back({.name = str(s.name),
+                             .what = std::move(p),
+                             .server = live_target(s.target, run_arm::candidate)});
+        }
+        // The first one goes on as the gate that stood for all of them.
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = who_;
+            g.what.name = parts[i].what.name;
+            numbers_.push_back(i == 0 ? number_ : all_.open_gate(std::move(g)));
+            parts[i].number = static_cast<int>(numbers_.back()) + 1;
+        }
+        return parts;
+    }
+    gate_report report_on(const setting_under_test& s) const {
+        if (s.lost.empty() || !s.all.seen.candidate.empty())
+            return report_of(s.what, s.all, asked_);
+        gate_report who = who_;
+        who.what.name = s.what.name;
+        const bool skips = s.is_missing && may_be_skipped();
+        return unmeasured(std::move(who), scenario_, skips ? gate_outcome::skipped : s.lost_as,
+                          s.lost);
+    }
+    comparison_result finished(std::vector<setting_under_test>& parts) {
+        const plan& p = parts.front().what;
+        std::vector<measured_setting> measured;
+        for (const setting_under_test& s : parts)
+            measured.push_back({s.name, s.all.seen, s.all.held, s.all.found,
+                                s.all.seen.candidate.empty() ? s.lost : ""});
+        const settings_comparison found = comparison_of_settings(
+            measured, p.slos, p.common.stream, static_cast<std::size_t>(p.most_repeats));
+        const comparison_report report{who_.what.name, who_.what.file, who_.what.line, found};
+        held_comparison held;
+        list<result> results;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            gate_report g = report_on(parts[i]);
+            results.push_back(
+                result_of(g, std::move(parts[i].all), numbers_[i], asked_.inconclusive));
+            held.names.push_back(parts[i].name);
+            held.settings.push_back(result_access::gate_of(results.back()));
+            say(console_text(g, surroundings_of_program().style()));
+            if (in_test_case_ && g.refusal.empty())
+                g = only_noted(std::move(g), asked_.inconclusive);
+            if (i + 1 == parts.size()) all_.add_comparison(report);
+            close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
+        }
+        say(comparison_text(report));
+        if (all_.records().are_open()) say(reports_text(report_directory()));
+        tell_test_case(held);
+        return comparison_access::make(std::move(held), results, comparison_line(found),
+                                       comparison_explained(found));
+    }
+    /// As of a run(): what could not be measured fails the test case, what misses does not.
+    void tell_test_case(const held_comparison& h) const {
+        if (!in_test_case_) return;
+        for (std::size_t i = 0; i < h.names.size(); ++i) {
+            const held_gate& g = *h.settings[i];
+            if (!g.refusal.empty() && g.outcome != gate_outcome::skipped)
+                refuse_in_test(who_.what.file.c_str(), who_.what.line, "compare",
+                               h.names[i] + ": " + g.refusal);
+        }
+    }
+    void close(std::size_t number, gate_report&& g, long long began_ns) {
+        g.took_s = static_cast<double>(now_ns() - began_ns) * 1e-9;
+        all_.close_gate(number, std::move(g), false, in_test_case_);
+    }
+
+    session& all_ = session::of_this_program();
+    const scenario scenario_;
+    const list<setting>& settings_;
+    const bool in_test_case_ = inside_test_case();
+    const gate_report who_;
+    const std::size_t number_;
+    std::vector<std::size_t> numbers_{};  // of the settings' gates
+    settings asked_{};
+    long long began_ns_ = now_ns();
+    std::optional<gate_turn> turn_{};  // both until the reports are written
+    std::optional<interrupt_guard> signals_{};
+};
+
+inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,
+                                           const char* file, int line) {
+    return executed(comparison_execution(s, settings, file, line), file, line, "compare");
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,266 @@
+// several settings of a server, measured in turns
+#pragma once
+
+#include "api/result.hpp"
+#include "api/scenario.hpp"
+#include "core/base/text.hpp"
+#include "core/judging/doubt.hpp"
+#include "core/judging/judge.hpp"
+#include "core/judging/validity.hpp"
+#include "core/comparing/told_apart.hpp"
+#include "core/judging/outcome.hpp"
+#include "core/traffic/load_conditions.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/plan_words.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/searched.hpp"
+#include "core/traffic/target_facts.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/reports/words.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
+#include "effects/targets/inquiries.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/same_server.hpp"
+#include "effects/gates/gate_run.hpp"
+#include "effects/gates/progress_meter.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/gates/record_files.hpp"
+#include "effects/gates/session.hpp"
+
+#include <algorithm>  // max, rotate
+#include <chrono>
+#include <cstddef>  // size_t
+#include <exception>
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <thread>  // this_thread
+#include <utility>  // exchange
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One setting: its part of the plan, its server, and what was measured of it.
+struct setting_under_test {
+    std::string name{};
+    plan what{};
+    int number = 0;  // of its gate
+    live_target server;
+    measured_gate all{};
+    std::string lost{};  // why it has no more turns
+    gate_outcome lost_as = gate_outcome::invalid;
+    bool is_missing = false;  // no server was there
+    bool is_known = false;    // it was up once
+    long long took_ns = 0;    // of its turns, its server's start included
+    bool has_turns() const { return lost.empty(); }
+};
+
+/// The rounds of a comparison.
+class settings_run {
+public:
+    /// `all`: in the order in which they were named. They must outlive this.
+    settings_run(std::vector<setting_under_test>& all, const plan& as_a_whole,
+                 const run_mode& mode, progress_mode progress)
+        : all_(all),
+          whole_(as_a_whole),
+          mode_(mode),
+          rounds_(all.front().what.most_repeats),
+          meter_(whole_, progress, surroundings_of_program().style()) {
+        for (setting_under_test& s : all_) {
+            static_cast<load_conditions&>(s.all.seen) = load_conditions_of(s.what);
+            s.all.held = terms_asked(s.what, mode);
+        }
+    }
+    /// Until all rounds are measured, the time is spent, or no setting is left. A round that the
+    /// client had too great a part in is measured again, on all settings.
+    void measure() {
+        meter_.say(printed("\n%s\n  ", whole_.name.c_str()) + plan_text(whole_) +
+                   printed("; %zu settings in turns, %d rounds", all_.size(), rounds_) +
+                   time_of_all() + "\n");
+        for (setting_under_test& s : all_)
+            if (!s.server.is_process()) bring_up(s);
+        check_servers();
+        for (int slot = next_slot(); slot >= 0; slot = next_slot()) {
+            const long long began = now_ns();
+            if (is_out_of_time() || !measure_round(slot)) {
+                note_end_of_time();
+                break;
+            }
+            slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+        }
+        if (interrupted.load()) note_interruption();
+        for (setting_under_test& s : all_) s.all.found = assess(s.all.seen, s.all.held);
+    }
+
+private:
+    std::string time_of_all() const {
+        const double each = seconds_of_one(whole_);
+        const double all = each * whole_.most_repeats;
+        return all > 0 ? ", " + span_text(all, all) : std::string();
+    }
+    /// Which round is measured next; -1: none.
+    int next_slot() {
+        if (interrupted.load() || !is_anything_left()) return -1;
+        if (again_ >= 0) return again_;
+        if (measured_rounds() < rounds_) return measured_rounds();
+        for (setting_under_test& s : all_) {
+            if (!s.has_turns()) continue;
+            s.all.found = assess(s.all.seen, s.all.held);
+            if (s.all.found.doubt && set_aside(*s.all.found.doubt)) return again_;
+        }
+        return -1;
+    }
+    bool is_anything_left() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return true;
+        return false;
+    }
+    /// Whole ones: the same of all settings that still have turns.
+    int measured_rounds() const {
+        for (const setting_under_test& s : all_)
+            if (s.has_turns()) return static_cast<int>(s.all.seen.candidate.size());
+        return 0;
+    }
+    /// As of a gate's repeats, and what is set aside of one setting goes of all, for they are held
+    /// against each other round by round.
+    bool set_aside(const client_doubt& doubt) {
+        const int slot = static_cast<int>(doubt.repeat);
+        if (slot >= measured_rounds() || measured_ - measured_rounds() >= rounds_ ||
+            is_out_of_time())
+            return false;
+        for (setting_under_test& s : all_) {
+            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            if (!s.has_turns()) continue;
+            const auto at = arm.begin() + slot;
+            s.all.seen.set_aside.push_back({at->arm, at->index, doubt.why});
+            arm.erase(at);
+        }
+        meter_.say(printed("  round %d is measured again: ", slot + 1) + doubt.why + "\n");
+        again_ = slot;
+        return true;
+    }
+    /// False where the time ended in its middle: then it is no evidence for any setting.
+    bool measure_round(int slot) {
+        const int number = measured_++;
+        bool whole = true;
+        for (const std::size_t i : turns_of_round(all_.size(), slot))
+            if (whole && all_[i].has_turns() && !interrupted.load()) {
+                const long long began = now_ns();
+                whole = take_turn(all_[i], slot, number);
+                all_[i].took_ns += now_ns() - began;
+            }
+        for (setting_under_test& s : all_) {
+            std::vector<repeat_data>& arm = s.all.seen.candidate;
+            if (arm.empty() || arm.back().index != number) continue;
+            if (!whole) arm.pop_back();
+            else if (s.has_turns()) std::rotate(arm.begin() + slot, arm.end() - 1, arm.end());
+        }
+        again_ = -1;
+        return whole;
+    }
+    /// A process is there for its turn alone: two of them may not fit beside each other.
+    bool take_turn(setting_under_test& s, int slot, int number) {
+        if (s.server.is_process()) bring_up(s);
+        else if (number > 0)
+            std::this_thread::sleep_for(
+                std::chrono::milliseconds(200));  // queues drain, caches settle
+        if (!s.has_turns()) return true;
+        meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
+        session& program = session::of_this_program();
+        record_writer writer(program.records(), s.what.name);
+        std::vector<repeat_data>& arm = s.all.seen.candidate;
+        arm.push_back(run_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                 {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
+                                  &meter_}));
+        program.note_gaps(arm.back().gaps.size());
+        s.server.end();
+        if (arm.back().cut_short) return false;
+        if (const std::string why = gate_invalid_reason(s.all.seen); !why.empty()) {
+            s.lost = why;
+            meter_.say("  " + s.name + " has no more turns: " + why + "\n");
+        }
+        return true;
+    }
+
+    /// A server that is not there leaves the others.
+    void bring_up(setting_under_test& s) {
+        const auto lose = [&](gate_outcome as, bool is_missing, const std::exception& e) {
+            s.lost = e.what();
+            s.lost_as = as;
+            s.is_missing = is_missing;
+            s.server.end();
+            meter_.say("  " + s.name + ": " + s.lost + "\n");
+            if (!s.all.seen.candidate.empty())
+                s.all.seen.candidate.back().target_gone = "it did not start again: " + s.lost;
+        };
+        try {
+            s.server.bring_up(seconds_left());
+            if (std::exchange(s.is_known, true)) return;
+            check_images(s.what, *s.server.load().api);
+            s.server.learn_tokens(s.what, seconds_left());
+            s.all.target = s.server.facts();
+            meter_.say("  " + s.name + ": " + target_text(s.all.target) +
+                       (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens) : "") +
+                       "\n");
+        } catch (const std::invalid_argument& e) {
+            lose(gate_outcome::refused, false, e);
+        } catch (const no_server& e) {
+            lose(gate_outcome::invalid, !interrupted.load(), e);
+        } catch (const std::exception& e) {
+            lose(gate_outcome::invalid, false, e);
+        }
+    }
+    /// Two settings that are one server differ in nothing.
+    void check_servers() const {
+        for (std::size_t a = 0; a < all_.size(); ++a)
+            for (std::size_t b = a + 1; b < all_.size(); ++b) {
+                const bool both_up = all_[a].is_known && all_[b].is_known;
+                require(!both_up || !are_one_server(all_[a].server.load(), all_[b].server.load()),
+                        "settings \"" + all_[a].name + "\" and \"" + all_[b].name +
+                            "\" are one server at " + printable(all_[a].server.facts().url) +
+                            ": give them URLs, models, paths or headers of their own");
+            }
+    }
+
+    double seconds_left() const {
+        return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
+                                     : infinity;
+    }
+    /// Whether the next round would not be over in time.
+    bool is_out_of_time() const {
+        const double each = expected_seconds(whole_) * static_cast<double>(all_.size());
+        return mode_.deadline_ns > 0 &&
+               now_ns() + std::max(slowest_ns_, ns_of(each)) > mode_.deadline_ns;
+    }
+    /// What is undecided has another reason now.
+    void note_end_of_time() {
+        const std::string why =
+            printed("LLMBENCH_TIME_BUDGET of %g s is spent after %d of %d rounds",
+                    mode_.time_budget_s, measured_rounds(), rounds_);
+        for (setting_under_test& s : all_)
+            if (s.has_turns()) s.all.seen.stopped = why;
+    }
+    /// None of the settings has what it was to have, whichever of them was being measured.
+    void note_interruption() {
+        for (setting_under_test& s : all_) {
+            if (!s.all.seen.candidate.empty()) s.all.seen.candidate.back().interrupted = true;
+            else if (s.lost.empty()) s.lost = "the run was interrupted before its first turn";
+        }
+    }
+
+    std::vector<setting_under_test>& all_;
+    const plan& whole_;
+    const run_mode& mode_;
+    const int rounds_;
+    int measured_ = 0;  // rounds so far, those set aside included
+    int again_ = -1;    // the one to measure again
+    long long slowest_ns_ = 0;
+    progress_meter meter_;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,189 @@
+// Several settings of a server on one trace: measured in turns, compared, told of.
+#include "support/loads.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+
+scenario suite(const char* name) {
+    scenario s;
+    s.name = name;
+    s.workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(8)};
+    s.arrivals = closed_loop(2);
+    s.warmup = 2;
+    s.requests = 12;
+    s.repeats = 2;
+    return s;
+}
+/// compare() where a setting that is not there fails no test case.
+comparison_result compared(const scenario& s, const types::list<setting>& settings) {
+    comparison_result c;
+    CHECK(refusal_by([&] { c = compare(s, settings); }) == "");
+    return c;
+}
+std::string refusal_to_compare(const scenario& s, const types::list<setting>& settings) {
+    return refusal_by([&] { compare(s, settings); });
+}
+setting engine_named(const char* name, const engine& e) { return {name, simulated(e)}; }
+
+}  // namespace
+
+TEST_CASE("a smaller prefill budget lets prompts disturb the others less") {
+    engine chunks = engine_of(10_ms), whole = engine_of(10_ms);
+    chunks.prefill_per_token = whole.prefill_per_token = 0.2_ms;
+    chunks.prefill_budget = 64;
+    scenario s = suite("chunked prefill");
+    s.workload = synthetic{.prompt_tokens = fixed(400), .output_tokens = fixed(12)};
+    s.arrivals = closed_loop(3);
+    s.requests = 20;
+    s.repeats = 3;
+    s.slos = {p90(itl) <= 1_s};
+    const comparison_result c =
+        compare(s, {engine_named("chunks", chunks), engine_named("whole", whole)});
+    INFO(c.explain());
+    REQUIRE(c.settings().size() == 2);
+    // Every setting is a gate of its own, with its own verdicts.
+    CHECK(c["chunks"].name() == types::text("chunked prefill / chunks"));
+    for (int i = 0; i < 2; ++i) {
+        if (of_the_client(c.at(i).verdicts()[0])) return;
+        CHECK(c.at(i).verdicts()[0].outcome == verdict::pass);
+    }
+    if (holds(c.line(), "client")) return;
+    CHECK(c.best(p90(itl)) == types::text("chunks"));
+    const estimate_t ratio = c.ratio("whole", "chunks", p90(itl));
+    CHECK(ratio.low > 1);
+    CHECK(ratio.value == doctest::Approx(1 / c.ratio("chunks", "whole", p90(itl)).value));
+    CHECK(holds(c.line(), "p90(itl): chunks is best, then whole"));
+    CHECK_SLO(c["whole"], p50(ttft) <= 20_s);
+
+    // The records of a setting give its verdicts again.
+    check_rejudged(c["chunks"], s.slos);
+    const picojson::value all = texts::parsed(content_of(report_file("result.json")));
+    const picojson::value told = all.get("comparisons").get(0);
+    CHECK(told.get("name").to_str() == "chunked prefill");
+    CHECK(told.get("rounds").get<double>() == 3);
+    const picojson::value first = told.get("statistics").get(0);
+    CHECK(first.get("statistic").to_str() == "p90(itl)");
+    CHECK(first.get("best").to_str() == "chunks");
+    CHECK(first.get("ratios").get(0).get("log_ratios").get<picojson::array>().size() == 3);
+}
+
+TEST_CASE("the same engine twice differs in nothing, and both are sent the same trace in turns") {
+    scenario s = suite("an engine and itself");
+    s.workload = synthetic{.prompt_tokens = uniform(8, 40), .output_tokens = fixed(8)};
+    const comparison_result c = compare(s, {engine_named("one", engine_of(20_ms)),
+                                            engine_named("other", engine_of(20_ms))});
+    const estimate_t ratio = c.ratio("other", "one", p50(tpot));
+    INFO(c.explain());
+    CHECK(ratio.low < 1.1);
+    CHECK(ratio.high > 0.9);
+    std::vector<std::vector<int>> prompts(2);
+    std::vector<std::vector<long long>> begins(2);  // of the two rounds
+    for (int i = 0; i < 2; ++i) {
+        begins[static_cast<std::size_t>(i)] = {0, 0};
+        for (const record& r : c.at(i).requests()) {
+            if (r.repeat == 0) prompts[static_cast<std::size_t>(i)].push_back(r.prompt_tokens);
+            long long& begin =
+                begins[static_cast<std::size_t>(i)][static_cast<std::size_t>(r.repeat)];
+            begin = begin == 0 ? r.scheduled_ns : std::min(begin, r.scheduled_ns);
+        }
+    }
+    std::sort(prompts[0].begin(), prompts[0].end());
+    std::sort(prompts[1].begin(), prompts[1].end());
+    CHECK(prompts[0] == prompts[1]);
+    CHECK(begins[0][0] < begins[1][0]);
+    CHECK(begins[1][0] < begins[1][1]);
+    CHECK(begins[1][1] < begins[0][1]);  // the second round goes backward
+}
+
+TEST_CASE("a setting that cannot be started is invalid with the reason, and the others go on") {
+    const comparison_result c =
+        compared(suite("one is broken"), {engine_named("a", engine_of(5_ms)),
+                                          {"broken", process{.command = "echo no such model; exit 3"}},
+                                          engine_named("b", engine_of(10_ms))});
+    CHECK(holds(c.line(), "broken is not compared: process"));
+    CHECK(holds(c.line(), "exited with status 3 before it was ready"));
+    CHECK(judge(c["broken"], p50(ttft) <= 1_s).outcome == verdict::invalid);
+    CHECK(c["a"].requests().size() == 2 * 14);
+    CHECK(c["b"].requests().size() == 2 * 14);
+    CHECK(std::isfinite(c.ratio("a", "b", p50(tpot)).value));
+    CHECK(std::isnan(c.ratio("broken", "b", p50(tpot)).value));
+    CHECK(reported_gate("one is broken / broken").get("outcome").to_str() == "invalid");
+    CHECK(reported_gate("one is broken / a").get("outcome").to_str() == "passed");
+    CHECK(holds(report_files_with("no such model"), "summary.md"));
+}
+
+TEST_CASE("a setting that dies has no more turns, and is compared on nothing") {
+    engine mortal = engine_of(5_ms);
+    mortal.faults.stop_after = 20;  // in the second round
+    const comparison_result c = compared(
+        suite("one dies"), {engine_named("a", engine_of(5_ms)), engine_named("mortal", mortal)});
+    CHECK(holds(c.line(), "mortal is not compared: "));
+    CHECK(std::isnan(c.ratio("mortal", "a", p50(tpot)).value));
+    CHECK(c["a"].requests().size() == 2 * 14);
+}
+
+TEST_CASE("nonsense is refused in a sentence, before anything is sent") {
+    const setting a = engine_named("a", engine_of(5_ms)), b = engine_named("b", engine_of(5_ms));
+    const scenario s = suite("nonsense");
+    CHECK(holds(refusal_to_compare(s, {a}), "compare() has 1 setting: it takes 2 to 8"));
+    CHECK(holds(refusal_to_compare(s, {a, b, a}), "settings 1 and 3 are both named \"a\""));
+    CHECK(holds(refusal_to_compare(s, {a, {" ", simulated()}}), "setting 2 has no name"));
+    CHECK(holds(refusal_to_compare(s, {a, engine_named(std::string(61, 'x').c_str(), {})}),
+                "over 60 characters"));
+    const auto refused = [&](const char* why, auto change) {
+        scenario x = s;
+        change(x);
+        const std::string got = refusal_to_compare(x, {a, b});
+        CAPTURE(got);
+        CHECK(holds(got, why));
+    };
+    refused("target is given", [](scenario& x) { x.target = simulated(); });
+    refused("baseline is given", [](scenario& x) { x.baseline = simulated(); });
+    refused("baseline is given", [](scenario& x) { x.baseline = same_server(); });
+    refused("find_capacity() searches one",
+            [](scenario& x) { x.arrivals = poisson(up_to(8_rps)); });
+    refused("traffic is fresh", [](scenario& x) { x.traffic = fresh; });
+    refused("compare() has no baseline",
+            [](scenario& x) { x.slos = {mean(tpot) <= 1.1 * baseline}; });
+    refused("repeats is 13: compare() takes 2 to 12 rounds",
+            [](scenario& x) { x.repeats = 13; });
+    refused("repeats is 1: compare() takes", [](scenario& x) { x.repeats = 1; });
+    CHECK(reported_gate("nonsense").get("outcome").to_str() == "refused");
+}
+
+TEST_CASE("two settings that are one server are refused, and told as refused") {
+    const logging_server server(engine_of(5_ms));
+    const endpoint it{.url = server.url()};
+    CHECK(holds(refusal_to_compare(suite("twice the same"), {{"a", it}, {"b", it}}),
+                "settings \"a\" and \"b\" are one server at http://127.0.0.1:"));
+    CHECK(server.log().size() < 40);  // words were asked about, no load was sent
+    CHECK(reported_gate("twice the same / b").get("outcome").to_str() == "refused");
+}
+
+TEST_CASE("a time budget leaves what was measured by then, and says so") {
+    const variable budget("LLMBENCH_TIME_BUDGET", budget_from_now(5));
+    scenario s = suite("no time");
+    s.slos = {p50(ttft) <= 1_s};
+    s.requests = 0;
+    s.duration = 30_s;
+    const comparison_result c = compared(
+        s, {engine_named("a", engine_of(5_ms)), engine_named("b", engine_of(5_ms))});
+    CHECK(holds(c.line(), " s is spent after 0 of 2 rounds"));
+    CHECK(c["a"].verdicts()[0].outcome == verdict::inconclusive);
+}
+
+TEST_CASE("a result without a setting of this name says which there are") {
+    const comparison_result c = compared(
+        suite("names"), {engine_named("a", engine_of(5_ms)), engine_named("b", engine_of(5_ms))});
+    CHECK(holds(texts::refusal_of([&] { c["c"]; }),
+                "there is no setting \"c\" in the result: it has a and b"));
+    CHECK(holds(texts::refusal_of([&] { c.at(2); }), "there is no setting at 2"));
+    CHECK(comparison_result().settings().empty());
+}
