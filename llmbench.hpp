@@ -10660,10 +10660,13 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
             c.rounds = std::max(c.rounds, all[i].seen.candidate.size());
         if (c.stopped.empty()) c.stopped = all[i].seen.stopped;
     }
+    const auto left = std::count_if(c.settings.begin(), c.settings.end(),
+                                    [](const setting_told& s) { return s.excluded.empty(); });
     for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
-        // What nobody asked for and nothing can be said of is not told.
-        if (c.statistics.size() < c.asked || !s.pairs.empty()) c.statistics.push_back(std::move(s));
+        // What nobody asked for and says nothing of settings that can be compared is not told.
+        if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)
+            c.statistics.push_back(std::move(s));
     }
     return c;
 }
@@ -10807,11 +10810,11 @@ inline std::vector<std::string> sentences_of(const settings_comparison& c, std::
     return sentences;
 }
 
-/// "3 settings in turns, 4 rounds".
+/// "3 settings in turns, 4 rounds", "3 settings in turns, 2 of 4 rounds".
 inline std::string rounds_text(const settings_comparison& c) {
-    std::string t = printed("%zu settings in turns, %zu round%s", c.settings.size(), c.rounds,
-                            c.rounds == 1 ? "" : "s");
-    return c.rounds < c.planned_rounds ? t + printed(" of %zu", c.planned_rounds) : t;
+    return printed("%zu settings in turns, ", c.settings.size()) +
+           (c.rounds < c.planned_rounds ? printed("%zu of ", c.rounds) : "") +
+           printed("%zu rounds", c.planned_rounds);
 }
 /// What a reader of the table should know of it, a sentence each.
 inline std::vector<std::string> notes_on(const settings_comparison& c) {
@@ -10823,10 +10826,11 @@ inline std::vector<std::string> notes_on(const settings_comparison& c) {
 }
 /// How often the table is wrong.
 inline std::string intervals_text(const settings_comparison& c) {
-    return printed("ratios to %s, of the typical round; the intervals of all %zu pairs of a row "
-                   "hold together in 95 %% of all cases (Bonferroni)",
-                   c.settings[0].name.c_str(),
-                   c.settings.size() * (c.settings.size() - 1) / 2);
+    const std::size_t pairs = c.settings.size() * (c.settings.size() - 1) / 2;
+    return "ratios to " + c.settings[0].name + ", of the typical round; " +
+           (pairs == 1 ? std::string("an interval holds")
+                       : printed("the intervals of all %zu pairs of a row hold together", pairs)) +
+           " in 95 % of all cases" + (pairs == 1 ? "" : " (Bonferroni)");
 }
 
 /// What the objectives' statistics show on one line, of all statistics where there are none.
@@ -19812,8 +19816,8 @@ inline std::string settings_table(const comparison_report& r) {
             const comparison_cell cell = cell_of(s, i);
             rows += number_cell(cell.value +
                                 (cell.ratio.empty()  ? ""
-                                 : cell.told_apart ? "<br><b>" + cell.ratio + "</b>"
-                                                   : "<br>" + cell.ratio));
+                                 : cell.told_apart ? "<div><b>" + cell.ratio + "</b></div>"
+                                                   : "<div>" + cell.ratio + "</div>"));
         }
         rows += "</tr>\n";
     }
@@ -19835,8 +19839,8 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
             h += "<li>" + xml_escaped(s) + "</li>\n";
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
-        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting, in its own interval "
-             "of 95 %; green where it is shown to be best, hollow where it is not compared. Two "
+        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
+             "interval of 95 %; green where it is shown to be best, hollow where it is not compared. Two "
              "settings can be told apart although these intervals overlap, by their ratios within "
              "the rounds.</p>\n<div class=\"plots\">\n" + figures + "</div>\n</section>\n";
     }
@@ -26830,12 +26834,12 @@ public:
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         const result r = result_of(g, {}, number_, asked_.inconclusive);
         say(console_text(g, surroundings_of_program().style()));
-        for (std::size_t i = 1; i < numbers_.size(); ++i) {
-            gate_report other = g;
-            other.what.name += " / " + str(settings_[i].name);
-            close(numbers_[i], std::move(other), began_ns_);
+        for (std::size_t i = 0; i < numbers_.size(); ++i) {
+            gate_report each = g;
+            each.what.name += " / " + str(settings_[i].name);
+            close(numbers_[i], std::move(each), began_ns_);
         }
-        close(number_, std::move(g), began_ns_);
+        if (numbers_.empty()) close(number_, std::move(g), began_ns_);
         list<result> results;
         held_comparison held;
         for (const setting& s : settings_) {

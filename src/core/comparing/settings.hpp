@@ -19,7 +19,7 @@
 #include "core/judging/validity.hpp"
 #include "core/comparing/told_apart.hpp"
 
-#include <algorithm>  // max, none_of
+#include <algorithm>  // count_if, max, none_of
 #include <cmath>  // exp, isfinite, isnan
 #include <string>
 #include <utility>  // move
@@ -173,10 +173,13 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
             c.rounds = std::max(c.rounds, all[i].seen.candidate.size());
         if (c.stopped.empty()) c.stopped = all[i].seen.stopped;
     }
+    const auto left = std::count_if(c.settings.begin(), c.settings.end(),
+                                    [](const setting_told& s) { return s.excluded.empty(); });
     for (const statistic_data& what : compared_statistics(objectives, streams, c.asked)) {
         compared_statistic s = compared_by(what, all, c.settings);
-        // What nobody asked for and nothing can be said of is not told.
-        if (c.statistics.size() < c.asked || !s.pairs.empty()) c.statistics.push_back(std::move(s));
+        // What nobody asked for and says nothing of settings that can be compared is not told.
+        if (c.statistics.size() < c.asked || !s.pairs.empty() || left < 2)
+            c.statistics.push_back(std::move(s));
     }
     return c;
 }

@@ -146,11 +146,11 @@ inline std::vector<std::string> sentences_of(const settings_comparison& c, std::
     return sentences;
 }
 
-/// "3 settings in turns, 4 rounds".
+/// "3 settings in turns, 4 rounds", "3 settings in turns, 2 of 4 rounds".
 inline std::string rounds_text(const settings_comparison& c) {
-    std::string t = printed("%zu settings in turns, %zu round%s", c.settings.size(), c.rounds,
-                            c.rounds == 1 ? "" : "s");
-    return c.rounds < c.planned_rounds ? t + printed(" of %zu", c.planned_rounds) : t;
+    return printed("%zu settings in turns, ", c.settings.size()) +
+           (c.rounds < c.planned_rounds ? printed("%zu of ", c.rounds) : "") +
+           printed("%zu rounds", c.planned_rounds);
 }
 /// What a reader of the table should know of it, a sentence each.
 inline std::vector<std::string> notes_on(const settings_comparison& c) {
@@ -162,10 +162,11 @@ inline std::vector<std::string> notes_on(const settings_comparison& c) {
 }
 /// How often the table is wrong.
 inline std::string intervals_text(const settings_comparison& c) {
-    return printed("ratios to %s, of the typical round; the intervals of all %zu pairs of a row "
-                   "hold together in 95 %% of all cases (Bonferroni)",
-                   c.settings[0].name.c_str(),
-                   c.settings.size() * (c.settings.size() - 1) / 2);
+    const std::size_t pairs = c.settings.size() * (c.settings.size() - 1) / 2;
+    return "ratios to " + c.settings[0].name + ", of the typical round; " +
+           (pairs == 1 ? std::string("an interval holds")
+                       : printed("the intervals of all %zu pairs of a row hold together", pairs)) +
+           " in 95 % of all cases" + (pairs == 1 ? "" : " (Bonferroni)");
 }
 
 /// What the objectives' statistics show on one line, of all statistics where there are none.

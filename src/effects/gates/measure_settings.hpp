@@ -80,12 +80,12 @@ public:
         gate_report g = unmeasured(who_, scenario_, outcome, why);
         const result r = result_of(g, {}, number_, asked_.inconclusive);
         say(console_text(g, surroundings_of_program().style()));
-        for (std::size_t i = 1; i < numbers_.size(); ++i) {
-            gate_report other = g;
-            other.what.name += " / " + str(settings_[i].name);
-            close(numbers_[i], std::move(other), began_ns_);
+        for (std::size_t i = 0; i < numbers_.size(); ++i) {
+            gate_report each = g;
+            each.what.name += " / " + str(settings_[i].name);
+            close(numbers_[i], std::move(each), began_ns_);
         }
-        close(number_, std::move(g), began_ns_);
+        if (numbers_.empty()) close(number_, std::move(g), began_ns_);
         list<result> results;
         held_comparison held;
         for (const setting& s : settings_) {

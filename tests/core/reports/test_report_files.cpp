@@ -6,6 +6,7 @@
 #include "core/reports/result_json.hpp"
 #include "core/reports/stored.hpp"
 #include "support/golden.hpp"
+#include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
 #include "support/server_pages.hpp"
 #include "support/texts.hpp"
@@ -154,7 +155,8 @@ TEST_CASE("every field of a result is described in ci/result.schema.json") {
     gates[0].what.has_baseline = true;
     gates[0].measured.baseline = gates[0].measured.candidate;
     std::string found;
-    const std::string json = result_json(gates, quiet_machine(), {{0, 10, 30}, "00ff"}, 1);
+    const std::string json = result_json(gates, quiet_machine(), {{0, 10, 30}, "00ff"}, 1,
+                                         {sample_comparison()});
     undescribed(parsed(json), schema, schema, "", found);
     CHECK(found == "");
     undescribed(parsed("{\"gates\": [{\"slos\": [{\"new\": 1}]}]}"), schema, schema, "", found);

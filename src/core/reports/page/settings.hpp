@@ -82,8 +82,8 @@ inline std::string settings_table(const comparison_report& r) {
             const comparison_cell cell = cell_of(s, i);
             rows += number_cell(cell.value +
                                 (cell.ratio.empty()  ? ""
-                                 : cell.told_apart ? "<br><b>" + cell.ratio + "</b>"
-                                                   : "<br>" + cell.ratio));
+                                 : cell.told_apart ? "<div><b>" + cell.ratio + "</b></div>"
+                                                   : "<div>" + cell.ratio + "</div>"));
         }
         rows += "</tr>\n";
     }
@@ -105,8 +105,8 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
             h += "<li>" + xml_escaped(s) + "</li>\n";
         std::string figures;
         for (const compared_statistic& s : c.statistics) figures += settings_figure(c, s);
-        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting, in its own interval "
-             "of 95 %; green where it is shown to be best, hollow where it is not compared. Two "
+        h += "</ul>\n<p class=\"note\">A dot is the typical round of a setting in its own "
+             "interval of 95 %; green where it is shown to be best, hollow where it is not compared. Two "
              "settings can be told apart although these intervals overlap, by their ratios within "
              "the rounds.</p>\n<div class=\"plots\">\n" + figures + "</div>\n</section>\n";
     }

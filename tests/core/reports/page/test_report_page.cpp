@@ -2,6 +2,8 @@
 #include "llmbench.hpp"
 #include "core/reports/result_json.hpp"
 #include "core/reports/page/page.hpp"
+#include "support/sample_comparison.hpp"
+#include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
 #include "support/synthetic_gates.hpp"
 #include "support/texts.hpp"
@@ -541,6 +543,23 @@ TEST_CASE("no text of a gate, a server or a machine becomes markup") {
     CHECK(count(h, "&quot;&#39;&amp;") > 20);
     CHECK(h.find('\x01') == std::string::npos);
     CHECK(h.find('\xFF') == std::string::npos);
+}
+
+TEST_CASE("several settings stand beside each other, each statistic in a plot of its own") {
+    const std::string h =
+        report_html({passing_gate()}, quiet_machine(), {sample_comparison(), cut_comparison()});
+    CHECK(page_flaw(h) == "");
+    CHECK(holds(h, "<h2>chunked prefill</h2>"));
+    CHECK(holds(h, "<li>p99(itl): budget 256 is best, then budget 1024, then budget 4096</li>"));
+    CHECK(holds(h, "<span>budget 256 is best</span>"));
+    CHECK(holds(h, "<b>2.42 [2."));
+    CHECK(count(h, "aria-label=\"p99(itl) of the settings, budget 256 25.1 ms, ") == 1);
+    // Green where it is best: itl, ttft and what is told apart from all others.
+    CHECK(count(h, "<circle class=\"pass\" r=\"3.5\"") >= 2);
+    CHECK(holds(h, "budget 1024 is not compared: process &quot;vllm serve&quot; exited"));
+    CHECK_FALSE(holds(page({passing_gate()}), "in turns"));
+    CHECK(page_flaw(report_html(hostile_gates(), hostile_environment(),
+                                {sample_comparison(hostile)})) == "");
 }
 
 TEST_CASE("the page needs nothing from elsewhere") {
