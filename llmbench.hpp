@@ -24630,11 +24630,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Waits until a server that tells it has nothing to do any more, of what a load before left it:
-/// for so long at most, as it may be somebody else's.
-inline void wait_until_idle(const server_pages& pages, double at_most_s) {
+/// Between two loads queues drain and caches settle. A server that tells it is waited for until it
+/// has nothing left to do, for 5 s at most: it may be somebody else's.
+inline void rest(const server_pages& pages) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     if (!pages.first_is_servers) return;
-    const long long until = now_ns() + ns_of(at_most_s);
+    const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !interrupted.load()) {
         const parsed_page read = read_page(pages.all[0]);
         const page_reading r = reading_of({read.page}, true, {});
@@ -26227,11 +26228,7 @@ private:
         session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
-            else {
-                std::this_thread::sleep_for(
-                    std::chrono::milliseconds(200));  // queues drain, caches settle
-                wait_until_idle(target.pages(), 5);
-            }
+            else rest(target.pages());
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
@@ -26687,17 +26684,15 @@ private:
     /// A process is there for its turn alone: two of them may not fit beside each other.
     bool take_turn(setting_under_test& s, int slot, int number) {
         if (s.server.is_process()) bring_up(s);
-        else if (number > 0)
-            std::this_thread::sleep_for(
-                std::chrono::milliseconds(200));  // queues drain, caches settle
+        else if (number > 0) rest(s.server.pages());
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
         session& program = session::of_this_program();
         record_writer writer(program.records(), s.what.name);
         std::vector<repeat_data>& arm = s.all.seen.candidate;
-        arm.push_back(run_repeat(s.what, s.server, run_arm::candidate, number, s.number,
-                                 {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
-                                  &meter_}));
+        arm.push_back(watched_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                     {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
+                                      &meter_}));
         program.note_gaps(arm.back().gaps.size());
         s.server.end();
         if (arm.back().cut_short) return false;
@@ -26724,6 +26719,7 @@ private:
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
             s.server.learn_tokens(s.what, seconds_left());
+            s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
                        (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens) : "") +

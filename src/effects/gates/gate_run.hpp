@@ -42,7 +42,6 @@
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // any_of, count_if, max, rotate
-#include <chrono>
 #include <cstdint>  // uint64_t
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream
@@ -50,7 +49,6 @@
 #include <memory>  // make_unique, unique_ptr
 #include <optional>
 #include <string>
-#include <thread>  // this_thread
 #include <vector>
 
 namespace llmbench {
@@ -426,11 +424,7 @@ private:
         session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
-            else {
-                std::this_thread::sleep_for(
-                    std::chrono::milliseconds(200));  // queues drain, caches settle
-                wait_until_idle(target.pages(), 5);
-            }
+            else rest(target.pages());
         }
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)

@@ -22,6 +22,7 @@
 #include "effects/system/signals.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/targets/live_target.hpp"
+#include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
@@ -30,12 +31,10 @@
 #include "effects/gates/session.hpp"
 
 #include <algorithm>  // max, rotate
-#include <chrono>
 #include <cstddef>  // size_t
 #include <exception>
 #include <stdexcept>  // invalid_argument
 #include <string>
-#include <thread>  // this_thread
 #include <utility>  // exchange
 #include <vector>
 
@@ -164,17 +163,15 @@ private:
     /// A process is there for its turn alone: two of them may not fit beside each other.
     bool take_turn(setting_under_test& s, int slot, int number) {
         if (s.server.is_process()) bring_up(s);
-        else if (number > 0)
-            std::this_thread::sleep_for(
-                std::chrono::milliseconds(200));  // queues drain, caches settle
+        else if (number > 0) rest(s.server.pages());
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
         session& program = session::of_this_program();
         record_writer writer(program.records(), s.what.name);
         std::vector<repeat_data>& arm = s.all.seen.candidate;
-        arm.push_back(run_repeat(s.what, s.server, run_arm::candidate, number, s.number,
-                                 {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
-                                  &meter_}));
+        arm.push_back(watched_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                     {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
+                                      &meter_}));
         program.note_gaps(arm.back().gaps.size());
         s.server.end();
         if (arm.back().cut_short) return false;
@@ -201,6 +198,7 @@ private:
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
             s.server.learn_tokens(s.what, seconds_left());
+            s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
                        (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens) : "") +

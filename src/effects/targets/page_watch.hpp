@@ -23,11 +23,12 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// Waits until a server that tells it has nothing to do any more, of what a load before left it:
-/// for so long at most, as it may be somebody else's.
-inline void wait_until_idle(const server_pages& pages, double at_most_s) {
+/// Between two loads queues drain and caches settle. A server that tells it is waited for until it
+/// has nothing left to do, for 5 s at most: it may be somebody else's.
+inline void rest(const server_pages& pages) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     if (!pages.first_is_servers) return;
-    const long long until = now_ns() + ns_of(at_most_s);
+    const long long until = now_ns() + ns_of(5);
     while (now_ns() < until && !interrupted.load()) {
         const parsed_page read = read_page(pages.all[0]);
         const page_reading r = reading_of({read.page}, true, {});
