@@ -8585,7 +8585,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
     const auto back = [&](double distance) { return at_distance(v.what, distance, v.limit); };
     const double reach = l.pass_t * l.se;
     v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
-    v.detectable = share_of_limit(v.what, std::log1p(l.detectable));
+    v.detectable = v.limit == 0 ? 0 : share_of_limit(v.what, std::log1p(l.detectable));
     v.advice = text();
     const double more = l.df + std::max(0.0, rule.most - repeats);
     const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
@@ -9749,10 +9749,11 @@ inline std::string cache_words(const std::vector<repeat_data>& arm) {
         if (const auto s = span_of(d))
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
-    if (fullest < 0.95 && preempted == 0) return {};
-    std::string t = printed("KV cache at %.0f %%", fullest * 100);
-    if (preempted > 0) t += printed(", %.0f preemption%s", preempted, preempted == 1 ? "" : "s");
-    return t;
+    const std::string preemptions =
+        preempted > 0 ? printed("%.0f preemption%s", preempted, preempted == 1 ? "" : "s") : "";
+    if (fullest == 0 || (fullest < 0.95 && preempted == 0)) return preemptions;
+    return printed("KV cache at %.0f %%", fullest * 100) +
+           (preemptions.empty() ? "" : ", " + preemptions);
 }
 /// Which repeat's mean of something is by over a tenth below the highest of the others.
 inline std::string clock_words(const std::vector<repeat_data>& arm) {
@@ -9907,11 +9908,11 @@ inline std::string difference_text(const cross_check& c) {
         add(printed("it counts each request %.0f times", c.requests_told / c.finished));
     const bool all_finished = c.finished >= 0.99 * c.sent;
     if (all_finished && differs(c.tokens_told, c.tokens))
-        add(printed("it counts %.0f generated tokens, their usage tells %.0f", c.tokens_told,
-                    c.tokens));
+        add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
+                    c.tokens_told, c.tokens));
     if (all_finished && differs(c.prompt_tokens_told, c.prompt_tokens))
-        add(printed("it counts %.0f prompt tokens, their usage tells %.0f", c.prompt_tokens_told,
-                    c.prompt_tokens));
+        add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
+                    c.prompt_tokens_told, c.prompt_tokens));
     return t;
 }
 

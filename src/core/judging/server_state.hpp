@@ -57,10 +57,11 @@ inline std::string cache_words(const std::vector<repeat_data>& arm) {
         if (const auto s = span_of(d))
             if (const double n = s->change(server_quantity::preemptions); n > 0) preempted += n;
     }
-    if (fullest < 0.95 && preempted == 0) return {};
-    std::string t = printed("KV cache at %.0f %%", fullest * 100);
-    if (preempted > 0) t += printed(", %.0f preemption%s", preempted, preempted == 1 ? "" : "s");
-    return t;
+    const std::string preemptions =
+        preempted > 0 ? printed("%.0f preemption%s", preempted, preempted == 1 ? "" : "s") : "";
+    if (fullest == 0 || (fullest < 0.95 && preempted == 0)) return preemptions;
+    return printed("KV cache at %.0f %%", fullest * 100) +
+           (preemptions.empty() ? "" : ", " + preemptions);
 }
 /// Which repeat's mean of something is by over a tenth below the highest of the others.
 inline std::string clock_words(const std::vector<repeat_data>& arm) {

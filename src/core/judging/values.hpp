@@ -51,7 +51,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
     const auto back = [&](double distance) { return at_distance(v.what, distance, v.limit); };
     const double reach = l.pass_t * l.se;
     v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
-    v.detectable = share_of_limit(v.what, std::log1p(l.detectable));
+    v.detectable = v.limit == 0 ? 0 : share_of_limit(v.what, std::log1p(l.detectable));
     v.advice = text();
     const double more = l.df + std::max(0.0, rule.most - repeats);
     const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);

@@ -139,11 +139,11 @@ inline std::string difference_text(const cross_check& c) {
         add(printed("it counts each request %.0f times", c.requests_told / c.finished));
     const bool all_finished = c.finished >= 0.99 * c.sent;
     if (all_finished && differs(c.tokens_told, c.tokens))
-        add(printed("it counts %.0f generated tokens, their usage tells %.0f", c.tokens_told,
-                    c.tokens));
+        add(printed("it counts %.0f generated tokens, the usage in its answers %.0f",
+                    c.tokens_told, c.tokens));
     if (all_finished && differs(c.prompt_tokens_told, c.prompt_tokens))
-        add(printed("it counts %.0f prompt tokens, their usage tells %.0f", c.prompt_tokens_told,
-                    c.prompt_tokens));
+        add(printed("it counts %.0f prompt tokens, the usage in its answers %.0f",
+                    c.prompt_tokens_told, c.prompt_tokens));
     return t;
 }
 

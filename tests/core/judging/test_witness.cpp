@@ -74,7 +74,7 @@ TEST_CASE("a server that counts each request in every process is nobody's other 
 
 TEST_CASE("tokens that are counted differently are said") {
     CHECK(difference_text(cross_check_of(repeat_told(50, 50, 1000))) ==
-          "it counts 1000 generated tokens, their usage tells 500");
+          "it counts 1000 generated tokens, the usage in its answers 500");
     CHECK(against(repeat_told(50, 50, 1000)) == "");
     CHECK(difference_text(cross_check_of(repeat_told(50, 50, 509))) == "");
     // A server that counts before it has all of them is no other's.
