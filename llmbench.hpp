@@ -25415,6 +25415,8 @@ public:
             if (const std::string directory = target_.told(variable); !directory.empty())
                 return "it is in " + own_words(directory) + ", as " + variable + " says";
         if (has_commands()) return "the commands wrote " + log_of("start") + ", " + log_of("stop");
+        if (target_.facts().kind == target_kind::simulated)
+            return "the simulated server writes none";
         return "the server writes it where its VLLM_TORCH_PROFILER_DIR, its --profiler-config or "
                "its SGLANG_TORCH_PROFILER_DIR says";
     }

@@ -179,6 +179,8 @@ TEST_CASE("where a process is told to write its profiles is no secret") {
     const profile by_http;
     CHECK(profiler(by_http, target, 1).files() ==
           "it is in /tmp/profiles-of-vllm, as VLLM_TORCH_PROFILER_DIR says");
+    CHECK(profiler(by_http, live_target(simulated(), run_arm::candidate), 1).files() ==
+          "the simulated server writes none");
     credentials c;
     started_process(p, run_arm::candidate).keep_secrets(c);
     CHECK(c.secrets == std::vector<std::string>{"hidden-from-all"});
