@@ -10784,10 +10784,12 @@ inline std::string shown_text(const settings_comparison& c, const compared_stati
         add(best ? c.settings[*best].name + " is best" : better_text(c, s));
     }
     add(alike);
+    std::string by_client;
     for (const setting_ratio& r : s.pairs)
         if (r.may_be_the_clients)
-            add("the client was held up and may have made the difference of " +
-                names_of(c, {r.first, r.second}));
+            by_client += (by_client.empty() ? "" : ", ") + names_of(c, {r.first, r.second});
+    if (!by_client.empty())
+        add("the client was held up and may have made the difference between " + by_client);
     add(left_out);
     return out;
 }
@@ -26899,9 +26901,9 @@ private:
                 result_of(g, std::move(parts[i].all), numbers_[i], asked_.inconclusive));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
-            say(console_text(g, surroundings_of_program().style()));
             if (in_test_case_ && g.refusal.empty())
                 g = only_noted(std::move(g), asked_.inconclusive);
+            say(console_text(g, surroundings_of_program().style()));
             if (i + 1 == parts.size()) all_.add_comparison(report);
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }

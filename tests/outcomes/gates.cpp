@@ -241,6 +241,27 @@ TEST_CASE("long with a stubborn child") {
     gate(one_minute({.command = "trap '' TERM; sleep 600 & echo $! > \"$CHILD\"; \"$SERVER\" serve {port}"}));
 }
 
+TEST_CASE("long comparison") {
+    scenario s = one_minute({});
+    s.target = any_target{};
+    compare(s, {{"a", server_with_child}, {"b", simulated(fast_engine())}});
+}
+
+TEST_CASE("settings") {
+    engine slower = fast_engine();
+    slower.decode_step = 8_ms;
+    scenario s = quick({}, out_of_reach());
+    const comparison_result c =
+        compare(s, {{"fast", simulated(fast_engine())}, {"slow", simulated(slower)}});
+    MESSAGE(c);
+}
+
+TEST_CASE("settings of which one is lost") {
+    compare(quick({}, within_reach()),
+            {{"there", simulated(fast_engine())},
+             {"lost", process{.command = "echo the model file is missing; exit 7"}}});
+}
+
 TEST_CASE("long") { gate(one_minute({.command = "\"$SERVER\" serve {port}"})); }
 
 // ---- assertions of one's own on a run

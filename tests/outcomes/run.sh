@@ -538,6 +538,27 @@ questions() {
     cases 2 "no gate in it"
 }
 
+# ---- several settings of a server
+settings() {
+    cases 0 "settings"
+    says "settings / fast: passed" "settings / slow: passed" "settings: 2 settings in turns, 4 rounds"
+    says "mean(tpot): fast is best, then slow"
+    reported
+    summary_says "### settings: 2 settings in turns, 4 rounds"
+    report_says '"comparisons"'
+    cases 3 "settings of which one is lost"
+    says "lost is not compared: process" "the model file is missing" "/ there: passed" "/ lost: invalid"
+    says "gates.cpp:$(line_of 'compare(quick({}, within_reach())')"
+    cases 77 "settings of which one is lost" LLMBENCH_SKIP_WITHOUT_SERVER=1
+    says "/ there: passed" "/ lost: skipped"
+    cases 77 "settings" LLMBENCH_CALIBRATE=3
+    says "a calibration run compares no settings"
+    cases 77 "settings" LLMBENCH_WRITE_BASELINE=1
+    says "a run that writes baselines compares no settings"
+    cases 77 "settings" LLMBENCH_TIME_BUDGET=0.001
+    says "is spent after 0 of 4 rounds"
+}
+
 # ---- processes and signals
 signals() {
     cases 0 "process with a child"
@@ -549,7 +570,7 @@ signals() {
         "$gates" --test-case="$1" > "$log" 2>&1 &
         pid=$!
         for ((i = 0; i < 200; i++)); do
-            if grep -q "^  process at " "$log"; then break; fi
+            if grep -q "process at " "$log"; then break; fi
             sleep 0.05
         done
         sleep 0.5
@@ -566,6 +587,17 @@ signals() {
         reported
         child_is_gone
     done
+
+    what="SIGINT during a comparison"
+    start "long comparison"
+    kill -INT "$pid"
+    status=0
+    wait "$pid" || status=$?
+    if ((status == 3)); then ok; else wrong "exit code $status"; fi
+    says "the run was interrupted" "long comparison / a: invalid" "long comparison / b: invalid"
+    summary_says "the run was interrupted"
+    reported
+    child_is_gone
 
     what="SIGINT twice"
     start "long with a stubborn child"
@@ -629,7 +661,7 @@ other_mains() {
 parts=("${@:4}")
 if ((${#parts[@]} == 0)); then
     parts=(one_gate guard_alone refusals no_server nothing_escapes exits threads files_of_runs words_of_others over_capacity time_budget stored_baselines calibration
-        progress several_gates own_assertions questions signals other_mains)
+        progress several_gates own_assertions questions settings signals other_mains)
 fi
 for part in "${parts[@]}"; do "$part"; done
 echo "$passed passed, $failed failed"

@@ -66,3 +66,28 @@ TEST_CASE("it carries what main carries") {
           .slos = {p90(ttft) <= 500_ms, capacity >= 95_pct * baseline, advisory(capacity >= baseline)}});
     gate({.arrivals = constant(up_to(64_rps)), .slos = {error_rate <= 5_pct, capacity >= 2.5_rps}});
 }
+
+TEST_CASE("settings beside each other") {
+    const comparison_result c = compare(
+        {.workload = synthetic{},
+         .arrivals = poisson(8_rps),
+         .slos = {p90(ttft) <= 500_ms, mean(tpot) <= 40_ms}},
+        {{"budget 512",
+          process{.command = "vllm serve m --max-num-batched-tokens 512 --port {port}"}},
+         {"budget 2048",
+          process{.command = "vllm serve m --max-num-batched-tokens 2048 --port {port}"}}});
+    compare({}, {{"a", simulated({.prefill_budget = 512})},
+                 {"b", endpoint{.url = "http://127.0.0.1:8000"}},
+                 {"c", {}}});
+    types::list<setting> settings;
+    for (const int budget : {512, 2048})
+        settings.push_back({"budget", simulated({.prefill_budget = budget})});
+    compare({}, settings);
+    CHECK_SLO(c["budget 512"], p99(itl) <= 60_ms);
+    CHECK_SLO(c.at(1), p99(itl) <= 60_ms);
+    CHECK(c.best(p99(itl)) == "budget 512");
+    CHECK(c.best(output_throughput) == "budget 2048");
+    CHECK(c.ratio("budget 2048", "budget 512", p50(ttft)).high < 1);
+    for (const types::text& name : c.settings()) MESSAGE(name);
+    MESSAGE(c, c.line().c_str(), c.explain().c_str());
+}

@@ -119,10 +119,12 @@ inline std::string shown_text(const settings_comparison& c, const compared_stati
         add(best ? c.settings[*best].name + " is best" : better_text(c, s));
     }
     add(alike);
+    std::string by_client;
     for (const setting_ratio& r : s.pairs)
         if (r.may_be_the_clients)
-            add("the client was held up and may have made the difference of " +
-                names_of(c, {r.first, r.second}));
+            by_client += (by_client.empty() ? "" : ", ") + names_of(c, {r.first, r.second});
+    if (!by_client.empty())
+        add("the client was held up and may have made the difference between " + by_client);
     add(left_out);
     return out;
 }

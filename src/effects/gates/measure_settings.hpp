@@ -145,9 +145,9 @@ private:
                 result_of(g, std::move(parts[i].all), numbers_[i], asked_.inconclusive));
             held.names.push_back(parts[i].name);
             held.settings.push_back(result_access::gate_of(results.back()));
-            say(console_text(g, surroundings_of_program().style()));
             if (in_test_case_ && g.refusal.empty())
                 g = only_noted(std::move(g), asked_.inconclusive);
+            say(console_text(g, surroundings_of_program().style()));
             if (i + 1 == parts.size()) all_.add_comparison(report);
             close(numbers_[i], std::move(g), now_ns() - parts[i].took_ns);
         }
