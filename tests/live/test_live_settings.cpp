@@ -39,11 +39,14 @@ TEST_CASE("a smaller prefill budget lets prompts disturb the others less") {
     chunks.prefill_per_token = whole.prefill_per_token = 0.2_ms;
     chunks.prefill_budget = 64;
     scenario s = suite("chunked prefill");
-    s.workload = synthetic{.prompt_tokens = fixed(400), .output_tokens = fixed(12)};
-    s.arrivals = closed_loop(3);
+    // A prompt comes while others decode, and takes 80 ms at once or seven steps of 23 ms: one gap
+    // of 23 is long in each running answer, or some are a little longer.
+    const auto longest = percentile(itl, 0.97);
+    s.workload = synthetic{.prompt_tokens = fixed(400), .output_tokens = fixed(24)};
+    s.arrivals = constant(5_rps);
     s.requests = 20;
     s.repeats = 3;
-    s.slos = {p90(itl) <= 1_s};
+    s.slos = {longest <= 1_s};
     const comparison_result c =
         compare(s, {engine_named("chunks", chunks), engine_named("whole", whole)});
     INFO(c.explain());
@@ -55,11 +58,11 @@ TEST_CASE("a smaller prefill budget lets prompts disturb the others less") {
         CHECK(c.at(i).verdicts()[0].outcome == verdict::pass);
     }
     if (holds(c.line(), "client")) return;
-    CHECK(c.best(p90(itl)) == types::text("chunks"));
-    const estimate_t ratio = c.ratio("whole", "chunks", p90(itl));
+    CHECK(c.best(longest) == types::text("chunks"));
+    const estimate_t ratio = c.ratio("whole", "chunks", longest);
     CHECK(ratio.low > 1);
-    CHECK(ratio.value == doctest::Approx(1 / c.ratio("chunks", "whole", p90(itl)).value));
-    CHECK(holds(c.line(), "p90(itl): chunks is best, then whole"));
+    CHECK(ratio.value == doctest::Approx(1 / c.ratio("chunks", "whole", longest).value));
+    CHECK(holds(c.line(), "p97(itl): chunks is best, then whole"));
     CHECK_SLO(c["whole"], p50(ttft) <= 20_s);
 
     // The records of a setting give its verdicts again.
@@ -69,7 +72,7 @@ TEST_CASE("a smaller prefill budget lets prompts disturb the others less") {
     CHECK(told.get("name").to_str() == "chunked prefill");
     CHECK(told.get("rounds").get<double>() == 3);
     const picojson::value first = told.get("statistics").get(0);
-    CHECK(first.get("statistic").to_str() == "p90(itl)");
+    CHECK(first.get("statistic").to_str() == "p97(itl)");
     CHECK(first.get("best").to_str() == "chunks");
     CHECK(first.get("ratios").get(0).get("log_ratios").get<picojson::array>().size() == 3);
 }

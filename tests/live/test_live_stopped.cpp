@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -79,4 +81,47 @@ TEST_CASE("a client that is stopped for a second knows it, and fails no server")
     ::waitpid(server, nullptr, 0);
     CHECK(ended != failed);
     CHECK(ended != wordless);
+}
+
+TEST_CASE("a round of settings in which the client was stopped goes for all of them") {
+    const pid_t client = ::getpid();
+    std::vector<pid_t> servers;
+    std::vector<std::string> urls;
+    for (int i = 0; i < 2; ++i) {
+        const int port = unused_port();
+        servers.push_back(
+            in_child([&] { return serve_simulated(engine{.decode_step = 10_ms}, port); }));
+        urls.push_back("http://127.0.0.1:" + std::to_string(port));
+        pause_for(300);
+    }
+    const pid_t stopper = in_child([&] {
+        pause_for(700);
+        ::kill(client, SIGSTOP);
+        pause_for(1000);
+        ::kill(client, SIGCONT);
+        return 0;
+    });
+    const comparison_result c = compare(
+        {.name = "stopped in a round",
+         .workload = synthetic{.prompt_tokens = fixed(16), .output_tokens = fixed(40)},
+         .arrivals = closed_loop(4),
+         .warmup = 0,
+         .requests = 16,
+         .repeats = 2,
+         .slos = {max(itl) <= 600_ms}},
+        {{"a", endpoint{.url = urls[0]}}, {"b", endpoint{.url = urls[1]}}});
+    ::waitpid(stopper, nullptr, 0);
+    for (const pid_t server : servers) {
+        ::kill(server, SIGKILL);
+        ::waitpid(server, nullptr, 0);
+    }
+    INFO(c.explain());
+    std::set<int> rounds[2];
+    for (int i = 0; i < 2; ++i) {
+        CHECK(c.at(i).verdicts()[0].outcome != verdict::fail);
+        for (const record& r : c.at(i).requests()) rounds[i].insert(r.repeat);
+    }
+    CHECK(rounds[0] == rounds[1]);
+    CHECK(rounds[0].size() == 2);
+    CHECK(*rounds[0].rbegin() >= 2);  // one of the first two was measured again
 }
