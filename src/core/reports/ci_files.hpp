@@ -16,7 +16,7 @@
 #include "core/reports/profile.hpp"
 #include "core/reports/words.hpp"
 
-#include <algorithm>  // sort, max, min
+#include <algorithm>  // sort, min
 #include <cmath>  // isnan, isinf
 #include <string>
 #include <string_view>

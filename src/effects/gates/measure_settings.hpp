@@ -64,13 +64,15 @@ public:
             return ended_by(gate_outcome::skipped,
                             "a run that writes baselines compares no settings");
         plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure);
-        whole.first_repeats = whole.most_repeats;
+        whole.first_repeats = whole.most_repeats;  // nothing is decided before the last round
         const run_mode mode = mode_of(whole, asked_);
         std::vector<setting_under_test> under_test = parts_of(whole);
         if (interrupted.load())
             throw no_server("the run was interrupted before this comparison began");
+        // What is announced, and how far it is: all turns of all settings.
         whole.most_repeats *= static_cast<int>(under_test.size());
         whole.first_repeats = whole.most_repeats;
+        whole.slos.clear();
         settings_run(under_test, whole, mode,
                      surroundings_of_program().shown(asked_.progress)).measure();
         return finished(under_test);
