@@ -25461,6 +25461,8 @@ private:
         const int port = parsed_number<int>(target_.load().url.port).value_or(0);
         profile_step s;
         s.asked = "\"" + own_words(command) + "\"";
+        std::error_code ignored;
+        std::filesystem::create_directories(report_directory(), ignored);
         try {
             running_.push_back(std::make_unique<server_process>(what, port, log_of(part),
                                                                 target_.load().secrets));
