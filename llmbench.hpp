@@ -7849,6 +7849,12 @@ inline bool is_counted(const slo_verdict& v) {
     return str(v.method) == method_counts || str(v.method) == method_misses;
 }
 
+/// Why a miss that the numbers show is none yet.
+inline constexpr const char* too_few_to_fail = "two repeats are too few to fail";
+inline bool waits_for_a_third(const slo_verdict& v) {
+    return v.outcome == verdict::inconclusive && str(v.reason) == too_few_to_fail;
+}
+
 /// What judging an objective begins with: nothing is known and nothing decided.
 inline slo_verdict undecided(const slo& s) {
     slo_verdict v;
@@ -8508,50 +8514,50 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // namespace detail
 
 // ===== [C44] distances from a limit ==============================================================
-// Times, speeds and rates differ from run to run by a share of themselves: they are held against
-// their limit on the logarithm. What a server tells of itself may be zero, or no more than a few
-// whole requests: that is held against its limit in parts of the limit.
+// Values differ from run to run by a share of themselves: they are held against their limit on the
+// logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
+// both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// A series that an objective names may be anything, below zero as well: it is held against its
+/// limit in parts of that.
 inline bool is_on_the_log(const slo& s) {
-    const metric_facts& f = facts_of(s.what.metric);
-    return s.factor > 0 || f.of != metric_of::server ||
-           (f.grain == 0 && f.id != metric_id::server_metric);
+    return s.factor > 0 || s.what.metric != metric_id::server_metric;
 }
+inline double started(metric_id m, double value) { return value + facts_of(m).grain; }
 /// The limit as values are held against it: half a request beyond one on whole requests, so that
 /// what is equal to it meets it.
 inline double line_of(const slo& s, double limit) {
     if (!facts_of(s.what.metric).is_whole) return limit;
-    return limit + (s.at_most ? 0.5 : -0.5);
+    return std::max(limit + (s.at_most ? 0.5 : -0.5), 0.0);
 }
 inline double step_of(double line) { return line == 0 ? 1 : std::fabs(line); }
 
 /// Negative where a value keeps the limit.
 inline double distance_of(const slo& s, double value, double limit) {
     const double sign = s.at_most ? 1 : -1;
-    if (is_on_the_log(s)) return sign * (std::log(std::max(value, 1e-12)) - std::log(limit));
+    if (s.factor > 0) return sign * (std::log(std::max(value, 1e-12)) - std::log(limit));
     const double line = line_of(s, limit);
-    return sign * (value - line) / step_of(line);
+    if (!is_on_the_log(s)) return sign * (value - line) / step_of(line);
+    const metric_id m = s.what.metric;
+    return sign * (std::log(std::max(started(m, value), 1e-12)) - std::log(started(m, line)));
 }
 /// The value at a distance.
 inline double at_distance(const slo& s, double distance, double limit) {
     const double sign = s.at_most ? 1 : -1;
-    if (is_on_the_log(s)) return limit * std::exp(sign * distance);
-    const double line = line_of(s, limit), value = line + sign * distance * step_of(line);
-    return s.what.metric == metric_id::server_metric ? value : std::max(value, 0.0);
+    if (s.factor > 0) return limit * std::exp(sign * distance);
+    const double line = line_of(s, limit);
+    if (!is_on_the_log(s)) return line + sign * distance * step_of(line);
+    const double grain = facts_of(s.what.metric).grain;
+    return std::max((line + grain) * std::exp(sign * distance) - grain, 0.0);
 }
 /// A distance as a share of the limit.
 inline double share_of_limit(const slo& s, double distance) {
     return is_on_the_log(s) ? std::expm1(distance) : distance;
 }
-
-/// Of two values that are compared with each other. What may be near zero has a grain, below which
-/// its ratios mean nothing: it is added to both (a started logarithm; Tukey, Exploratory Data
-/// Analysis, 1977).
-inline double started(metric_id m, double value) { return value + facts_of(m).grain; }
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -8661,7 +8667,8 @@ struct looked_at {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool miss = s.at_most ? std::isinf(value) : value == 0 && is_on_the_log(s);
+        const bool has_no_log = started(s.what.metric, value) == 0 && is_on_the_log(s);
+        const bool miss = s.at_most ? std::isinf(value) : has_no_log;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
     }
@@ -8750,7 +8757,7 @@ inline void decide_by_misses(slo_verdict& v, const looked_at& seen, const eviden
                                 : verdict::inconclusive;
     if (v.outcome != verdict::fail || n >= fails_from) return;
     v.outcome = verdict::inconclusive;
-    v.reason = "two repeats are too few to fail";
+    v.reason = too_few_to_fail;
 }
 
 /// A percentile is as small as its repeats say only if failures are fewer than it leaves beyond it,
@@ -8783,7 +8790,7 @@ inline look decide_by_values(slo_verdict& v, const looked_at& seen, const compar
     v.reason = text();
     if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
         v.outcome = verdict::inconclusive;
-        v.reason = "two repeats are too few to fail";
+        v.reason = too_few_to_fail;
     }
     // What two days differ by is no regression.
     const double sign = v.what.at_most ? 1 : -1;
@@ -9208,11 +9215,14 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_ve
 /// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
 /// quiet machine differ anyway, unless it is so as the run was cut short.
 inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verdict& v) {
-    const auto as_read = [&](reading how) {
+    const auto read_as = [&](reading how) {
         terms other = t;
         other.read = how;
-        return judge_evidence(e, other, v.what).outcome;
+        return judge_evidence(e, other, v.what);
     };
+    const auto as_read = [&](reading how) { return read_as(how).outcome; };
+    // A third repeat decides, whatever the client had to do with the first two.
+    if (waits_for_a_third(v) && waits_for_a_third(read_as(reading::at_best))) return false;
     switch (v.outcome) {
     case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
     case verdict::fail: return as_read(reading::at_best) != verdict::fail;
@@ -10288,14 +10298,14 @@ inline namespace v0 {
 namespace detail {
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
-/// and what has no logarithm.
+/// and what the server tells of itself, which may be zero.
 inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
     std::vector<calibrated> rows;
     for (const slo& s : t.slos) {
         calibrated c;
         c.what = s;
         rows.push_back(c);
-        if (is_share(s.what.metric) || !is_on_the_log(s)) continue;
+        if (is_share(s.what.metric) || is_of_server(s.what.metric)) continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
         const bool paired = s.factor > 0 && e.has_live_baseline();

@@ -9,7 +9,6 @@
 #include "core/judging/calibrated.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
-#include "core/judging/scale.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/values.hpp"
 
@@ -23,14 +22,14 @@ inline namespace v0 {
 namespace detail {
 
 /// The repeats taken as they are: nothing is judged. Shares are left out, their counts say it all,
-/// and what has no logarithm.
+/// and what the server tells of itself, which may be zero.
 inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t) {
     std::vector<calibrated> rows;
     for (const slo& s : t.slos) {
         calibrated c;
         c.what = s;
         rows.push_back(c);
-        if (is_share(s.what.metric) || !is_on_the_log(s)) continue;
+        if (is_share(s.what.metric) || is_of_server(s.what.metric)) continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
         const bool paired = s.factor > 0 && e.has_live_baseline();

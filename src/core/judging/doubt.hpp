@@ -93,11 +93,14 @@ inline std::optional<client_doubt> doubt_of_load(const evidence& e, const slo_ve
 /// undecided is so by the client's doing where it may have moved a repeat by more than repeats of a
 /// quiet machine differ anyway, unless it is so as the run was cut short.
 inline bool may_be_the_clients(const evidence& e, const terms& t, const slo_verdict& v) {
-    const auto as_read = [&](reading how) {
+    const auto read_as = [&](reading how) {
         terms other = t;
         other.read = how;
-        return judge_evidence(e, other, v.what).outcome;
+        return judge_evidence(e, other, v.what);
     };
+    const auto as_read = [&](reading how) { return read_as(how).outcome; };
+    // A third repeat decides, whatever the client had to do with the first two.
+    if (waits_for_a_third(v) && waits_for_a_third(read_as(reading::at_best))) return false;
     switch (v.outcome) {
     case verdict::pass: return as_read(reading::at_worst) != verdict::pass;
     case verdict::fail: return as_read(reading::at_best) != verdict::fail;

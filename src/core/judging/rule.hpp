@@ -85,6 +85,12 @@ inline bool is_counted(const slo_verdict& v) {
     return str(v.method) == method_counts || str(v.method) == method_misses;
 }
 
+/// Why a miss that the numbers show is none yet.
+inline constexpr const char* too_few_to_fail = "two repeats are too few to fail";
+inline bool waits_for_a_third(const slo_verdict& v) {
+    return v.outcome == verdict::inconclusive && str(v.reason) == too_few_to_fail;
+}
+
 /// What judging an objective begins with: nothing is known and nothing decided.
 inline slo_verdict undecided(const slo& s) {
     slo_verdict v;

@@ -127,7 +127,8 @@ struct looked_at {
     std::size_t unbounded = 0;
     void add(double value, const slo& s, double limit) {
         values.push_back(value);
-        const bool miss = s.at_most ? std::isinf(value) : value == 0 && is_on_the_log(s);
+        const bool has_no_log = started(s.what.metric, value) == 0 && is_on_the_log(s);
+        const bool miss = s.at_most ? std::isinf(value) : has_no_log;
         unbounded += miss;
         if (!miss) distances.push_back(distance_of(s, value, limit));
     }
@@ -216,7 +217,7 @@ inline void decide_by_misses(slo_verdict& v, const looked_at& seen, const eviden
                                 : verdict::inconclusive;
     if (v.outcome != verdict::fail || n >= fails_from) return;
     v.outcome = verdict::inconclusive;
-    v.reason = "two repeats are too few to fail";
+    v.reason = too_few_to_fail;
 }
 
 /// A percentile is as small as its repeats say only if failures are fewer than it leaves beyond it,
@@ -249,7 +250,7 @@ inline look decide_by_values(slo_verdict& v, const looked_at& seen, const compar
     v.reason = text();
     if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
         v.outcome = verdict::inconclusive;
-        v.reason = "two repeats are too few to fail";
+        v.reason = too_few_to_fail;
     }
     // What two days differ by is no regression.
     const double sign = v.what.at_most ? 1 : -1;

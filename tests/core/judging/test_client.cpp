@@ -153,6 +153,22 @@ TEST_CASE("what is undecided because the client moved a repeat is the client's")
     CHECK(judged(close, s).outcome == verdict::inconclusive);
 }
 
+TEST_CASE("two misses that wait for a third one are not measured again for a client's delays") {
+    // Far over its limit, with and without the 92 ms that the client may have made of each.
+    const slo s = p95(itl) <= 1_ms;
+    const measurement two = measured({starved_repeat(92), starved_repeat(92)}, {s});
+    const findings f = assess(two, two);
+    CHECK(f.verdicts[0].outcome == verdict::inconclusive);
+    CHECK(str(f.verdicts[0].reason) == too_few_to_fail);
+    CHECK_FALSE(f.doubt);
+    const std::vector<repeat_data> three(3, starved_repeat(92));
+    CHECK(outcome_on(three, s) == verdict::fail);
+    // Within the limit without those delays, two of them do ask for another.
+    const slo near = p95(itl) <= 40_ms;
+    const measurement doubted = measured({starved_repeat(92), starved_repeat(92)}, {near});
+    CHECK(assess(doubted, doubted).doubt);
+}
+
 TEST_CASE("of a pair the baseline is read the other way") {
     const slo s = p95(itl) <= 1.5 * baseline;
     measurement m = pairs_with_ratio({1, 1, 1, 1});

@@ -127,7 +127,7 @@ TEST_CASE("without a reading before and one after, nothing is held against anybo
 
 // ---- objectives of the server's own ------------------------------------------------------------
 
-TEST_CASE("what may be zero is judged in parts of its limit") {
+TEST_CASE("what may be zero is judged with its grain added") {
     const auto outcome = [](const std::vector<double>& most, const slo& s) {
         std::vector<repeat_data> repeats;
         for (const double v : most) {
@@ -147,6 +147,11 @@ TEST_CASE("what may be zero is judged in parts of its limit") {
     CHECK(outcome({0, 0, 0, 0, 1}, preemptions <= 0).outcome != verdict::pass);
     CHECK(outcome({0, 1, 0, 0, 0}, preemptions <= 0).outcome == verdict::inconclusive);
     CHECK(outcome({1, 1, 1}, preemptions <= 0).outcome == verdict::fail);
+    // The noise that is believed is a share of the value, not of a limit far below it.
+    const slo_verdict far = outcome({400, 400, 400}, max(queued_requests) <= 8);
+    CHECK(far.outcome == verdict::fail);
+    CHECK(far.estimate.value == about(400));
+    CHECK(far.estimate.high > 1.04 * far.estimate.value);
     const slo_verdict v = outcome({0, 0}, max(queued_requests) <= 8);
     CHECK(v.measured == 0);
     CHECK(v.limit == 8);
