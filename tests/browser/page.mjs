@@ -87,7 +87,7 @@ async function numbersAgree(page, gates) {
 }
 
 let drawn = 0;  // plots of what servers told
-async function plotsAreWhole(page, gates) {
+async function plotsAreWhole(page, gates, comparisons) {
   const plots = await page.evaluate(() => [...document.querySelectorAll("svg.plot")].map(svg => {
     const box = svg.getBoundingClientRect(), view = svg.viewBox.baseVal;
     return { label: svg.getAttribute("aria-label"), role: svg.getAttribute("role"),
@@ -106,6 +106,11 @@ async function plotsAreWhole(page, gates) {
     assert.ok(plot.lines > 0, `${plot.label}: empty`);
     assert.deepEqual(plot.outside, [], plot.label);
   }
+  for (const comparison of comparisons)
+    for (const { statistic, settings } of comparison.statistics)
+      if (settings.some(s => s.estimate > 0))
+        assert.ok(plots.some(p => p.label.startsWith(`${statistic} of the settings, `)),
+          `${comparison.name} has no plot of ${statistic}`);
   for (const [i, gate] of gates.entries()) {
     if (gate.refusal || !(gate.candidate.statuses.ok > 1)) continue;
     const labels = plots.filter(p => p.gate === `gate-${i + 1}` && p.isChart).map(p => p.label);
@@ -215,7 +220,7 @@ async function prints(page) {
 try {
   for (const directory of directories) {
     const began = Date.now();
-    const { gates } = JSON.parse(fs.readFileSync(path.join(directory, "result.json"), "utf8"));
+    const { gates, comparisons } = JSON.parse(fs.readFileSync(path.join(directory, "result.json"), "utf8"));
     const bright = { colorScheme: "light", viewport: { width: 1280, height: 900 } };
     const kind = path.basename(directory);
     if (kind === "hostile") {
@@ -227,7 +232,7 @@ try {
     } else {
       await opened(directory, bright, async page => {
         await numbersAgree(page, gates);
-        await plotsAreWhole(page, gates);
+        await plotsAreWhole(page, gates, comparisons ?? []);
         await fitsItsWidth(page);
         await filters(page, gates);
         await tellsUnderThePointer(page);

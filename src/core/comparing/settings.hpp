@@ -15,6 +15,7 @@
 #include "core/judging/judge.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/samples.hpp"
+#include "core/judging/scale.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/validity.hpp"
 #include "core/comparing/told_apart.hpp"
@@ -109,11 +110,13 @@ inline std::string fault_of_statistic(const measured_setting& m, const statistic
             return is_of_start(what.metric)
                        ? "startup_time is only known of a process that is started"
                        : printed("round %zu has no value of it", i + 1);
-        infinite += !(values[i] > 0) || !std::isfinite(values[i]);
+        infinite += !(started(what.metric, values[i]) > 0) || !std::isfinite(values[i]);
     }
+    if (infinite > 0 && is_of_server(what.metric))
+        return printed("it is not above zero in %zu of %zu rounds", infinite, values.size());
     if (infinite > 0)
         return printed("failed requests reach it in %zu of %zu rounds", infinite, values.size());
-    const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(values))));
+    const slo alone = statistic_alone(what, std::exp(mean_of(logs_of(what.metric, values))));
     if (std::string small = sample_invalid_reason(m.seen, m.held.rule, alone); !small.empty())
         return small;
     return slo_invalid_reason(m.seen, m.held, m.found.on, undecided(alone));

@@ -10,8 +10,9 @@
 #include "core/metric/table.hpp"
 #include "core/judging/pairs.hpp"
 #include "core/judging/rule.hpp"
+#include "core/judging/scale.hpp"
 
-#include <algorithm>  // count_if, min, reverse
+#include <algorithm>  // count_if, max, min, reverse
 #include <cmath>  // exp, log, sqrt
 #include <cstddef>  // size_t
 #include <optional>
@@ -116,28 +117,30 @@ inline judging_rule rule_of_a_pair(std::size_t settings) {
     return rule_of_interval(2 * false_difference / static_cast<double>(settings * (settings - 1)));
 }
 
-inline std::vector<double> logs_of(const std::vector<double>& values) {
+/// Of values of a metric, as verdicts take them.
+inline std::vector<double> logs_of(metric_id m, const std::vector<double>& values) {
     std::vector<double> logs;
-    for (const double v : values) logs.push_back(std::log(v));
+    for (const double v : values) logs.push_back(std::log(started(m, v)));
     return logs;
 }
-inline std::vector<double> log_ratios(const std::vector<double>& first,
+inline std::vector<double> log_ratios(metric_id m, const std::vector<double>& first,
                                       const std::vector<double>& second) {
     std::vector<double> logs;
     for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i)
-        logs.push_back(std::log(second[i]) - std::log(first[i]));
+        logs.push_back(std::log(started(m, second[i])) - std::log(started(m, first[i])));
     return logs;
 }
 
 /// Whether a difference remains where the client's delays are taken to have made it: out of the
 /// worse setting, and into the better one. Nothing remains of what has no value then.
-inline bool withstands_the_client(const values_in_rounds& better, const values_in_rounds& worse,
-                                  double sign, double s0, const judging_rule& rule) {
+inline bool withstands_the_client(const compared_statistic& c, const values_in_rounds& better,
+                                  const values_in_rounds& worse, const judging_rule& rule) {
     if (better.at_worst.empty() && worse.at_best.empty()) return true;
     const std::vector<double> logs =
-        log_ratios(better.at_worst.empty() ? better.measured : better.at_worst,
+        log_ratios(c.what.metric, better.at_worst.empty() ? better.measured : better.at_worst,
                    worse.at_best.empty() ? worse.measured : worse.at_best);
-    const look l = look_at_pairs(logs, s0, rule);
+    const look l = look_at_pairs(logs, c.believed_sd, rule);
+    const double sign = c.less_is_better() ? 1 : -1;
     return sign * l.mean - l.pass_t * l.se > 0;  // false where it is NaN
 }
 
@@ -147,7 +150,7 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     setting_ratio r;
     r.first = first;
     r.second = second;
-    r.logs = log_ratios(values[first].measured, values[second].measured);
+    r.logs = log_ratios(c.what.metric, values[first].measured, values[second].measured);
     r.at = look_at_pairs(r.logs, c.believed_sd, rule);
     const double reach = r.at.pass_t * r.at.se;
     r.ratio = std::exp(r.at.mean);
@@ -156,22 +159,25 @@ inline setting_ratio ratio_of(const compared_statistic& c,
     if (!r.told_apart()) return r;
     const bool second_is_better = (r.ratio < 1) == c.less_is_better();
     r.may_be_the_clients = !withstands_the_client(
-        values[second_is_better ? second : first], values[second_is_better ? first : second],
-        c.less_is_better() ? 1 : -1, c.believed_sd, rule);
+        c, values[second_is_better ? second : first], values[second_is_better ? first : second],
+        rule);
     return r;
 }
 
 /// The typical round with an interval of 95 % by itself. Whether two settings differ is not seen by
 /// their intervals but by that of their ratio, which what a round does to both is no part of.
-inline setting_value value_of(values_in_rounds&& v, double s0) {
+inline setting_value value_of(metric_id m, values_in_rounds&& v, double s0) {
     setting_value out;
     out.fault = std::move(v.fault);
-    const look l = look_at_pairs(logs_of(v.measured), s0, rule_of_interval(0.05));
-    const double reach = l.pass_t * l.se;
-    out.typical = std::exp(l.mean);
+    const look l = look_at_pairs(logs_of(m, v.measured), s0, rule_of_interval(0.05));
+    const double reach = l.pass_t * l.se, grain = facts_of(m).grain;
+    const auto back = [&](double log) {  // no rounding makes less than nothing of nothing
+        return grain > 0 ? std::max(std::exp(log) - grain, 0.0) : std::exp(log);
+    };
+    out.typical = back(l.mean);
     if (out.fault.empty()) {
-        out.low = std::exp(l.mean - reach);
-        out.high = std::exp(l.mean + reach);
+        out.low = back(l.mean - reach);
+        out.high = back(l.mean + reach);
     }
     return out;
 }
@@ -191,7 +197,8 @@ inline compared_statistic compared(const statistic_data& what,
         for (std::size_t b = a + 1; b < values.size(); ++b)
             if (values[a].fault.empty() && values[b].fault.empty())
                 c.pairs.push_back(ratio_of(c, values, a, b, rule));
-    for (values_in_rounds& v : values) c.settings.push_back(value_of(std::move(v), s0));
+    for (values_in_rounds& v : values)
+        c.settings.push_back(value_of(what.metric, std::move(v), s0));
     return c;
 }
 

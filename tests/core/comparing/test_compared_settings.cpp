@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/comparing/settings.hpp"
 #include "core/comparing/words.hpp"
+#include "support/server_pages.hpp"
 #include "support/verdicts.hpp"
 
 #include <doctest/doctest.h>
@@ -171,4 +172,44 @@ TEST_CASE("statistics that show the same share a sentence") {
         suite({mean(ttft) <= 1_s, p50(ttft) <= 1_s}).with("a", fast).with("b", slow).compared();
     CHECK(comparison_line(c) ==
           "2 settings in turns, 4 rounds: mean(ttft), p50(ttft): a is best, then b");
+}
+
+TEST_CASE("what servers tell of themselves is compared with its grain, as it may be zero") {
+    const auto told = [](const std::vector<double>& most) {
+        std::vector<repeat_data> rounds = repeats_with_ttft(fast);
+        for (std::size_t i = 0; i < rounds.size(); ++i)
+            server_pages::tell(rounds[i], server_quantity::waiting,
+                               {0, 0, most[i], 0, 0, 0});
+        return rounds;
+    };
+    const settings_comparison c = suite({max(queued_requests) <= 50})
+                                      .with("idle", told({0, 0, 0, 0}))
+                                      .with("also idle", told({0, 0, 0, 0}))
+                                      .with("full", told({30, 31, 29, 30}))
+                                      .compared();
+    const compared_statistic& s = shown_by(c, "max(queued_requests)");
+    CHECK(s.settings[0].fault == "");
+    CHECK(s.settings[0].typical >= 0);
+    CHECK(s.settings[0].typical < 1e-9);
+    CHECK(s.settings[2].typical > 29);
+    CHECK(s.settings[2].typical < 31);
+    CHECK(!s.is_better(0, 1));
+    CHECK(s.is_better(0, 2));
+    CHECK(s.is_better(1, 2));
+    // A series that may be below zero has no ratios.
+    const auto named = [](double v) {
+        std::vector<repeat_data> rounds = repeats_with_ttft(fast);
+        for (repeat_data& d : rounds) {
+            server_pages::read_at_each_second(d, 6);
+            d.server.selectors = {"x"};
+            for (page_reading& r : d.server.readings) r.named = {v};
+        }
+        return rounds;
+    };
+    const settings_comparison of_any = suite({max(server_metric("x")) <= 3})
+                                           .with("below", named(-1))
+                                           .with("above", named(1))
+                                           .compared();
+    CHECK(shown_by(of_any, "max(server_metric(\"x\"))").settings[0].fault ==
+          "it is not above zero in 4 of 4 rounds");
 }

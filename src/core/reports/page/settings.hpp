@@ -45,7 +45,8 @@ inline std::string settings_figure(const settings_comparison& c, const compared_
            unit == metric_unit::time             ? plot_unit::seconds
            : unit == metric_unit::tokens_per_s   ? plot_unit::tokens_per_second
            : unit == metric_unit::requests_per_s ? plot_unit::per_second
-                                                 : plot_unit::share);
+           : unit == metric_unit::share          ? plot_unit::share
+                                                 : plot_unit::none);
     const auto best = s.best();
     std::string alt = str(s.what.name) + " of the settings";
     for (std::size_t i = 0; i < s.settings.size(); ++i) {

@@ -3,7 +3,6 @@
 #include "core/reports/result_json.hpp"
 #include "core/reports/page/page.hpp"
 #include "support/sample_comparison.hpp"
-#include "support/sample_comparison.hpp"
 #include "support/sample_gates.hpp"
 #include "support/synthetic_gates.hpp"
 #include "support/texts.hpp"
@@ -608,14 +607,15 @@ TEST_CASE("cost of the page of four hours at twenty requests per second" * docte
 TEST_CASE("pages are written for the browser") {
     const char* directory = std::getenv("LLMBENCH_GALLERY");
     if (!directory) return;
-    const auto write = [&](const char* name, const test_gates& gates,
-                           const environment_facts& env) {
+    const auto write = [&](const char* name, const test_gates& gates, const environment_facts& env,
+                           const std::vector<comparison_report>& comparisons) {
         const std::filesystem::path to = std::filesystem::path(directory) / name;
         std::filesystem::create_directories(to);
-        std::ofstream(to / "report.html", std::ios::binary) << report_html(gates, env);
-        std::ofstream(to / "result.json", std::ios::binary) << result_json(gates, env, {}, 1);
+        std::ofstream(to / "report.html", std::ios::binary) << report_html(gates, env, comparisons);
+        std::ofstream(to / "result.json", std::ios::binary)
+            << result_json(gates, env, {}, 1, comparisons);
         CHECK(std::filesystem::file_size(to / "report.html") > 10000);
     };
-    write("gallery", gallery(), quiet_machine());
-    write("hostile", hostile_gates(), hostile_environment());
+    write("gallery", gallery(), quiet_machine(), {sample_comparison(), cut_comparison()});
+    write("hostile", hostile_gates(), hostile_environment(), {sample_comparison(hostile)});
 }
