@@ -68,14 +68,14 @@ static figures aiohttp(const bench::flood_server& server, std::size_t streams, i
     return f;
 }
 
-struct setting {
+struct manner {
     const char* name;
     bench::flood_options server;
     int tokens;
     std::vector<std::size_t> streams;
 };
 
-static void row(const setting& s, const char* client, std::size_t streams, const figures& f, const figures& floor) {
+static void row(const manner& s, const char* client, std::size_t streams, const figures& f, const figures& floor) {
     std::printf("| %-22s | %4zu | %-9s | %9.0f | %3.0f %% | %9.0f | %7.3f | %8.1f | %6.2f |\n", s.name, streams, client, f.events / f.seconds,
                 100 * f.cpu / f.seconds, f.events / f.cpu, f.cpu_us(), 1e6 * f.cpu / f.requests, f.cpu_us() / floor.cpu_us());
     std::fflush(stdout);
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
     if (is_memory) return memory(argc > 2 ? std::atof(argv[2]) : 3);
     const std::string_view only = argc > 2 ? argv[2] : "";
     const std::size_t only_streams = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
-    const std::vector<setting> settings = {
+    const std::vector<manner> settings = {
         {"flood, all it takes", {}, 2000, {1, 16, 64, 1000}},
         {"flood, 64 a write", {.events_per_write = 64}, 2000, {1, 64, 1000}},
         {"flood, 1 a write", {.events_per_write = 1}, 2000, {1, 64, 1000}},
@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
                 "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     bool told = false;
     double flood_rate = 0, flood_raw = 0, flood_python = 0, paced_raw = 0;
-    for (const setting& s : settings) {
+    for (const manner& s : settings) {
         if (std::string_view(s.name).find(only) == std::string_view::npos) continue;
         const bench::flood_server server(s.server);
         bench::flood_options odd_options = s.server;
