@@ -12,16 +12,7 @@ work=$(mktemp -d)
 unset "${!LLMBENCH_@}"
 export LC_ALL=C
 
-touch "$work/server.log"
-"$bin/simulated_server" --port 0 >> "$work/server.log" 2>&1 &
-server=$!
-trap 'kill "$server" 2> /dev/null || true; rm -rf "$work"' EXIT
-for ((i = 0; i < 100; i++)); do
-    url=$(sed -n 's/^listening on //p' "$work/server.log")
-    if [[ $url ]]; then break; fi
-    sleep 0.1
-done
-[[ $url ]] || { echo "the simulated server does not listen"; exit 1; }
+trap 'kill $(jobs -p) 2> /dev/null || true; rm -rf "$work"' EXIT
 
 # start STATUS NAME PROGRAM [ARGUMENT...]: in a folder of its own, in the background
 names=() wanted=()
@@ -32,17 +23,29 @@ start() {
     { once "$2" & } 2> /dev/null
     names+=("$2") wanted+=("$1")
 }
+# With a server of its own: gates on a server that serves others too are invalid.
 once() {
-    local status=0
+    local status=0 url='' server i
+    : > "$work/$1.server"
+    "$bin/simulated_server" --port 0 >> "$work/$1.server" 2>&1 &
+    server=$!
+    for ((i = 0; i < 100; i++)); do
+        url=$(sed -n 's/^listening on //p' "$work/$1.server")
+        if [[ $url ]]; then break; fi
+        sleep 0.1
+    done
+    [[ $url ]] || echo "the simulated server does not listen"
     (cd "$work/$1" && LLMBENCH_URL=$url bash -c "exec $(< "$work/$1.command")") \
         > "$work/$1.log" 2>&1 || status=$?
+    kill "$server" 2> /dev/null || true
+    wait "$server" 2> /dev/null || true
     echo "$status" > "$work/$1.status"
 }
 failed=0
 too_busy=()
 finish() {
     local i name try
-    while (($(jobs -rp | wc -l) > 1)); do sleep 0.1; done  # the server stays
+    while (($(jobs -rp | wc -l) > 0)); do sleep 0.1; done
     for i in "${!names[@]}"; do
         name=${names[$i]}
         # Twice more, without our own neighbours; where it stays so nothing can be shown here.
