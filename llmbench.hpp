@@ -4300,8 +4300,9 @@ private:
         data.reserve(page_.samples.size());
         for (const page_sample& s : page_.samples)
             (tells_a_beginning(s) ? page_.created : data).push_back(s);
-        std::stable_sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
-            return a.name < b.name;
+        std::sort(data.begin(), data.end(), [](const page_sample& a, const page_sample& b) {
+            if (a.name != b.name) return a.name < b.name;
+            return a.name.data() < b.name.data();  // as they stand in the text
         });
         page_.samples = std::move(data);
         page_.text = std::move(text_);
