@@ -71,7 +71,11 @@ public:
             ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
             rings_at_ns_ = until_ns;
         }
-        count_ = std::max(0, ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1));
+        int told = ::epoll_wait(epoll_.get(), events_, most, passed ? 0 : -1);
+        // A signal ends the wait, and so does being stopped and continued, with nothing told of
+        // what has come in meanwhile: whoever is blind until now has to see it in this turn.
+        if (told < 0 && errno == EINTR) told = ::epoll_wait(epoll_.get(), events_, most, 0);
+        count_ = std::max(0, told);
     }
     long long turns_for_all(std::size_t sockets) const {
         return count_ < most ? 0 : static_cast<long long>(sockets) / most + 1;
