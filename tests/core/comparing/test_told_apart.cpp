@@ -148,7 +148,7 @@ TEST_CASE("a setting with a fault is compared with none and keeps none from bein
     CHECK(c.best() == 0u);
     CHECK(std::string(c.settings[1].fault) == all[1].fault);
     // It does not make the rest easier to tell apart.
-    const setting_ratio& kept = *compared(ttft_mean, steady({2, 1, 3}), prior_sd).pair(0, 2);
+    const setting_ratio kept = *compared(ttft_mean, steady({2, 1, 3}), prior_sd).pair(0, 2);
     CHECK(c.pair(0, 2)->high == doctest::Approx(kept.high));
 }
 
