@@ -2275,6 +2275,15 @@ std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     return s.empty() ? value : std::nullopt;
 }
 
+/// A command or a URL with a value for each placeholder, such as {port}.
+inline std::string filled_in(std::string s, std::string_view placeholder,
+                             const std::string& value) {
+    for (std::size_t at = 0; (at = s.find(placeholder, at)) != std::string::npos;
+         at += value.size())
+        s.replace(at, placeholder.size(), value);
+    return s;
+}
+
 /// "3 readings", "1 reading".
 inline std::string plural(std::size_t n, const char* one) {
     return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
@@ -3060,6 +3069,10 @@ constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+/// How the load was served, and not whether it was, or when the server was there.
+constexpr bool is_of_service(metric_id m) {
+    return m != metric_id::error_rate && !is_of_start(m);
+}
 /// What the server tells of itself.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
@@ -3164,12 +3177,6 @@ struct http_url {
         return port == (tls ? "443" : "80") ? name : name + ":" + port;
     }
 };
-
-/// A command or a URL, each {port} in it the number.
-inline std::string with_port(std::string s, const std::string& port) {
-    for (std::size_t at; (at = s.find("{port}")) != std::string::npos;) s.replace(at, 6, port);
-    return s;
-}
 
 /// The server's own part of a URL.
 inline std::string without_path(const std::string& url) {
@@ -7139,9 +7146,11 @@ inline double energy_between(const repeat_facts& d, const reading_span& s) {
     return d.server.readings.empty() ? not_a_number : sum;
 }
 inline weighed_value energy_per_token_of(const repeat_data& d, const reading_span& s) {
+    const double joules = energy_between(d, s);
+    if (!(joules == joules)) return {};  // before every gap is looked at
     const double tokens =
         rate_between(metric_id::output_throughput, d, s.from->at_ns, s.to->at_ns) * s.seconds();
-    return tokens > 0 ? weighed_value{energy_between(d, s) / tokens, tokens} : weighed_value{};
+    return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
 /// How often an exporter told something new of energy or power in a span: some measure every half
 /// minute only.
@@ -9267,7 +9276,7 @@ inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
                                             const slo_verdict& v) {
     const slo& s = v.what;
     const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
-    if (is_none || s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
+    if (is_none || !is_of_service(s.what.metric)) return {};
     if (const auto doubt = doubt_of_load(e, v)) return doubt;
     bool had_part = false;
     for_each_repeat(e, [&](const repeat_data& d) { had_part = had_part || client_had_part(d); });
@@ -9902,6 +9911,7 @@ inline std::string witness_against(const evidence& e, const repeat_data& d) {
         return printed("it restarted in repeat %d, or another one answers at its address: the "
                        "counters on its page began anew",
                        d.index + 1);
+    if (!may_be_held_against(d)) return {};
     const cross_check c = cross_check_of(d, unfinished_before(e, d));
     if (!is_another_load(c)) return {};
     return printed("it served others too: in repeat %d its page counts %.0f finished requests, "
@@ -10016,7 +10026,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     const slo& s = v.what;
     const bool compared = e.has_live_baseline() || !t.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
-    if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
+    if (!is_of_service(s.what.metric)) return {};
     const self_check_t& check = g.self_check;
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)
@@ -10081,9 +10091,7 @@ inline slo error_limit(const std::vector<slo>& slos) {
 /// What does not pass, with what the server's own state says to that.
 inline slo_verdict explained(slo_verdict v, const std::string& state) {
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
-    const bool is_of_it = v.what.what.metric != metric_id::error_rate &&
-                          !is_of_start(v.what.what.metric);
-    if (is_open && is_of_it && !state.empty() && v.repeats > 0)
+    if (is_open && is_of_service(v.what.what.metric) && !state.empty() && v.repeats > 0)
         v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + "server: " + state;
     return v;
 }
@@ -10101,9 +10109,7 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
     const std::string small = sample_invalid_reason(e, t.rule, s);
     if (!small.empty() && v.outcome != verdict::invalid)
         return without_advice(v, verdict::invalid, small);
-    const bool of_the_server =
-        s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
-    if (!g.saturated.empty() && of_the_server)
+    if (!g.saturated.empty() && is_of_service(s.what.metric))
         return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
                               g.saturated);
     if (s.factor > 0 && e.has_live_baseline()) {
@@ -20771,6 +20777,11 @@ inline double thread_cpu_seconds() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
+/// Infinite where there is no deadline, 0.
+inline double seconds_until(long long deadline_ns) {
+    return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
+}
+
 inline const long long program_began_ns = now_ns();
 
 }  // namespace llmbench
@@ -22261,7 +22272,7 @@ public:
     server_process(const process& p, int port, const std::string& log,
                    const std::vector<std::string>& secrets)
         : log_(log, secrets) {
-        const std::string command = with_port(str(p.command), std::to_string(port));
+        const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
         std::vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
         const std::string directory = str(p.working_directory);
@@ -24339,10 +24350,8 @@ inline std::string told_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Why pages do not tell what an objective is of, "" where they do.
-inline std::string why_untold(const server_pages& on, const statistic_data& what) {
-    std::vector<metrics_page> pages;
-    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
-    const page_reading r = reading_of(pages, on.first_is_servers, {});
+inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
+                              const page_reading& r, const statistic_data& what) {
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
         const double watts = r.value(server_quantity::power);
@@ -24367,6 +24376,16 @@ inline std::string why_untold(const server_pages& on, const statistic_data& what
     if (!q || r.value(*q) == r.value(*q)) return {};
     return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
            " does not tell it; it tells " + told_metrics(r);
+}
+/// The same of the first of several objectives that asks for too much, by one look at the pages.
+inline std::string why_any_untold(const server_pages& on, const std::vector<slo>& slos) {
+    std::vector<metrics_page> pages;
+    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
+    const page_reading r = reading_of(pages, on.first_is_servers, {});
+    for (const slo& s : slos)
+        if (const std::string why = why_untold(on, pages, r, s.what); !why.empty())
+            return "the SLO " + str(s.text()) + " is refused: " + why;
+    return {};
 }
 
 }  // namespace llmbench
@@ -24528,7 +24547,7 @@ public:
         facts_.url = str(at_.url);
         find_server();
         find_model();
-        if (!page_.empty()) at_.metrics_url = with_port(page_, load_.url.port);
+        if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         pages_ = pages_of(at_, load_, facts_.url);
     }
     /// A fresh process between repeats, where the scenario asks for it.
@@ -24565,15 +24584,14 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
     /// not name all that it counts, so it is asked for one token first.
-    void check_tells(const std::vector<slo>& slos, const request_spec& common) const {
-        for (const slo& s : slos) {
-            if (!is_of_server(s.what.metric)) continue;
-            std::string why = why_untold(pages_, s.what);
-            if (why.empty()) continue;
-            ask_for_one_token(load_, common);
-            why = why_untold(pages_, s.what);
-            require(why.empty(), "the SLO " + str(s.text()) + " is refused: " + why);
-        }
+    void check_tells(std::vector<slo> slos, const request_spec& common) const {
+        std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
+        if (slos.empty()) return;
+        std::string why = why_any_untold(pages_, slos);
+        if (why.empty()) return;
+        ask_for_one_token(load_, common);
+        why = why_any_untold(pages_, slos);
+        require(why.empty(), why);
     }
     /// What its process is told by a variable; "" of a server that runs already.
     std::string told(const char* variable) const {
@@ -25469,18 +25487,10 @@ private:
     std::string log_of(const char* part) const {
         return report_directory() + printed("/profile-%d-%s.log", gate_, part);
     }
-    /// With the server's URL in place of `{url}`.
-    std::string with_url(std::string command) const {
-        const std::string& url = target_.facts().url;
-        for (std::size_t at = 0; (at = command.find("{url}", at)) != std::string::npos;
-             at += url.size())
-            command.replace(at, 5, url);
-        return command;
-    }
     profile_step carried_out(const std::string& command, const char* part, double within_s) {
         const bool was_interrupted = interrupted.load();
         const long long until = now_ns() + ns_of(within_s);
-        const process what{.command = with_url(command),
+        const process what{.command = filled_in(command, "{url}", target_.facts().url),
                            .env = {{"LLMBENCH_URL", target_.facts().url}}};
         const int port = parsed_number<int>(target_.load().url.port).value_or(0);
         profile_step s;
@@ -25534,9 +25544,7 @@ inline std::string why_not_begun(const profile_step& start, bool by_http) {
 inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
                                         const std::function<std::size_t(long long)>& load) {
     constexpr double least_for_stop_s = 5;
-    const auto left_s = [&] {
-        return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
-    };
+    const auto left_s = [&] { return seconds_until(deadline_ns); };
     taken_profile t{.wanted = true};
     if (interrupted.load()) t.none = "the run was interrupted";
     else if (left_s() < lasts_s + least_for_stop_s)
@@ -25976,6 +25984,18 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     return flipped != (pair % 2 == 1);
 }
 
+/// One repeat, which leaves its records and what the server tells of itself meanwhile.
+inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm arm, int number,
+                                   int gate, long long deadline_ns, progress_meter& meter) {
+    session& program = session::of_this_program();
+    record_writer writer(program.records(), what.name);
+    repeat_data d =
+        watched_repeat(what, target, arm, number, gate,
+                       {deadline_ns, program.room_for_gaps(), &writer.box(), &meter});
+    program.note_gaps(d.gaps.size());
+    return d;
+}
+
 /// What came of a gate's repeats.
 struct measured_gate {
     target_facts target{}, baseline{};
@@ -26009,10 +26029,7 @@ public:
     /// False where there is no time for a single repeat.
     bool bring_up() {
         if (is_out_of_time(0)) { tell_stop(); return false; }
-        const auto left_s = [&] {
-            return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
-                                         : infinity;
-        };
+        const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
         if (other_) check_two_servers();
@@ -26256,7 +26273,6 @@ private:
     /// its middle.
     bool repeat_on(live_target& target, run_arm arm, int slot, int number,
                    const plan& what, const search_step* probe = nullptr) {
-        session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
             else rest(target.pages());
@@ -26264,16 +26280,13 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
-        record_writer writer(all.records(), p_.name);
-        into.push_back(watched_repeat(
-            what, target, arm, number,
-            static_cast<int>(all.running_gate()),
-            {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
+        into.push_back(recorded_repeat(what, target, arm, number,
+                                       session::of_this_program().running_gate(),
+                                       mode_.deadline_ns, meter_));
         if (probe) {
             into.back().load = probe->load;
             into.back().part = probe->part;
         }
-        all.note_gaps(into.back().gaps.size());
         return !into.back().cut_short;
     }
 
@@ -26483,23 +26496,47 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
     return who;
 }
 
-/// One gate, from its scenario to its result and to the reports.
-class gate_execution {
+/// What every execution has: a gate that stands for it until it is known how it ended, its turn
+/// among those of other threads, and what the environment asks of it.
+class execution {
 public:
-    gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s),
-          use_(use_of(verb)),
-          asserts_(use_ == scenario_use::gate),
-          who_(opened_gate(s, file, line, verb)),
-          number_(all_.open_gate(gate_report(who_))) {}
-    /// Throws where nothing could be measured; ended_by() then says what is left.
-    result measured() {
+    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+
+protected:
+    execution(const scenario& s, const char* file, int line, const char* verb)
+        : who_(opened_gate(s, file, line, verb)), number_(all_.open_gate(gate_report(who_))) {}
+    void begin() {
         turn_.emplace();
         all_.give_turn(number_);
         signals_.emplace();
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
+    }
+
+    session& all_ = session::of_this_program();
+    const bool in_test_case_ = inside_test_case();
+    const gate_report who_;
+    const std::size_t number_;
+    settings asked_{};
+    long long began_ns_ = now_ns();
+
+private:
+    std::optional<gate_turn> turn_{};           // both until the reports are written
+    std::optional<interrupt_guard> signals_{};
+};
+
+/// One gate, from its scenario to its result and to the reports.
+class gate_execution : public execution {
+public:
+    gate_execution(const scenario& s, const char* file, int line, const char* verb)
+        : execution(s, file, line, verb),
+          scenario_(s),
+          use_(use_of(verb)),
+          asserts_(use_ == scenario_use::gate) {}
+    /// Throws where nothing could be measured; ended_by() then says what is left.
+    result measured() {
+        begin();
         // What is written as a baseline is all of a capacity, not whether one load is carried.
         const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
@@ -26534,7 +26571,6 @@ public:
         close(std::move(g));
         return r;
     }
-    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
 
 private:
     void close(gate_report&& g) {
@@ -26544,16 +26580,9 @@ private:
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
 
-    session& all_ = session::of_this_program();
     const scenario& scenario_;
     const scenario_use use_;
-    const bool asserts_, in_test_case_ = inside_test_case();
-    const gate_report who_;
-    const std::size_t number_;
-    settings asked_{};
-    long long began_ns_ = now_ns();
-    std::optional<gate_turn> turn_{};           // both until the reports are written
-    std::optional<interrupt_guard> signals_{};
+    const bool asserts_;
 };
 
 /// What an execution measures, or what is left where it throws.
@@ -26718,13 +26747,9 @@ private:
         else if (number > 0) rest(s.server.pages());
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
-        session& program = session::of_this_program();
-        record_writer writer(program.records(), s.what.name);
         std::vector<repeat_data>& arm = s.all.seen.candidate;
-        arm.push_back(watched_repeat(s.what, s.server, run_arm::candidate, number, s.number,
-                                     {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
-                                      &meter_}));
-        program.note_gaps(arm.back().gaps.size());
+        arm.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                      mode_.deadline_ns, meter_));
         s.server.end();
         if (arm.back().cut_short) return false;
         if (const std::string why = gate_invalid_reason(s.all.seen); !why.empty()) {
@@ -26775,10 +26800,7 @@ private:
             }
     }
 
-    double seconds_left() const {
-        return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
-                                     : infinity;
-    }
+    double seconds_left() const { return seconds_until(mode_.deadline_ns); }
     /// Whether the next round would not be over in time.
     bool is_out_of_time() const {
         const double each = expected_seconds(whole_) * static_cast<double>(all_.size());
@@ -26823,22 +26845,16 @@ namespace detail {
 
 /// One comparison, from its scenario to its result and to the reports. Each setting is a gate of
 /// its own there, "NAME / SETTING"; until they are known one stands for all of them.
-class comparison_execution {
+class comparison_execution : public execution {
 public:
     comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
                          int line)
-        : scenario_(scenario_of_a_setting(s)),
-          settings_(settings),
-          who_(opened_gate(s, file, line, "compare")),
-          number_(all_.open_gate(gate_report(who_))) {}
+        : execution(s, file, line, "compare"),
+          scenario_(scenario_of_a_setting(s)),
+          settings_(settings) {}
     /// Throws where nothing could be measured; ended_by() then says what is left.
     comparison_result measured() {
-        turn_.emplace();
-        all_.give_turn(number_);
-        signals_.emplace();
-        began_ns_ = now_ns();
-        all_.records().open();
-        asked_ = settings_of(environment);
+        begin();
         check_comparison(scenario_, settings_);
         if (asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
@@ -26880,8 +26896,6 @@ public:
         const std::string line = to_string(outcome) + (": " + why);
         return comparison_access::make(std::move(held), results, line, line);
     }
-    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
-
 private:
     /// Each setting's plan, on the same trace with words of its own, and its server.
     std::vector<setting_under_test> parts_of(const plan& whole) {
@@ -26956,17 +26970,9 @@ private:
         all_.close_gate(number, std::move(g), false, in_test_case_);
     }
 
-    session& all_ = session::of_this_program();
     const scenario scenario_;
     const list<setting>& settings_;
-    const bool in_test_case_ = inside_test_case();
-    const gate_report who_;
-    const std::size_t number_;
     std::vector<std::size_t> numbers_{};  // of the settings' gates
-    settings asked_{};
-    long long began_ns_ = now_ns();
-    std::optional<gate_turn> turn_{};  // both until the reports are written
-    std::optional<interrupt_guard> signals_{};
 };
 
 inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,

@@ -206,6 +206,15 @@ std::optional<Number> parsed_number(std::string_view s, int base = 10) {
     return s.empty() ? value : std::nullopt;
 }
 
+/// A command or a URL with a value for each placeholder, such as {port}.
+inline std::string filled_in(std::string s, std::string_view placeholder,
+                             const std::string& value) {
+    for (std::size_t at = 0; (at = s.find(placeholder, at)) != std::string::npos;
+         at += value.size())
+        s.replace(at, placeholder.size(), value);
+    return s;
+}
+
 /// "3 readings", "1 reading".
 inline std::string plural(std::size_t n, const char* one) {
     return printed("%zu %s%s", n, one, n == 1 ? "" : "s");

@@ -144,7 +144,7 @@ inline std::optional<client_doubt> doubt_of(const evidence& e, const terms& t,
                                             const slo_verdict& v) {
     const slo& s = v.what;
     const bool is_none = v.outcome == verdict::invalid || v.outcome == verdict::skipped;
-    if (is_none || s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
+    if (is_none || !is_of_service(s.what.metric)) return {};
     if (const auto doubt = doubt_of_load(e, v)) return doubt;
     bool had_part = false;
     for_each_repeat(e, [&](const repeat_data& d) { had_part = had_part || client_had_part(d); });

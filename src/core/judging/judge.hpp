@@ -62,9 +62,7 @@ inline slo error_limit(const std::vector<slo>& slos) {
 /// What does not pass, with what the server's own state says to that.
 inline slo_verdict explained(slo_verdict v, const std::string& state) {
     const bool is_open = v.outcome == verdict::fail || v.outcome == verdict::inconclusive;
-    const bool is_of_it = v.what.what.metric != metric_id::error_rate &&
-                          !is_of_start(v.what.what.metric);
-    if (is_open && is_of_it && !state.empty() && v.repeats > 0)
+    if (is_open && is_of_service(v.what.what.metric) && !state.empty() && v.repeats > 0)
         v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + "server: " + state;
     return v;
 }
@@ -82,9 +80,7 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
     const std::string small = sample_invalid_reason(e, t.rule, s);
     if (!small.empty() && v.outcome != verdict::invalid)
         return without_advice(v, verdict::invalid, small);
-    const bool of_the_server =
-        s.what.metric != metric_id::error_rate && !is_of_start(s.what.metric);
-    if (!g.saturated.empty() && of_the_server)
+    if (!g.saturated.empty() && is_of_service(s.what.metric))
         return without_advice(v, v.outcome == verdict::fail ? verdict::fail : verdict::invalid,
                               g.saturated);
     if (s.factor > 0 && e.has_live_baseline()) {

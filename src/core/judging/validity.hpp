@@ -76,7 +76,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
     const slo& s = v.what;
     const bool compared = e.has_live_baseline() || !t.stored.file.empty();
     if (s.factor > 0 && !compared) return "there is no baseline";
-    if (s.what.metric == metric_id::error_rate || is_of_start(s.what.metric)) return {};
+    if (!is_of_service(s.what.metric)) return {};
     const self_check_t& check = g.self_check;
     if (concerns(s.what, &metric_facts::is_of_gaps) && check.coalesced_share > 0.05 &&
         check.cpu_share > 0.8)

@@ -122,6 +122,7 @@ inline std::string witness_against(const evidence& e, const repeat_data& d) {
         return printed("it restarted in repeat %d, or another one answers at its address: the "
                        "counters on its page began anew",
                        d.index + 1);
+    if (!may_be_held_against(d)) return {};
     const cross_check c = cross_check_of(d, unfinished_before(e, d));
     if (!is_another_load(c)) return {};
     return printed("it served others too: in repeat %d its page counts %.0f finished requests, "

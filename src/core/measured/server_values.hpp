@@ -83,9 +83,11 @@ inline double energy_between(const repeat_facts& d, const reading_span& s) {
     return d.server.readings.empty() ? not_a_number : sum;
 }
 inline weighed_value energy_per_token_of(const repeat_data& d, const reading_span& s) {
+    const double joules = energy_between(d, s);
+    if (!(joules == joules)) return {};  // before every gap is looked at
     const double tokens =
         rate_between(metric_id::output_throughput, d, s.from->at_ns, s.to->at_ns) * s.seconds();
-    return tokens > 0 ? weighed_value{energy_between(d, s) / tokens, tokens} : weighed_value{};
+    return tokens > 0 ? weighed_value{joules / tokens, tokens} : weighed_value{};
 }
 /// How often an exporter told something new of energy or power in a span: some measure every half
 /// minute only.

@@ -176,6 +176,10 @@ constexpr const char* metric_name(metric_id m) { return facts_of(m).name; }
 constexpr bool is_share(metric_id m) { return facts_of(m).of == metric_of::requests; }
 constexpr bool is_throughput(metric_id m) { return facts_of(m).of == metric_of::window; }
 constexpr bool is_of_start(metric_id m) { return facts_of(m).of == metric_of::start; }
+/// How the load was served, and not whether it was, or when the server was there.
+constexpr bool is_of_service(metric_id m) {
+    return m != metric_id::error_rate && !is_of_start(m);
+}
 /// What the server tells of itself.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }

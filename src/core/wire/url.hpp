@@ -26,12 +26,6 @@ struct http_url {
     }
 };
 
-/// A command or a URL, each {port} in it the number.
-inline std::string with_port(std::string s, const std::string& port) {
-    for (std::size_t at; (at = s.find("{port}")) != std::string::npos;) s.replace(at, 6, port);
-    return s;
-}
-
 /// The server's own part of a URL.
 inline std::string without_path(const std::string& url) {
     const std::size_t scheme = url.find("://");

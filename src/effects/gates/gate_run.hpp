@@ -141,6 +141,18 @@ inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     return flipped != (pair % 2 == 1);
 }
 
+/// One repeat, which leaves its records and what the server tells of itself meanwhile.
+inline repeat_data recorded_repeat(const plan& what, live_target& target, run_arm arm, int number,
+                                   int gate, long long deadline_ns, progress_meter& meter) {
+    session& program = session::of_this_program();
+    record_writer writer(program.records(), what.name);
+    repeat_data d =
+        watched_repeat(what, target, arm, number, gate,
+                       {deadline_ns, program.room_for_gaps(), &writer.box(), &meter});
+    program.note_gaps(d.gaps.size());
+    return d;
+}
+
 /// What came of a gate's repeats.
 struct measured_gate {
     target_facts target{}, baseline{};
@@ -174,10 +186,7 @@ public:
     /// False where there is no time for a single repeat.
     bool bring_up() {
         if (is_out_of_time(0)) { tell_stop(); return false; }
-        const auto left_s = [&] {
-            return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
-                                         : infinity;
-        };
+        const auto left_s = [&] { return seconds_until(mode_.deadline_ns); };
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
         if (other_) check_two_servers();
@@ -421,7 +430,6 @@ private:
     /// its middle.
     bool repeat_on(live_target& target, run_arm arm, int slot, int number,
                    const plan& what, const search_step* probe = nullptr) {
-        session& all = session::of_this_program();
         if (number > 0) {
             if (target.restarts()) target.restart();
             else rest(target.pages());
@@ -429,16 +437,13 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
-        record_writer writer(all.records(), p_.name);
-        into.push_back(watched_repeat(
-            what, target, arm, number,
-            static_cast<int>(all.running_gate()),
-            {mode_.deadline_ns, all.room_for_gaps(), &writer.box(), &meter_}));
+        into.push_back(recorded_repeat(what, target, arm, number,
+                                       session::of_this_program().running_gate(),
+                                       mode_.deadline_ns, meter_));
         if (probe) {
             into.back().load = probe->load;
             into.back().part = probe->part;
         }
-        all.note_gaps(into.back().gaps.size());
         return !into.back().cut_short;
     }
 

@@ -199,23 +199,47 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
     return who;
 }
 
-/// One gate, from its scenario to its result and to the reports.
-class gate_execution {
+/// What every execution has: a gate that stands for it until it is known how it ended, its turn
+/// among those of other threads, and what the environment asks of it.
+class execution {
 public:
-    gate_execution(const scenario& s, const char* file, int line, const char* verb)
-        : scenario_(s),
-          use_(use_of(verb)),
-          asserts_(use_ == scenario_use::gate),
-          who_(opened_gate(s, file, line, verb)),
-          number_(all_.open_gate(gate_report(who_))) {}
-    /// Throws where nothing could be measured; ended_by() then says what is left.
-    result measured() {
+    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
+
+protected:
+    execution(const scenario& s, const char* file, int line, const char* verb)
+        : who_(opened_gate(s, file, line, verb)), number_(all_.open_gate(gate_report(who_))) {}
+    void begin() {
         turn_.emplace();
         all_.give_turn(number_);
         signals_.emplace();
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
+    }
+
+    session& all_ = session::of_this_program();
+    const bool in_test_case_ = inside_test_case();
+    const gate_report who_;
+    const std::size_t number_;
+    settings asked_{};
+    long long began_ns_ = now_ns();
+
+private:
+    std::optional<gate_turn> turn_{};           // both until the reports are written
+    std::optional<interrupt_guard> signals_{};
+};
+
+/// One gate, from its scenario to its result and to the reports.
+class gate_execution : public execution {
+public:
+    gate_execution(const scenario& s, const char* file, int line, const char* verb)
+        : execution(s, file, line, verb),
+          scenario_(s),
+          use_(use_of(verb)),
+          asserts_(use_ == scenario_use::gate) {}
+    /// Throws where nothing could be measured; ended_by() then says what is left.
+    result measured() {
+        begin();
         // What is written as a baseline is all of a capacity, not whether one load is carried.
         const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
@@ -250,7 +274,6 @@ public:
         close(std::move(g));
         return r;
     }
-    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
 
 private:
     void close(gate_report&& g) {
@@ -260,16 +283,9 @@ private:
         all_.close_gate(number_, std::move(g), asserts_, in_test_case_);
     }
 
-    session& all_ = session::of_this_program();
     const scenario& scenario_;
     const scenario_use use_;
-    const bool asserts_, in_test_case_ = inside_test_case();
-    const gate_report who_;
-    const std::size_t number_;
-    settings asked_{};
-    long long began_ns_ = now_ns();
-    std::optional<gate_turn> turn_{};           // both until the reports are written
-    std::optional<interrupt_guard> signals_{};
+    const bool asserts_;
 };
 
 /// What an execution measures, or what is left where it throws.

@@ -27,10 +27,8 @@
 #include "effects/gates/measure.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/settings_run.hpp"
-#include "effects/gates/turn.hpp"
 
 #include <cstddef>  // size_t
-#include <optional>
 #include <string>
 #include <utility>  // move
 #include <vector>
@@ -41,22 +39,16 @@ namespace detail {
 
 /// One comparison, from its scenario to its result and to the reports. Each setting is a gate of
 /// its own there, "NAME / SETTING"; until they are known one stands for all of them.
-class comparison_execution {
+class comparison_execution : public execution {
 public:
     comparison_execution(const scenario& s, const list<setting>& settings, const char* file,
                          int line)
-        : scenario_(scenario_of_a_setting(s)),
-          settings_(settings),
-          who_(opened_gate(s, file, line, "compare")),
-          number_(all_.open_gate(gate_report(who_))) {}
+        : execution(s, file, line, "compare"),
+          scenario_(scenario_of_a_setting(s)),
+          settings_(settings) {}
     /// Throws where nothing could be measured; ended_by() then says what is left.
     comparison_result measured() {
-        turn_.emplace();
-        all_.give_turn(number_);
-        signals_.emplace();
-        began_ns_ = now_ns();
-        all_.records().open();
-        asked_ = settings_of(environment);
+        begin();
         check_comparison(scenario_, settings_);
         if (asked_.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run compares no settings");
@@ -98,8 +90,6 @@ public:
         const std::string line = to_string(outcome) + (": " + why);
         return comparison_access::make(std::move(held), results, line, line);
     }
-    bool may_be_skipped() const { return asked_.skip_without_server && !interrupted.load(); }
-
 private:
     /// Each setting's plan, on the same trace with words of its own, and its server.
     std::vector<setting_under_test> parts_of(const plan& whole) {
@@ -174,17 +164,9 @@ private:
         all_.close_gate(number, std::move(g), false, in_test_case_);
     }
 
-    session& all_ = session::of_this_program();
     const scenario scenario_;
     const list<setting>& settings_;
-    const bool in_test_case_ = inside_test_case();
-    const gate_report who_;
-    const std::size_t number_;
     std::vector<std::size_t> numbers_{};  // of the settings' gates
-    settings asked_{};
-    long long began_ns_ = now_ns();
-    std::optional<gate_turn> turn_{};  // both until the reports are written
-    std::optional<interrupt_guard> signals_{};
 };
 
 inline comparison_result compared_settings(const scenario& s, const list<setting>& settings,

@@ -85,18 +85,10 @@ private:
     std::string log_of(const char* part) const {
         return report_directory() + printed("/profile-%d-%s.log", gate_, part);
     }
-    /// With the server's URL in place of `{url}`.
-    std::string with_url(std::string command) const {
-        const std::string& url = target_.facts().url;
-        for (std::size_t at = 0; (at = command.find("{url}", at)) != std::string::npos;
-             at += url.size())
-            command.replace(at, 5, url);
-        return command;
-    }
     profile_step carried_out(const std::string& command, const char* part, double within_s) {
         const bool was_interrupted = interrupted.load();
         const long long until = now_ns() + ns_of(within_s);
-        const process what{.command = with_url(command),
+        const process what{.command = filled_in(command, "{url}", target_.facts().url),
                            .env = {{"LLMBENCH_URL", target_.facts().url}}};
         const int port = parsed_number<int>(target_.load().url.port).value_or(0);
         profile_step s;
@@ -150,9 +142,7 @@ inline std::string why_not_begun(const profile_step& start, bool by_http) {
 inline taken_profile profile_under_load(profiler& by, double lasts_s, long long deadline_ns,
                                         const std::function<std::size_t(long long)>& load) {
     constexpr double least_for_stop_s = 5;
-    const auto left_s = [&] {
-        return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
-    };
+    const auto left_s = [&] { return seconds_until(deadline_ns); };
     taken_profile t{.wanted = true};
     if (interrupted.load()) t.none = "the run was interrupted";
     else if (left_s() < lasts_s + least_for_stop_s)

@@ -26,9 +26,6 @@
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/progress_meter.hpp"
-#include "effects/gates/repeat.hpp"
-#include "effects/gates/record_files.hpp"
-#include "effects/gates/session.hpp"
 
 #include <algorithm>  // max, rotate
 #include <cstddef>  // size_t
@@ -166,13 +163,9 @@ private:
         else if (number > 0) rest(s.server.pages());
         if (!s.has_turns()) return true;
         meter_.stage(printed("round %d of %d, ", slot + 1, rounds_) + s.name);
-        session& program = session::of_this_program();
-        record_writer writer(program.records(), s.what.name);
         std::vector<repeat_data>& arm = s.all.seen.candidate;
-        arm.push_back(watched_repeat(s.what, s.server, run_arm::candidate, number, s.number,
-                                     {mode_.deadline_ns, program.room_for_gaps(), &writer.box(),
-                                      &meter_}));
-        program.note_gaps(arm.back().gaps.size());
+        arm.push_back(recorded_repeat(s.what, s.server, run_arm::candidate, number, s.number,
+                                      mode_.deadline_ns, meter_));
         s.server.end();
         if (arm.back().cut_short) return false;
         if (const std::string why = gate_invalid_reason(s.all.seen); !why.empty()) {
@@ -223,10 +216,7 @@ private:
             }
     }
 
-    double seconds_left() const {
-        return mode_.deadline_ns > 0 ? static_cast<double>(mode_.deadline_ns - now_ns()) * 1e-9
-                                     : infinity;
-    }
+    double seconds_left() const { return seconds_until(mode_.deadline_ns); }
     /// Whether the next round would not be over in time.
     bool is_out_of_time() const {
         const double each = expected_seconds(whole_) * static_cast<double>(all_.size());

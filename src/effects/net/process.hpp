@@ -4,7 +4,6 @@
 #include "api/target.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
-#include "core/wire/url.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/signals.hpp"
@@ -138,7 +137,7 @@ public:
     server_process(const process& p, int port, const std::string& log,
                    const std::vector<std::string>& secrets)
         : log_(log, secrets) {
-        const std::string command = with_port(str(p.command), std::to_string(port));
+        const std::string command = filled_in(str(p.command), "{port}", std::to_string(port));
         std::vector<std::string> env;
         for (const name_value& nv : p.env) env.push_back(str(nv.name) + "=" + str(nv.value));
         const std::string directory = str(p.working_directory);

@@ -1,6 +1,8 @@
 // the clock
 #pragma once
 
+#include "core/base/text.hpp"
+
 #include <chrono>
 #include <cmath>  // llround
 #include <ctime>  // clock_gettime, timespec
@@ -32,6 +34,11 @@ inline double thread_cpu_seconds() {
     timespec t{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+/// Infinite where there is no deadline, 0.
+inline double seconds_until(long long deadline_ns) {
+    return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
 }
 
 inline const long long program_began_ns = now_ns();

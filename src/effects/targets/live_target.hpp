@@ -28,6 +28,7 @@
 #include <string>
 #include <utility>  // move
 #include <variant>
+#include <vector>  // erase_if
 
 namespace llmbench {
 inline namespace v0 {
@@ -81,7 +82,7 @@ public:
         facts_.url = str(at_.url);
         find_server();
         find_model();
-        if (!page_.empty()) at_.metrics_url = with_port(page_, load_.url.port);
+        if (!page_.empty()) at_.metrics_url = filled_in(page_, "{port}", load_.url.port);
         pages_ = pages_of(at_, load_, facts_.url);
     }
     /// A fresh process between repeats, where the scenario asks for it.
@@ -118,15 +119,14 @@ public:
     const server_pages& pages() const { return pages_; }
     /// Refuses an objective of what its pages do not tell. A server that has served nothing yet may
     /// not name all that it counts, so it is asked for one token first.
-    void check_tells(const std::vector<slo>& slos, const request_spec& common) const {
-        for (const slo& s : slos) {
-            if (!is_of_server(s.what.metric)) continue;
-            std::string why = why_untold(pages_, s.what);
-            if (why.empty()) continue;
-            ask_for_one_token(load_, common);
-            why = why_untold(pages_, s.what);
-            require(why.empty(), "the SLO " + str(s.text()) + " is refused: " + why);
-        }
+    void check_tells(std::vector<slo> slos, const request_spec& common) const {
+        std::erase_if(slos, [](const slo& s) { return !is_of_server(s.what.metric); });
+        if (slos.empty()) return;
+        std::string why = why_any_untold(pages_, slos);
+        if (why.empty()) return;
+        ask_for_one_token(load_, common);
+        why = why_any_untold(pages_, slos);
+        require(why.empty(), why);
     }
     /// What its process is told by a variable; "" of a server that runs already.
     std::string told(const char* variable) const {

@@ -136,10 +136,8 @@ inline std::string told_metrics(const page_reading& r) {
     return names.empty() ? "none of those known here" : names;
 }
 /// Why pages do not tell what an objective is of, "" where they do.
-inline std::string why_untold(const server_pages& on, const statistic_data& what) {
-    std::vector<metrics_page> pages;
-    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
-    const page_reading r = reading_of(pages, on.first_is_servers, {});
+inline std::string why_untold(const server_pages& on, const std::vector<metrics_page>& pages,
+                              const page_reading& r, const statistic_data& what) {
     if (what.metric == metric_id::energy_per_token) {
         const double joules = r.value(server_quantity::energy);
         const double watts = r.value(server_quantity::power);
@@ -164,6 +162,16 @@ inline std::string why_untold(const server_pages& on, const statistic_data& what
     if (!q || r.value(*q) == r.value(*q)) return {};
     return "the page of " + (on.of.empty() ? std::string("this server") : on.of) +
            " does not tell it; it tells " + told_metrics(r);
+}
+/// The same of the first of several objectives that asks for too much, by one look at the pages.
+inline std::string why_any_untold(const server_pages& on, const std::vector<slo>& slos) {
+    std::vector<metrics_page> pages;
+    for (const page_address& a : on.all) pages.push_back(read_page(a).page);
+    const page_reading r = reading_of(pages, on.first_is_servers, {});
+    for (const slo& s : slos)
+        if (const std::string why = why_untold(on, pages, r, s.what); !why.empty())
+            return "the SLO " + str(s.text()) + " is refused: " + why;
+    return {};
 }
 
 }  // namespace detail

@@ -1,6 +1,7 @@
 // Readings of several pages at one time, and the series that objectives name.
 #include "core/dialects/page_readings.hpp"
 #include "core/wire/metrics_page.hpp"
+#include "support/metrics_pages.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,13 +12,9 @@
 using namespace llmbench;
 using namespace llmbench::detail;
 using quantity = server_quantity;
+using metrics_pages::page_of;
 
 namespace {
-metrics_page page_of(const std::string& body) {
-    parsed_page p = read_metrics_page(body, "text/plain; version=0.0.4");
-    REQUIRE(p.problem == "");
-    return p.page;
-}
 const std::string vllm_page = "process_start_time_seconds 1700000000.5\n"
                               "vllm:num_requests_waiting{engine=\"0\",model_name=\"m\"} 3\n"
                               "vllm:num_requests_waiting{engine=\"1\",model_name=\"m\"} 4\n"

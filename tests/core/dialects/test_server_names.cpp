@@ -1,6 +1,7 @@
 // What servers tell of themselves: small pages as each of them writes them.
 #include "core/dialects/server_names.hpp"
 #include "core/wire/metrics_page.hpp"
+#include "support/metrics_pages.hpp"
 #include "support/texts.hpp"
 
 #include <doctest/doctest.h>
@@ -13,14 +14,10 @@
 
 using namespace llmbench::detail;
 using quantity = server_quantity;
+using metrics_pages::page_of;
 
 namespace {
 
-metrics_page page_of(const std::string& body) {
-    parsed_page p = read_metrics_page(body, "text/plain; version=0.0.4");
-    CHECK(p.problem == "");
-    return p.page;
-}
 /// The value, -1 where there is none.
 double value(const metrics_page& page, quantity q) {
     const auto server = found_in(page);
