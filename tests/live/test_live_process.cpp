@@ -107,6 +107,15 @@ TEST_CASE("the whole process group is ended, children of the server included") {
     CHECK_FALSE(alive);
 }
 
+TEST_CASE("a command may bring its own exec, variables or quotes") {
+    for (const char* before : {"exec ", "LLMBENCH_X=1 ", "  exec env LLMBENCH_X=1 ", "time "}) {
+        CAPTURE(before);
+        process p;
+        p.command = before + ("\"" + this_program()) + "\" --serve {port}";
+        CHECK(bring_up_and_end(p) == "");
+    }
+}
+
 TEST_CASE("a process that dies in mid-run makes the gate invalid and is quoted") {
     process p;
     p.command = "echo all is well so far; (sleep 1.2; kill $$) & exec \"" + this_program() +

@@ -131,6 +131,19 @@ private:
     new_file file_{};
 };
 
+/// The command, with `exec` before it where that changes nothing: one plain command, that is no
+/// word of the shell's own and is given no variables. The server is then the process that we know.
+inline std::string replacing_its_shell(const std::string& command) {
+    const std::size_t begin = command.find_first_not_of(" \t");
+    const std::size_t end = std::min(command.find_first_of(" \t", begin), command.size());
+    const std::string word = begin < end ? command.substr(begin, end - begin) : std::string();
+    const bool is_plain = command.find_first_of(";&|<>()\n") == std::string::npos &&
+                          word.find('=') == std::string::npos;
+    for (const char* own : {"", "exec", "eval", "command", "builtin", ".", "!", "{", "cd", "time"})
+        if (word == own) return command;
+    return is_plain ? "exec " + command : command;
+}
+
 /// A server command in a process group of its own. Ended with SIGTERM, after 5 s with SIGKILL.
 class server_process {
 public:
@@ -200,9 +213,8 @@ private:
             ::dprintf(2, "cannot enter %s: %s\n", directory.c_str(), std::strerror(errno));
             ::_exit(not_run);
         }
-        const bool simple = command.find_first_of(";&|<>()\n") == std::string::npos;
-        const std::string line = simple ? "exec " + command : command;
-        ::execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
+        ::execl("/bin/sh", "sh", "-c", replacing_its_shell(command).c_str(),
+                static_cast<char*>(nullptr));
         ::_exit(not_run);
     }
     server_log log_;
