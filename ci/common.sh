@@ -101,9 +101,25 @@ need_validators() {
     has curl || missing+=(curl)
     has xmllint || missing+=(libxml2-utils)
     has_header gtest/gtest.h || missing+=(libgtest-dev)
-    python3 -c 'import yaml' 2> /dev/null || missing+=(python3-yaml)
-    python3 -c 'import jsonschema' 2> /dev/null || missing+=(python3-jsonschema)
+    python_has yaml || missing+=(python3-yaml)
+    python_has jsonschema || missing+=(python3-jsonschema)
     install "${missing[@]}"
+    take_debians_python yaml jsonschema
+}
+
+python_has() { python3 -c "import $1" 2> /dev/null; }
+
+# take_debians_python MODULE...: the python3 of the path may be another one (pyenv, conda, a virtual
+# environment), which does not see what was installed from Debian. Then Debian's own goes before it.
+take_debians_python() {
+    local module
+    for module in "$@"; do
+        python_has "$module" && continue
+        mkdir -p build/debian
+        ln -sf /usr/bin/python3 build/debian/python3
+        PATH=$PWD/build/debian:$PATH
+        python_has "$module" || die "python3 has no module '$module', though it was installed"
+    done
 }
 
 # need_proxies: real servers for the tests to stand behind. A container starts no services; where one
@@ -128,4 +144,13 @@ need_node() {
 need_browser() {
     if has chromium || has chromium-browser || has google-chrome; then return; fi
     try_install chromium || say "no chromium here: the report page is not looked at in a browser"
+}
+
+# need_python_tools: to install Python packages, each server's beside the others'
+need_python_tools() {
+    local missing=()
+    has python3 || missing+=(python3)
+    has curl || missing+=(curl)
+    python3 -c 'import ensurepip, venv' 2> /dev/null || missing+=(python3-venv)
+    install "${missing[@]}"
 }
