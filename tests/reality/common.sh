@@ -1,0 +1,50 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # read by those who source it
+# What the files in servers/ may use. Sourced with $build, the folder of all servers.
+reality=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+models=$build/models
+
+# take SERVER: its file, with the defaults of what it does not say
+take() {
+    server=$1
+    home=$build/$server
+    title='' version='' size='' apis=openai_chat model=tiny ready=/health lengths=capped context=''
+    key='' page='' cache='' wrong_model=yes whole=yes ends=yes extra_body=''
+    own_ttft='' own_tpot='' own_tpot_count='' python=python3 overrides=''
+    # shellcheck source=/dev/null
+    source "$reality/servers/$server.sh"
+}
+
+uv() { "$build/uv/bin/uv" --quiet "$@"; }
+
+# need_uv: an installer of Python packages that keeps each of them once, however many servers use it
+need_uv() {
+    if [[ -x $build/uv/bin/uv ]]; then return; fi
+    python3 -m venv "$build/uv"
+    "$build/uv/bin/pip" --quiet --disable-pip-version-check install uv
+}
+
+# venv_with PACKAGE...: $home/venv, by $python, with these and what they ask for; $overrides wins
+venv_with() {
+    local wanted="$python $* $overrides" more=()
+    if [[ -f $home/installed && $(<"$home/installed") == "$wanted" ]]; then return; fi
+    need_uv
+    rm -rf "$home/venv" "$home/installed"
+    if [[ $overrides ]]; then
+        tr ' ' '\n' <<< "$overrides" > "$home/overrides.txt"
+        more=(--override "$home/overrides.txt")
+    fi
+    uv venv --python "$python" "$home/venv"
+    uv pip install --python "$home/venv/bin/python" "${more[@]}" "$@"
+    echo "$wanted" > "$home/installed"
+}
+
+# source_of PACKAGE: the sources of a Python package in $home/source
+source_of() {
+    need_uv
+    rm -rf "$home/sdist" "$home/source"
+    mkdir -p "$home/sdist" "$home/source"
+    "$build/uv/bin/pip" --quiet --disable-pip-version-check download --no-deps --no-binary :all: \
+        --no-build-isolation --dest "$home/sdist" "$1"
+    tar -xzf "$home"/sdist/*.tar.gz -C "$home/source" --strip-components=1
+    rm -rf "$home/sdist"
+}

@@ -1,0 +1,302 @@
+// What is checked on every real server, written the way a user would write it. run.sh starts the
+// server, says in the environment what it can do, and chooses the test cases:
+//   SERVER_URL      of the server that runs (for "process:" and "killed:" its command, SERVER_START)
+//   SERVER_API, SERVER_MODEL, SERVER_READY, SERVER_EXTRA_BODY
+//   SERVER_CONTEXT  tokens of prompt and answer together, where it refuses more
+//   SERVER_PAGE     where it has a page of metrics; SERVER_TTFT, SERVER_TPOT: its own sums on it
+#define LLMBENCH_MAIN
+#include "llmbench.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+using namespace llmbench;
+
+namespace {
+
+std::string told(const char* variable) {
+    const char* value = std::getenv(variable);
+    return value ? value : "";
+}
+api_format server_api() {
+    constexpr std::pair<const char*, api_format> all[] = {
+        {"openai_chat", openai_chat}, {"openai_completions", openai_completions}, {"tgi", tgi},
+        {"triton", triton}, {"ollama", ollama}, {"ollama_generate", ollama_generate},
+        {"llama_cpp", llama_cpp}, {"sglang", sglang}, {"plain_text", plain_text},
+        {"anthropic", anthropic}};
+    const std::string wanted = told("SERVER_API");
+    for (const auto& [name, api] : all)
+        if (wanted == name) return api;
+    std::fprintf(stderr, "SERVER_API names no API: '%s'\n", wanted.c_str());
+    std::exit(2);
+}
+endpoint server() {
+    return {.url = told("SERVER_URL"), .model = told("SERVER_MODEL"), .api = server_api()};
+}
+process started() {
+    return {.command = told("SERVER_START"), .ready = told("SERVER_READY"), .ready_within = 300_s,
+            .api = server_api(), .model = told("SERVER_MODEL")};
+}
+request_options options(request_options o = {}) {
+    if (const std::string more = told("SERVER_EXTRA_BODY"); !more.empty()) o.extra_body = more;
+    return o;
+}
+/// A few requests, two at a time.
+scenario few(const any_workload& workload) {
+    return {.target = server(),
+            .workload = workload,
+            .arrivals = closed_loop(2),
+            .warmup = 0,
+            .requests = 8,
+            .repeats = 1,
+            .options = options()};
+}
+bool is_forced() { return told("SERVER_LENGTHS") == "forced"; }
+
+void all_ok(const result& r) {
+    REQUIRE(r.requests().size() > 0);
+    for (const record& x : r.requests()) {
+        CAPTURE(x.id);
+        CAPTURE(x.error);
+        CHECK(x.status == request_status::ok);
+        CHECK(x.first_token_ns >= x.sent_ns);
+        CHECK(x.output_tokens > 0);
+    }
+}
+/// A line of what was met: run.sh collects them.
+void met(const char* what, const std::string& value) {
+    std::printf("MET %s: %s\n", what, value.c_str());
+}
+std::string ms(double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f ms", seconds * 1e3);
+    return text;
+}
+/// The sum of a series on the server's page over all label sets.
+double on_page(const std::string& name) {
+    const std::string command = "curl -sf '" + told("SERVER_URL") + told("SERVER_PAGE") + "'";
+    std::FILE* page = popen(command.c_str(), "r");
+    REQUIRE(page != nullptr);
+    double sum = 0;
+    bool is_there = false;
+    char line[4096];
+    while (std::fgets(line, sizeof line, page)) {
+        const std::string text = line;
+        if (text.rfind(name + "{", 0) != 0 && text.rfind(name + " ", 0) != 0) continue;
+        sum += std::atof(text.c_str() + text.rfind(' '));
+        is_there = true;
+    }
+    pclose(page);
+    INFO(name << " is not on the page");
+    REQUIRE(is_there);
+    return sum;
+}
+
+}  // namespace
+
+// ---- started and ended by the gate itself
+
+TEST_CASE("process: it is started, gated and ended") {
+    // Limits with room for a busy machine: what is shown is that the gate passes.
+    gate({.target = started(),
+          .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(16)},
+          .arrivals = closed_loop(2),
+          .warmup = 8,
+          .requests = 40,
+          .slos = {p90(ttft) <= 20_s, mean(e2e) <= 60_s, error_rate <= 5_pct,
+                   startup_time <= 290_s},
+          .options = options()});
+}
+
+TEST_CASE("killed: a server that is gone in mid-run is no pass") {
+    // Its command has it killed some seconds after it was ready.
+    const result r = run({.target = started(),
+                          .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)},
+                          .arrivals = closed_loop(2),
+                          .warmup = 0,
+                          .duration = 60_s,
+                          .repeats = 1,
+                          .slos = {p90(ttft) <= 60_s, error_rate <= 5_pct},
+                          .limits = {.first_event = 20_s, .between_events = 20_s},
+                          .options = options()});
+    long long ok = 0, failed = 0;
+    for (const record& x : r.requests()) ++(x.status == request_status::ok ? ok : failed);
+    CHECK(ok > 0);
+    CHECK(failed > 0);
+    for (const slo_verdict& v : r.verdicts()) {
+        CAPTURE(v.line());
+        CHECK(v.outcome != verdict::pass);
+    }
+    met("killed", std::to_string(failed) + " failed after " + std::to_string(ok) + " were ok: " +
+                      r.verdicts()[0].line().c_str());
+}
+
+// ---- a server that runs
+
+TEST_CASE("running: the health gate passes") {
+    gate({.target = server(),
+          .workload = synthetic{.prompt_tokens = lognormal(40, 0.4), .output_tokens = fixed(16)},
+          .arrivals = closed_loop(2),
+          .warmup = 8,
+          .requests = 40,
+          .slos = {p90(ttft) <= 20_s, mean(e2e) <= 60_s, error_rate <= 5_pct},
+          .options = options()});
+}
+
+TEST_CASE("running: prompts are as long as asked for, answers as long as forced") {
+    const result r = run(few(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(24)}));
+    all_ok(r);
+    for (const record& x : r.requests()) {
+        CAPTURE(x.id);
+        if (x.prompt_tokens > 0) CHECK(x.prompt_tokens == 64);
+        if (is_forced()) CHECK(x.output_tokens == 24);
+        else CHECK(x.output_tokens <= 24);
+        // Half a letter makes no event, and an end token neither.
+        CHECK(x.events <= x.output_tokens);
+    }
+    const record& first = r.requests()[0];
+    met("lengths", "prompt " + std::to_string(first.prompt_tokens) + " of 64, answer " +
+                       std::to_string(first.output_tokens) + " of 24 in " +
+                       std::to_string(first.events) + " events, by " +
+                       to_string(first.token_source));
+}
+
+TEST_CASE("whole: an answer in one piece tells its tokens") {
+    scenario s = few(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(16)});
+    s.options.stream = false;
+    const result r = run(s);
+    for (const record& x : r.requests()) {
+        CAPTURE(x.error);
+        CHECK(x.status == request_status::ok);
+        if (is_forced()) CHECK(x.output_tokens == 16);
+        CHECK(x.token_source == token_origin::usage);
+    }
+}
+
+TEST_CASE("conversations: turns build on the answers before") {
+    scenario s = few(conversations{.turns = fixed(3), .user_tokens = fixed(16), .output_tokens = fixed(16)});
+    s.arrivals = closed_loop(1);
+    s.requests = 6;
+    const result r = run(s);
+    all_ok(r);
+    int longer = 0, later = 0;
+    for (const record& x : r.requests()) {
+        if (x.turn == 0) continue;
+        ++later;
+        for (const record& before : r.requests())
+            longer += before.conversation == x.conversation && before.turn + 1 == x.turn &&
+                      x.prompt_tokens > before.prompt_tokens;
+    }
+    CHECK(later > 0);
+    if (r.requests()[0].prompt_tokens > 0) CHECK(longer == later);
+}
+
+TEST_CASE("cache: cached tokens of a shared start are counted") {
+    scenario s = few(synthetic{.prompt_tokens = fixed(256), .output_tokens = fixed(4),
+                               .shared_prefix = fixed(192), .prefix_groups = 1,
+                               .prefix_share = 100_pct});
+    s.arrivals = closed_loop(1);
+    const result r = run(s);
+    all_ok(r);
+    int cached = 0;
+    for (const record& x : r.requests()) cached = std::max(cached, x.cached_tokens);
+    CHECK(cached > 64);
+    met("cache", std::to_string(cached) + " of 256 prompt tokens cached");
+}
+
+TEST_CASE("model: a wrong name is told in the server's words") {
+    scenario s = few(prompts({"the way home"}));
+    s.target = endpoint{.url = told("SERVER_URL"), .model = "no-such-model", .api = server_api()};
+    const result r = run(s);
+    for (const record& x : r.requests()) {
+        CHECK(x.status == request_status::http);
+        CHECK(x.http_status >= 400);
+        CHECK(!x.error.empty());
+    }
+    met("wrong model", std::to_string(r.requests()[0].http_status) + " " +
+                           r.requests()[0].error.c_str());
+}
+
+TEST_CASE("overflow: a prompt that is too long is told in the server's words") {
+    const int most = std::atoi(told("SERVER_CONTEXT").c_str());
+    scenario s = few(synthetic{.prompt_tokens = fixed(most + 500), .output_tokens = fixed(4)});
+    const result r = run(s);
+    for (const record& x : r.requests()) {
+        CHECK(x.status != request_status::ok);
+        CHECK(!x.error.empty());
+    }
+    met("overflow", std::to_string(r.requests()[0].http_status) + " " +
+                        r.requests()[0].error.c_str());
+}
+
+TEST_CASE("key: the right one is taken") {
+    all_ok(run(few(prompts({"the way home"}))));
+}
+
+TEST_CASE("wrong key: it is refused, and told") {
+    const result r = run(few(prompts({"the way home"})));
+    for (const record& x : r.requests()) {
+        CHECK(x.status == request_status::http);
+        CHECK((x.http_status == 401 || x.http_status == 403));
+    }
+    met("wrong key", std::to_string(r.requests()[0].http_status) + " " +
+                         r.requests()[0].error.c_str());
+}
+
+TEST_CASE("ends: a model that may stop is counted token by token") {
+    scenario s = few(prompts({"the way home", "what is new", "search for it", "one more time",
+                              "all of us", "no other page", "my news", "how do you do"}));
+    s.requests = 16;
+    s.options = options({.max_tokens = 48, .temperature = 0.0});
+    const result r = run(s);
+    int stopped = 0;
+    for (const record& x : r.requests()) {
+        CAPTURE(x.id);
+        CAPTURE(x.error);
+        CHECK(x.status == request_status::ok);
+        CHECK(x.output_tokens <= 48);
+        CHECK(x.events <= x.output_tokens);
+        stopped += x.finish_reason == "stop" || x.finish_reason == "eos" ||
+                   x.finish_reason == "end_turn";
+    }
+    CHECK(stopped > 0);
+    met("ends", std::to_string(stopped) + " of " + std::to_string(r.requests().size()) +
+                    " stopped by themselves");
+}
+
+// ---- its page of metrics
+
+TEST_CASE("page: what it tells can be gated, and agrees with what we sent") {
+    gate({.target = server(),
+          .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)},
+          .arrivals = closed_loop(2),
+          .warmup = 4,
+          .requests = 60,
+          .repeats = 2,
+          .slos = {p90(ttft) <= 20_s, max(running_requests) <= 4, max(queued_requests) <= 4},
+          .options = options()});
+}
+
+TEST_CASE("its own times: TTFT and TPOT beside its own") {
+    const std::string ttft_sum = told("SERVER_TTFT"), tpot_sum = told("SERVER_TPOT"),
+                      tpot_count = told("SERVER_TPOT_COUNT");
+    const double first = on_page(ttft_sum), each = on_page(tpot_sum), count = on_page(tpot_count);
+    scenario s = few(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(32)});
+    s.arrivals = closed_loop(1);
+    s.requests = 40;
+    const result r = run(s);
+    all_ok(r);
+    const double sent = static_cast<double>(r.requests().size());
+    const double own_ttft = (on_page(ttft_sum) - first) / sent,
+                 own_tpot = (on_page(tpot_sum) - each) / (on_page(tpot_count) - count);
+    const double ours = r.measured(mean(ttft_from_send)), ours_each = r.measured(mean(tpot));
+    met("ttft", ms(ours) + ", its own " + ms(own_ttft));
+    met("tpot", ms(ours_each) + ", its own " + ms(own_tpot));
+    // Sockets and the server's own threads lie between the two: ours is more, and not by much.
+    CHECK(ours >= 0.9 * own_ttft);
+    CHECK(ours <= 2 * own_ttft + 0.1);
+    CHECK(ours_each >= 0.8 * own_tpot);
+    CHECK(ours_each <= 2 * own_tpot + 0.01);
+}

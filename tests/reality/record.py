@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Keeps what a server says, byte for byte, as the tests replay it.
+
+One file for each question: the status line, the headers and the body as they came from the socket.
+A page of metrics keeps the families of the server's own, without buckets; its first line says so.
+"""
+import argparse
+import json
+import pathlib
+import socket
+import urllib.parse
+
+PROMPT = "the way home"
+LIMIT_S = 60
+PATHS = {
+    "openai_chat": "/v1/chat/completions", "openai_completions": "/v1/completions",
+    "tgi": "/generate_stream", "triton": "/v2/models/{model}/generate_stream",
+    "ollama": "/api/chat", "ollama_generate": "/api/generate", "llama_cpp": "/completion",
+    "sglang": "/generate", "plain_text": "/generate", "anthropic": "/v1/messages",
+}
+NOISE = ("python_", "process_", "go_", "promhttp_", "http_")
+
+
+def body_of(api, model, stream, prompt=PROMPT, tokens=8):
+    chat = [{"role": "user", "content": prompt}]
+    usage = {"stream_options": {"include_usage": True}} if stream else {}
+    forced = {"ignore_eos": True, "temperature": 0}
+    return {
+        "openai_chat": {"model": model, "messages": chat, "max_tokens": tokens, "stream": stream,
+                        **usage, **forced},
+        "openai_completions": {"model": model, "prompt": prompt, "max_tokens": tokens,
+                               "stream": stream, **usage, **forced},
+        "tgi": {"inputs": prompt, "parameters": {"max_new_tokens": tokens, "details": True}},
+        "triton": {"text_input": prompt, "max_tokens": tokens, "stream": stream, "parameters": {}},
+        "ollama": {"model": model, "messages": chat, "stream": stream,
+                   "options": {"num_predict": tokens, "temperature": 0}},
+        "ollama_generate": {"model": model, "prompt": prompt, "stream": stream,
+                            "options": {"num_predict": tokens, "temperature": 0}},
+        "llama_cpp": {"prompt": prompt, "n_predict": tokens, "stream": stream, **forced},
+        "sglang": {"text": prompt, "stream": stream,
+                   "sampling_params": {"max_new_tokens": tokens, "ignore_eos": True}},
+        "plain_text": {"prompt": prompt, "max_tokens": tokens},
+        "anthropic": {"model": model, "messages": chat, "max_tokens": tokens, "stream": stream},
+    }[api]
+
+
+def asked(at, request):
+    """The raw answer to a raw request, which asks for the connection to be closed."""
+    with socket.create_connection((at.hostname, at.port), timeout=LIMIT_S) as s:
+        s.sendall(request)
+        answer = b""
+        while piece := s.recv(65536):
+            answer += piece
+    return answer
+
+
+def post(at, path, body, key=None):
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    head = [f"POST {path} HTTP/1.1", f"Host: {at.netloc}", "Content-Type: application/json",
+            f"Content-Length: {len(data)}", "Connection: close"]
+    if key:
+        head.append(f"Authorization: Bearer {key}")
+    return asked(at, "\r\n".join(head).encode() + b"\r\n\r\n" + data)
+
+
+def page_of(at, path):
+    answer = asked(at, f"GET {path} HTTP/1.1\r\nHost: {at.netloc}\r\nConnection: close\r\n\r\n".encode())
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if b"chunked" in head.lower():
+        parts = []
+        while body:
+            size, _, rest = body.partition(b"\r\n")
+            n = int(size, 16)
+            parts.append(rest[:n])
+            body = rest[n + 2:] if n else b""
+        body = b"".join(parts)
+    kept = []
+    for line in body.decode().splitlines():
+        name = line.split()[2] if line.startswith("# ") and len(line.split()) > 2 else line
+        if not name.startswith(NOISE) and "_bucket{" not in name and "_created" not in name:
+            kept.append(line)
+    note = "# Its own families, without buckets and times of creation.\n"
+    return (note + "\n".join(kept) + "\n").encode()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("url")
+    p.add_argument("directory", type=pathlib.Path)
+    p.add_argument("--apis", default="openai_chat")
+    p.add_argument("--model", default="tiny")
+    p.add_argument("--context", type=int, default=0, help="0: no question of a prompt too long")
+    p.add_argument("--page", default="")
+    p.add_argument("--key", help="a wrong key: the only question then is what comes of it")
+    a = p.parse_args()
+    at = urllib.parse.urlparse(a.url)
+    a.directory.mkdir(parents=True, exist_ok=True)
+
+    def keep(name, answer):
+        (a.directory / name).write_bytes(answer)
+
+    apis = a.apis.split()
+    first = apis[0]
+    path = {api: PATHS[api].format(model=a.model) for api in apis}
+    if a.key:
+        keep("wrong_key.http", post(at, path[first], body_of(first, a.model, True), a.key))
+        return
+    for api in apis:
+        keep(f"{api}.stream.http", post(at, path[api], body_of(api, a.model, True)))
+        if api not in ("tgi", "triton", "plain_text"):
+            keep(f"{api}.whole.http", post(at, path[api], body_of(api, a.model, False)))
+    keep("wrong_model.http", post(at, path[first], body_of(first, "no-such-model", True)))
+    keep("bad_json.http", post(at, path[first], b'{"model": "' + a.model.encode() + b'", "messages": ['))
+    if a.context:
+        long = " ".join([PROMPT] * a.context)
+        keep("overflow.http", post(at, path[first], body_of(first, a.model, True, long)))
+    if a.page:
+        keep("metrics.txt", page_of(at, a.page))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Meets real servers, one after another: installs each, starts it, checks it, ends it, and keeps what
+# it said. ci/reality.sh builds PROGRAM, which is gates.cpp.
+#   tests/reality/run.sh PROGRAM BUILD_DIR NAME...
+# Every server leaves BUILD_DIR/NAME/met.md, its row of the README's table, the log of every check and
+# of the server, and BUILD_DIR/NAME/recorded/, its raw answers. Exits 1 where a check failed or a
+# server could not be had.
+set -euo pipefail
+program=$(realpath "${1:?usage: run.sh PROGRAM BUILD_DIR NAME...}")
+mkdir -p "${2:?usage: run.sh PROGRAM BUILD_DIR NAME...}"
+build=$(cd "$2" && pwd)
+names=("${@:3}")
+# shellcheck source=tests/reality/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# What a caller has set for gates of its own must not reach these.
+unset "${!LLMBENCH_@}" "${!SERVER_@}" API_KEY
+
+make_models() {
+    local maker=$reality/../real_engine variant
+    mkdir -p "$models"
+    for variant in normal eos; do
+        [[ -s $models/hf-$variant/config.json ]] ||
+            python3 "$maker/make_hf_model.py" --variant "$variant" -o "$models/hf-$variant"
+    done
+    [[ -s $models/tiny.gguf ]] || python3 "$maker/make_model.py" -o "$models/tiny.gguf"
+    [[ -s $models/tiny-eos.gguf ]] ||
+        python3 "$maker/make_model.py" --variant eos -o "$models/tiny-eos.gguf"
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# --- the server that runs
+
+running=''   # its process group
+
+# start_server [normal|eos]: sets $url
+start_server() {
+    local port deadline=$((SECONDS + 300))
+    port=$(free_port)
+    url=http://127.0.0.1:$port
+    setsid bash "$reality/start.sh" "$build" "$server" "$port" "${1:-normal}" \
+        >> "$home/server.log" 2>&1 &
+    running=$!
+    until curl -sf -o /dev/null "$url$ready"; do
+        if ((SECONDS > deadline)) || ! kill -0 "$running" 2> /dev/null; then
+            echo "$server did not become ready; its log ends:" >&2
+            tail -n 20 "$home/server.log" >&2
+            end_server
+            return 1
+        fi
+        sleep 0.3
+    done
+}
+end_server() {
+    [[ $running ]] || return 0
+    kill -TERM -- "-$running" 2> /dev/null || true
+    local i
+    for ((i = 0; i < 50; i++)); do
+        kill -0 -- "-$running" 2> /dev/null || break
+        sleep 0.2
+    done
+    kill -KILL -- "-$running" 2> /dev/null || true
+    wait "$running" 2> /dev/null || true
+    running=''
+}
+trap end_server EXIT
+trap 'exit 1' INT TERM
+
+# --- checks
+
+# check NAME TEST_CASES [FIELD=VALUE...]: those cases of gates.cpp. What a server refuses is an
+# invalid run to the gate, so the assertions alone tell whether it went as it has to.
+check() {
+    local log=$home/check-$1.log status=0
+    echo "   $1"
+    env SERVER_URL="${url:-}" SERVER_API="$api" SERVER_MODEL="$model" SERVER_READY="$ready" \
+        SERVER_LENGTHS="$lengths" SERVER_CONTEXT="$context" SERVER_PAGE="$page" \
+        SERVER_TTFT="$own_ttft" SERVER_TPOT="$own_tpot" SERVER_TPOT_COUNT="$own_tpot_count" \
+        SERVER_EXTRA_BODY="$extra_body" LLMBENCH_REPORT_DIR="$home/report-$1" "${@:3}" \
+        timeout 900 "$program" --test-case="$2" > "$log" 2>&1 || status=$?
+    if ((status == 2)) || ! grep -Eq 'test cases: +[1-9][0-9]* \|.*\| 0 failed' <(tr -s ' ' < "$log"); then
+        echo "   NOT OK: $1 (exit code $status), see $log"
+        grep -E -A3 'ERROR|refused' "$log" | head -n 12
+        failed+=("$1")
+        return
+    fi
+    sed -n "s/^MET /     /p" "$log"
+    sed -n "s/^MET /$1: /p" "$log" >> "$home/met.txt"
+    passed+=("$1")
+}
+
+# meet: everything that the server whose file was taken can do
+meet() {
+    local all=() each
+    read -ra all <<< "$apis"
+    api=${all[0]}
+    passed=() failed=() url=''
+    rm -rf "$home"/report-* "$home"/check-*.log "$home/recorded" "$home/met.txt" "$home/server.log"
+    SERVER_START="bash '$reality/start.sh' '$build' '$server' {port}" started process "process:*"
+    start_server || { failed+=(start); return; }
+    python3 "$reality/record.py" "$url" "$home/recorded" --apis "$apis" --model "$model" \
+        --context "${context:-0}" --page "$page"
+    check running "running:*"
+    [[ ! $whole ]] || check whole "whole:*"
+    [[ $api == plain_text || $api == *generate* ]] || check conversations "conversations:*"
+    [[ ! $wrong_model ]] || check "wrong model" "model:*"
+    [[ ! $context ]] || check overflow "overflow:*"
+    [[ ! $cache ]] || check cache "cache:*"
+    [[ ! $page ]] || check page "page:*"
+    [[ ! $own_ttft ]] || check "own times" "its own times:*"
+    for each in "${all[@]:1}"; do
+        api=$each
+        check "$each" "running:*"
+    done
+    api=${all[0]}
+    end_server
+    if [[ $key ]]; then
+        export API_KEY=the-right-key
+        start_server || { failed+=(key); return; }
+        unset API_KEY
+        check key "key:*" LLMBENCH_API_KEY=the-right-key
+        check "wrong key" "wrong key:*" LLMBENCH_API_KEY=a-wrong-key
+        python3 "$reality/record.py" "$url" "$home/recorded" --apis "${all[0]}" --model "$model" \
+            --key a-wrong-key
+        end_server
+    fi
+    if [[ $ends ]]; then
+        start_server eos || { failed+=(ends); return; }
+        check ends "ends:*"
+        end_server
+    fi
+    SERVER_START="bash '$reality/killed.sh' '$build' '$server' {port}" started killed "killed:*"
+}
+# started NAME TEST_CASES: a check that starts the server itself, by $SERVER_START
+started() { check "$1" "$2" SERVER_START="$SERVER_START"; }
+
+row() {
+    local own
+    own=$(sed -n 's/^own times: //p' "$home/met.txt" 2> /dev/null | paste -sd ';' | sed 's/;/; /g')
+    local IFS=,
+    echo "| $title | $version | ${apis// /, } | ${passed[*]//,/, }${failed[*]:+; NOT: ${failed[*]}} | ${own:-–} |"
+}
+
+make_models
+bad=0
+for name in "${names[@]}"; do
+    take "$name"
+    mkdir -p "$home"
+    echo
+    echo "== $title $version"
+    if ! (install) > "$home/install.log" 2>&1; then
+        echo "   NOT OK: it could not be installed; $home/install.log ends:"
+        tail -n 5 "$home/install.log"
+        bad=1
+        continue
+    fi
+    meet
+    row > "$home/met.md"
+    cat "$home/met.md"
+    ((${#failed[@]} == 0)) || bad=1
+done
+exit "$bad"

