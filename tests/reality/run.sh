@@ -37,7 +37,7 @@ running=''   # its process group
 
 # start_server [normal|eos]: sets $url
 start_server() {
-    local port deadline=$((SECONDS + 300))
+    local port deadline=$((SECONDS + 900))
     port=$(free_port)
     url=http://127.0.0.1:$port
     setsid bash "$reality/start.sh" "$build" "$server" "$port" "${1:-normal}" \
@@ -79,7 +79,7 @@ check() {
         SERVER_LENGTHS="$lengths" SERVER_CONTEXT="$context" SERVER_PAGE="$page" \
         SERVER_TTFT="$own_ttft" SERVER_TPOT="$own_tpot" SERVER_TPOT_COUNT="$own_tpot_count" \
         SERVER_EXTRA_BODY="$extra_body" LLMBENCH_REPORT_DIR="$home/report-$1" "${@:3}" \
-        timeout 900 "$program" --test-case="$2" > "$log" 2>&1 || status=$?
+        timeout 1800 "$program" --test-case="$2" > "$log" 2>&1 || status=$?
     if ((status == 2)) || ! grep -Eq 'test cases: +[1-9][0-9]* \|.*\| 0 failed' <(tr -s ' ' < "$log"); then
         echo "   NOT OK: $1 (exit code $status), see $log"
         grep -E -A3 'ERROR|refused' "$log" | head -n 12

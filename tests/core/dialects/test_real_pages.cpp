@@ -1,0 +1,51 @@
+// Real servers' pages of metrics (tests/data/real) by the table of their names.
+#include "core/dialects/page_readings.hpp"
+#include "core/wire/metrics_page.hpp"
+#include "support/metrics_pages.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using quantity = server_quantity;
+using metrics_pages::page_of;
+
+namespace {
+struct told {
+    const char* file;
+    std::vector<quantity> quantities;
+};
+const std::vector<told> pages = {
+    {"vllm-0.32.0/metrics.txt",
+     {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
+      quantity::prefill_time, quantity::decode_time, quantity::prompt_tokens,
+      quantity::generation_tokens, quantity::prefix_queries, quantity::prefix_hits,
+      quantity::preemptions, quantity::requests_done}},
+};
+std::string text_of(const std::string& file) {
+    std::ifstream in("data/real/" + file);
+    CAPTURE(file);
+    REQUIRE(in.good());
+    std::ostringstream all;
+    all << in.rdbuf();
+    return all.str();
+}
+}  // namespace
+
+TEST_CASE("real pages tell what the table says that they tell") {
+    for (const told& p : pages) {
+        CAPTURE(p.file);
+        const page_reading r = reading_of({page_of(text_of(p.file))}, true, {});
+        for (const quantity q : p.quantities) {
+            CAPTURE(quantity_names[static_cast<int>(q)]);
+            CHECK(r.value(q) == r.value(q));
+        }
+        // What was recorded came after some answers.
+        CHECK(r.value(quantity::generation_tokens) > 0);
+    }
+}

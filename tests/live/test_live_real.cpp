@@ -1,0 +1,130 @@
+// What real servers said, byte for byte (tests/data/real), through the client: what was once true of
+// them stays tested where none of them is at hand. Each answer comes whole, and in small pieces.
+#include "support/live.hpp"
+#include "support/scripted_server.hpp"
+
+#include <cstddef>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace live;
+
+namespace {
+
+struct answered {
+    const char* file;
+    api_format api;
+    int prompt_tokens, output_tokens, events;
+    const char* finish_reason;
+};
+/// Answers of as many tokens as were asked for.
+const answered answers[] = {
+    {"bentoml-1.4.39/openai_chat.stream.http", openai_chat, 7, 16, 16, "length"},
+    {"bentoml-1.4.39/openai_chat.whole.http", openai_chat, 7, 16, 1, "length"},
+    {"bentoml-1.4.39/openai_completions.stream.http", openai_completions, 4, 16, 16, "length"},
+    {"bentoml-1.4.39/plain_text.stream.http", plain_text, 0, 16, 16, ""},
+    // Its event of usage has a choice that says nothing.
+    {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 28, 16, 16, "length"},
+    {"litellm-1.106.2/openai_chat.whole.http", openai_chat, 28, 16, 1, "length"},
+    {"litellm-1.106.2/openai_completions.stream.http", openai_completions, 10, 16, 16, "length"},
+    {"vllm-0.32.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"vllm-0.32.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"vllm-0.32.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"vllm-0.32.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+};
+
+struct refused {
+    const char* file;
+    api_format api;
+    int http_status;
+    const char* words;
+};
+const refused refusals[] = {
+    {"bentoml-1.4.39/wrong_model.http", openai_chat, 404, "`nobody` does not exist"},
+    {"bentoml-1.4.39/wrong_key.http", openai_chat, 401, "Incorrect API key provided"},
+    {"bentoml-1.4.39/overflow.http", openai_chat, 400, "are more than 2048"},
+    {"bentoml-1.4.39/bad_json.http", openai_chat, 400, "JSONDecodeError"},
+    {"bentoml-1.4.39/plain_error_early.http", plain_text, 500, "check the server log"},
+    {"bentoml-1.4.39/plain_overload.http", plain_text, 429, "Too many requests"},
+    {"litellm-1.106.2/wrong_model.http", openai_chat, 400, "Invalid model name"},
+    {"litellm-1.106.2/overflow.http", openai_chat, 400, "the context holds 2048"},
+    {"litellm-1.106.2/bad_json.http", openai_chat, 400, "unexpected end of data"},
+    {"litellm-1.106.2/upstream_down.http", openai_chat, 429, "No deployments available"},
+    {"litellm-1.106.2/messages_wrong_model.http", anthropic, 400, "Invalid model name"},
+    {"vllm-0.32.0/wrong_model.http", openai_chat, 404, "`no-such-model` does not exist"},
+    {"vllm-0.32.0/overflow.http", openai_chat, 400, "maximum context length is 2048"},
+    {"vllm-0.32.0/bad_json.http", openai_chat, 400, "JSON decode error"},
+};
+
+std::string bytes_of(const char* file) {
+    std::ifstream in(std::string("data/real/") + file, std::ios::binary);
+    CAPTURE(file);
+    REQUIRE(in.good());
+    std::ostringstream all;
+    all << in.rdbuf();
+    return all.str();
+}
+/// The record of the one request that is answered so, whole or in pieces of n bytes.
+record record_of(const char* file, api_format api, int tokens, std::size_t n, bool streams = true) {
+    scripted::answer a;
+    if (n > 0) a.push_back(scripted::cut(n));
+    a.push_back(scripted::send(bytes_of(file)));
+    a.push_back(scripted::close());  // each said so, or answered a request that asked for it
+    const scripted::server server({a});
+    scenario s = asking(endpoint{.url = server.url(), .model = "tiny", .api = api});
+    s.options.max_tokens = tokens;
+    s.options.stream = streams;
+    return only_record(s);
+}
+bool is_whole(const std::string& file) { return file.find(".whole.") != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("real answers are read as their servers counted them") {
+    for (const answered& x : answers)
+        for (const std::size_t pieces : {0, 7}) {
+            CAPTURE(x.file);
+            CAPTURE(pieces);
+            const record r = record_of(x.file, x.api, x.output_tokens, pieces, !is_whole(x.file));
+            CAPTURE(r.error);
+            CHECK(r.status == request_status::ok);
+            CHECK(r.prompt_tokens == x.prompt_tokens);
+            CHECK(r.output_tokens == x.output_tokens);
+            CHECK(r.events == x.events);
+            CHECK(r.finish_reason == x.finish_reason);
+        }
+}
+
+TEST_CASE("real refusals are told in the server's words") {
+    for (const refused& x : refusals)
+        for (const std::size_t pieces : {0, 7}) {
+            CAPTURE(x.file);
+            CAPTURE(pieces);
+            const record r = record_of(x.file, x.api, 8, pieces);
+            CAPTURE(r.error);
+            CHECK(r.status != request_status::ok);
+            CHECK(r.http_status == x.http_status);
+            CHECK(error(r).find(x.words) != std::string::npos);
+        }
+}
+
+TEST_CASE("a real answer that breaks off is no answer") {
+    for (const answered& x : answers) {
+        if (is_whole(x.file) || x.api == plain_text) continue;
+        CAPTURE(x.file);
+        const std::string all = bytes_of(x.file);
+        const scripted::server server(
+            {{scripted::send(all.substr(0, all.size() * 2 / 3)), scripted::close()}});
+        scenario s = asking(endpoint{.url = server.url(), .model = "tiny", .api = x.api});
+        s.options.max_tokens = x.output_tokens;
+        CHECK(only_record(s).status != request_status::ok);
+    }
+}
+
+TEST_CASE("a service of bare text that fails in mid-stream cannot be told from one that is done") {
+    const record r = record_of("bentoml-1.4.39/plain_error_late.http", plain_text, 8, 0);
+    CHECK(r.status == request_status::ok);
+    CHECK(r.output_tokens == 3);
+}
