@@ -116,47 +116,56 @@
 //   [C90] what a plan says of the evidence that it will bring
 //   [C91] what of its prompts a workload lets a prefix cache have
 //   [C92] what of a scenario does not go with several settings
-//   [C93] engine model
-//   [C94] what a request asks the simulated server
-//   [C95] answers of the simulated server
-//   [C96] the simulated server's page of metrics
-//   [C97] what the simulated server says besides answers
-//   [C98] what a result holds of its gate
-//   [C99] what a result of several settings holds
-//   [C100] the rows of a table: each metric over the repeats of an arm
-//   [C101] points and round steps of drawings
-//   [C102] distributions: quantiles as lines, of each repeat and of all
-//   [C103] the curve of a search: objectives over the load
-//   [C104] how requests ended, and what their answers say of tokens
-//   [C105] how long made-up prompts were to be, and were
-//   [C106] what a server told of itself, over all repeats
-//   [C107] timelines: repeats in windows of equal length
-//   [C108] all that reports tell of a gate's numbers, computed once
-//   [C109] the progress line
-//   [C110] what reports tell of several settings
-//   [C111] several settings in result.json
-//   [C112] what came of a profile
-//   [C113] what reports are made of
-//   [C114] what a server told of itself, in result.json
-//   [C115] words of reports
-//   [C116] result.json and records.jsonl
-//   [C117] stored results
-//   [C118] several settings on the console
-//   [C119] words in Markdown
-//   [C120] several settings in summary.md
-//   [C121] junit.xml, summary.md, annotations, metrics.txt
-//   [C122] what a console can show
-//   [C123] the console
-//   [C124] the report page: style, icons and script
-//   [C125] the report page: drawings
-//   [C126] the report page: verdicts
-//   [C127] the report page: distributions
-//   [C128] the report page: gates beside each other
-//   [C129] the report page: what a search found
-//   [C130] the report page: what else a gate has to say
-//   [C131] the report page: several settings beside each other
-//   [C132] the report page: timelines
-//   [C133] the report page: the whole
+//   [C93] JSON files of other tools
+//   [C94] one run of another tool, as its file tells it
+//   [C95] result files of AIPerf
+//   [C96] result files of guidellm
+//   [C97] files that tell of their requests in lists, one value of each request in each
+//   [C98] result files of SGLang's bench_serving
+//   [C99] result files of vLLM bench serve
+//   [C100] which tool wrote a result file, and what it tells
+//   [C101] runs of another tool as the repeats of one gate
+//   [C102] engine model
+//   [C103] what a request asks the simulated server
+//   [C104] answers of the simulated server
+//   [C105] the simulated server's page of metrics
+//   [C106] what the simulated server says besides answers
+//   [C107] what a result holds of its gate
+//   [C108] what a result of several settings holds
+//   [C109] the rows of a table: each metric over the repeats of an arm
+//   [C110] points and round steps of drawings
+//   [C111] distributions: quantiles as lines, of each repeat and of all
+//   [C112] the curve of a search: objectives over the load
+//   [C113] how requests ended, and what their answers say of tokens
+//   [C114] how long made-up prompts were to be, and were
+//   [C115] what a server told of itself, over all repeats
+//   [C116] timelines: repeats in windows of equal length
+//   [C117] all that reports tell of a gate's numbers, computed once
+//   [C118] the progress line
+//   [C119] what reports tell of several settings
+//   [C120] several settings in result.json
+//   [C121] what came of a profile
+//   [C122] what reports are made of
+//   [C123] what a server told of itself, in result.json
+//   [C124] words of reports
+//   [C125] result.json and records.jsonl
+//   [C126] stored results
+//   [C127] several settings on the console
+//   [C128] words in Markdown
+//   [C129] several settings in summary.md
+//   [C130] junit.xml, summary.md, annotations, metrics.txt
+//   [C131] what a console can show
+//   [C132] the console
+//   [C133] the report page: style, icons and script
+//   [C134] the report page: drawings
+//   [C135] the report page: verdicts
+//   [C136] the report page: distributions
+//   [C137] the report page: gates beside each other
+//   [C138] the report page: what a search found
+//   [C139] the report page: what else a gate has to say
+//   [C140] the report page: several settings beside each other
+//   [C141] the report page: timelines
+//   [C142] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -194,8 +203,8 @@
 //   [E34] what of asio a server needs beyond a client
 //   [E35] a connection of the simulated server
 //   [E36] simulated server
-//   [E37] what a server is asked before the load
-//   [E38] who asks a server
+//   [E37] who asks a server
+//   [E38] what a server is asked before the load
 //   [E39] the pages on which a server tells of itself
 //   [E40] servers that a gate starts
 //   [E41] targets brought up
@@ -210,11 +219,12 @@
 //   [E50] the repeats of a gate
 //   [E51] gates take turns
 //   [E52] one gate from its scenario to its result
-//   [E53] several settings of a server, measured in turns
-//   [E54] several settings from a scenario to their result
-//   [E55] public functions
-//   [E56] records judged again
-//   [E57] main
+//   [E53] result files of other tools, judged as a gate
+//   [E54] several settings of a server, measured in turns
+//   [E55] several settings from a scenario to their result
+//   [E56] public functions
+//   [E57] records judged again
+//   [E58] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -2008,6 +2018,21 @@ slo_verdict judge(const result& r, const slo& s);
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
                                const types::text& gate = {});
 
+/// Judges result files of other tools, each of which is one repeat of the same load: of vLLM bench
+/// serve (JSON, --save-result --save-detailed), SGLang bench_serving (JSONL, --output-details),
+/// guidellm 0.8 (benchmarks.json) and AIPerf (profile_export.jsonl with profile_export_aiperf.json
+/// beside it, either of which is named). Which tool wrote one is seen from its content. Where a tool
+/// defines a metric as we do, its requests' times are ours; what its files do not support is said in
+/// a sentence, and the objectives that need it are invalid. Files that are no repeats of each other
+/// (the same one twice, parts of one run, other settings, requests left out) make all invalid.
+/// Reported and asserted as by gate(), under `name` (default: the test case). Throws
+/// std::invalid_argument where a file or an SLO cannot be used: a file of over 1 GiB, one that is
+/// cut off, a value that is no time; inside a doctest case that is a failed assertion.
+///     judge_files({"run1.json", "run2.json", "run3.json"}, {p90(ttft) <= 300_ms});
+result judge_files(const types::list<types::text>& files, const slo_list& slos,
+                   const types::text& name = {}, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE());
+
 /// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
 /// std::invalid_argument where the file is none.
 past_result read_result(const types::text& file);
@@ -2061,7 +2086,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint64_t, uint32_t, int64_t
 #include <cstdio>  // vsnprintf
-#include <cstdlib>  // strtod_l, llabs
+#include <cstdlib>  // strtod_l, llabs, abs
 #include <cstring>  // memchr, memcmp, memcpy, strchr
 #include <deque>
 #include <functional>  // greater, where bytes come from, lines of repeats
@@ -7745,6 +7770,13 @@ struct set_aside_repeat {
     std::string why{};
 };
 
+/// What is no evidence of some metrics, as whoever measured left it out or means another thing by
+/// the name: why, in a sentence, and of which. Of all where none is named.
+struct untold_metrics {
+    std::string why{};
+    std::vector<metric_id> of{};
+};
+
 /// Under which load evidence was found, as far as its validity depends on it.
 struct load_conditions {
     // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
@@ -7754,6 +7786,10 @@ struct load_conditions {
     bool spins = false;                   // the client was told to burn its core
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
+    std::vector<untold_metrics> untold{};  // by the files that it was read from
+    std::vector<std::string> notes{};      // on these, a sentence each
+    // Among its requests are some, told as cancelled, that had not ended when their run did.
+    bool has_cut_off = false;
 };
 
 /// All that was seen of a gate's servers. Nothing in it is judged, and nothing that it is held
@@ -7764,6 +7800,22 @@ struct evidence : load_conditions {
         baseline{};  // as many, where there is one: pair i is (candidate i, baseline i)
     bool has_live_baseline() const { return !baseline.empty(); }
 };
+
+/// Why nothing can be said of a metric, or of one that a predicate compares; "" where something can.
+inline std::string untold_reason(const load_conditions& under, const statistic_data& what) {
+    for (const untold_metrics& u : under.untold) {
+        const bool concerned = concerns_a_metric(what, [&](metric_id m) {
+            return std::find(u.of.begin(), u.of.end(), m) != u.of.end();
+        });
+        if (u.of.empty() || concerned) return u.why;
+    }
+    return {};
+}
+inline bool is_untold(const load_conditions& under, metric_id m) {
+    statistic_data what;
+    what.metric = m;
+    return !untold_reason(under, what).empty();
+}
 
 template <class F>
 void for_each_repeat(const evidence& e, F&& f) {
@@ -9978,6 +10030,8 @@ namespace detail {
 /// Why nothing at all can be said, "" where something can.
 inline std::string gate_invalid_reason(const evidence& e) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
+    for (const untold_metrics& u : e.untold)
+        if (u.of.empty()) return u.why;
     if (const std::string lack = client_lack(e); !lack.empty()) return lack;
     for (const auto* arm : {&e.candidate, &e.baseline}) {
         const std::string who = arm == &e.baseline ? "baseline server" : "server";
@@ -10096,11 +10150,13 @@ inline slo_verdict explained(slo_verdict v, const std::string& state) {
     return v;
 }
 
-/// The verdict of one SLO.
-inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
-                          bool is_guard = false) {
+/// The verdict of one SLO on all requests as they are told.
+inline slo_verdict judged_as_told(const evidence& e, const terms& t, const grounds& g,
+                                  const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
         return without_advice(undecided(s), verdict::inconclusive, e.stopped);
+    if (const std::string why = untold_reason(e, s.what); g.invalid.empty() && !why.empty())
+        return without_advice(undecided(s), verdict::invalid, why);
     slo_verdict v = judge_evidence(e, t, s, false, is_guard);
     if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
     if (const std::string why = slo_invalid_reason(e, t, g, v); !why.empty())
@@ -10128,6 +10184,30 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
     if (const std::string cached = cache_text(g, s); v.outcome == verdict::pass && !cached.empty())
         v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + cached;
     return v;
+}
+
+/// The evidence without the requests that had not ended when their run did.
+inline evidence without_cut_off(evidence e) {
+    for (repeat_data& d : e.candidate)
+        for (record& r : d.records)
+            if (r.status == request_status::cancelled) r.phase = run_phase::warmup;
+    e.has_cut_off = false;
+    return e;
+}
+/// The verdict of one SLO. How a request would have ended that was cut off with its run is not
+/// known: what it decides is decided by nobody. The guard speaks of those that are.
+inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
+                          bool is_guard = false) {
+    const slo_verdict v = judged_as_told(e, t, g, s, is_guard);
+    if (!e.has_cut_off || !g.invalid.empty()) return v;
+    const evidence rest = without_cut_off(e);
+    const slo_verdict other = judged_as_told(rest, t, grounds_of(rest), s, is_guard);
+    if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
+    return without_advice(v, verdict::invalid,
+                          printed("requests were cut off as their run ended: with these as "
+                                  "failures the verdict is %s, without them %s; let a run end by "
+                                  "a number of requests",
+                                  to_string(v.outcome), to_string(other.outcome)));
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.
@@ -13723,6 +13803,7 @@ struct plan {
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
+    bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
@@ -14786,7 +14867,7 @@ inline std::string extent_text(const plan& p) {
                        p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
-    return t + warmup_text(p);
+    return p.is_read ? t : t + warmup_text(p);
 }
 /// What every request says beside its prompt.
 inline std::string options_text(const plan& p) {
@@ -14812,6 +14893,7 @@ inline std::string plan_text(const plan& p) {
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
     else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
+    if (p.is_read) return t + ", " + p.workload_text;
     return t + warmup_text(p) + ", " + p.workload_text +
            printed(", seed %llu", static_cast<unsigned long long>(p.seed));
 }
@@ -14865,7 +14947,9 @@ inline namespace v0 {
 namespace detail {
 
 /// What a gate was measured on, or compared with.
-enum class target_kind : unsigned char { none, endpoint, process, simulated, stored, same };
+enum class target_kind : unsigned char {
+    none, endpoint, process, simulated, stored, same, files
+};
 inline const char* to_string(target_kind k) {
     switch (k) {
     case target_kind::endpoint: return "endpoint";
@@ -14873,6 +14957,7 @@ inline const char* to_string(target_kind k) {
     case target_kind::simulated: return "simulated";
     case target_kind::stored: return "stored";
     case target_kind::same: return "same server";
+    case target_kind::files: return "files";
     case target_kind::none: break;
     }
     return "";
@@ -14892,11 +14977,12 @@ inline const char* to_string(tls_trust t) {
 /// Where a gate's server stood and what it was.
 struct target_facts {
     target_kind kind = target_kind::none;
-    std::string url{};  // of what is stored, its file
+    std::string url{};  // of what is stored, its file; of files, their names
     std::string model{};
     std::string api{};
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of made-up prompts
+    std::string measured_by{};  // the tool whose files these are, "" where it was this program
 };
 
 }  // namespace llmbench
@@ -15142,7 +15228,1677 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] engine model ========================================================================
+// ===== [C93] JSON files of other tools ===========================================================
+// Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value after
+// another where a file was appended to.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Members that take room and tell nothing that is judged: they are read over.
+inline constexpr std::string_view idle_members[] = {
+    "request_args", "traceback", "trace_data", "response_metrics", "telemetry_data",
+    "cached_tokens_details", "spec_decode_acceptance"};
+
+/// As picojson's own context, without the idle members.
+class lean_context {
+public:
+    explicit lean_context(picojson::value& out) : out_(out) {}
+    bool set_null() { out_ = picojson::value(); return true; }
+    bool set_bool(bool b) { out_ = picojson::value(b); return true; }
+#ifdef PICOJSON_USE_INT64
+    bool set_int64(std::int64_t i) { out_ = picojson::value(i); return true; }
+#endif
+    bool set_number(double d) { out_ = picojson::value(d); return true; }
+    template <class Input>
+    bool parse_string(Input& in) {
+        out_ = picojson::value(picojson::string_type, false);
+        return picojson::_parse_string(out_.get<std::string>(), in);
+    }
+    bool parse_array_start() {
+        out_ = picojson::value(picojson::array_type, false);
+        return true;
+    }
+    template <class Input>
+    bool parse_array_item(Input& in, std::size_t) {
+        auto& items = out_.get<picojson::array>();
+        items.emplace_back();
+        lean_context item(items.back());
+        return picojson::_parse(item, in);
+    }
+    bool parse_array_stop(std::size_t) { return true; }
+    bool parse_object_start() {
+        out_ = picojson::value(picojson::object_type, false);
+        return true;
+    }
+    template <class Input>
+    bool parse_object_item(Input& in, const std::string& key) {
+        const bool is_idle = std::find(std::begin(idle_members), std::end(idle_members), key) !=
+                             std::end(idle_members);
+        picojson::null_parse_context nothing;
+        if (is_idle) return picojson::_parse(nothing, in);
+        lean_context member(out_.get<picojson::object>()[key]);
+        return picojson::_parse(member, in);
+    }
+    bool parse_object_stop() { return true; }
+
+private:
+    picojson::value& out_;
+};
+
+/// Python's three numbers that are no JSON as strings, so that whoever looks for a number there can
+/// say what stands in its place.
+inline std::string with_quoted_words(std::string_view s) {
+    std::string out;
+    bool quoted = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (!quoted && (s[i] == 'N' || s[i] == 'I' || s[i] == '-')) {
+            bool found = false;
+            for (const std::string_view word : {"NaN", "-Infinity", "Infinity"}) {
+                if (s.substr(i, word.size()) != word) continue;
+                out.append("\"").append(word).append("\"");
+                i += word.size() - 1;
+                found = true;
+                break;
+            }
+            if (found) continue;
+        }
+        if (quoted && s[i] == '\\' && i + 1 < s.size()) out += s[i++];
+        else if (s[i] == '"') quoted = !quoted;
+        out += s[i];
+    }
+    return out;
+}
+
+/// The JSON values of a file, one after the other. Throws std::invalid_argument where it holds
+/// anything else, or ends inside of one.
+inline std::vector<picojson::value> read_json_values(std::string_view s, const std::string& file) {
+    const auto require_json = [&](bool sound, const std::string& why) {
+        require(sound, file + ": " + why);
+    };
+    if (s.substr(0, 3) == "\xEF\xBB\xBF") s.remove_prefix(3);
+    require_json(!nests_deeper_than(s, 100), "its JSON nests deeper than 100 levels");
+    std::string whole, repaired;
+    if (s.find("NaN") != std::string_view::npos || s.find("Infinity") != std::string_view::npos)
+        s = repaired = with_quoted_words(s);
+    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
+        s = whole = without_half_pairs(s);
+    std::vector<picojson::value> values;
+    const char *at = s.data(), *const last = s.data() + s.size();
+    const auto skip_blanks = [&] {
+        while (at != last && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')) ++at;
+    };
+    for (skip_blanks(); at != last; skip_blanks()) {
+        values.emplace_back();
+        std::string error;
+        lean_context context(values.back());
+        const char* const from = at;
+        try {
+            at = picojson::_parse(context, at, last, &error);
+        } catch (const std::exception&) {
+            error = "a number that no double holds";
+        }
+        const auto place = static_cast<std::size_t>(at - s.data());
+        require_json(error.empty() || at != last,
+                     values.size() == 1
+                         ? "it ends inside of its JSON value: the file is cut off"
+                         : printed("it ends inside of value %zu: the file is cut off",
+                                   values.size()));
+        require_json(error.empty() && at != from,
+                     printed("it is not JSON from byte %zu on: ", place) +
+                         printable(s.substr(place < 20 ? 0 : place - 20, 60), 60));
+    }
+    require_json(!values.empty(), "it is empty");
+    return values;
+}
+
+/// Where a number stands, told where it is none that is allowed: "ttfts[3]".
+inline std::string element_name(const std::string& list, std::size_t i) {
+    return list + printed("[%zu]", i);
+}
+/// A value as a sentence shows it.
+inline std::string shown_value(const picojson::value& v) {
+    if (v.is<picojson::array>()) return "a list";
+    return v.is<picojson::object>() ? "an object" : printable(v.serialize(), 60);
+}
+
+inline constexpr double longest_time_s = 1e7;  // of anything that a tool measured
+inline constexpr double most_tokens = 1e8;     // of one request
+
+/// Says which value of which file is none that is allowed.
+[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
+                                      const picojson::value& v, const std::string& allowed) {
+    throw std::invalid_argument(file + ": " + name + " is " + shown_value(v) + ", " + allowed);
+}
+/// `name` is asked only where something is wrong: there are millions of these.
+template <class Name>
+double number_from(const std::string& file, const picojson::value& v, double least, double most,
+                   const char* what, Name&& name) {
+    const double d = number_in(v);
+    if (!(d >= least && d <= most))
+        refuse_value(file, name(), v, printed("%s from %g to %g is allowed", what, least, most));
+    return d;
+}
+template <class Name>
+double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
+}
+template <class Name>
+int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
+    const double d = number_from(file, v, 0, most_tokens, "a whole number of tokens", name);
+    if (d != std::floor(d)) refuse_value(file, name(), v, "a number of tokens is whole");
+    return static_cast<int>(d);
+}
+inline double required_number(const std::string& file, const picojson::value& of, const char* name,
+                              double least, double most, const char* what) {
+    const picojson::value* v = member(of, name);
+    require(v != nullptr, file + ": " + name + " is missing, it is " + what);
+    return number_from(file, *v, least, most, what, [&] { return std::string(name); });
+}
+/// What a setting says, as text: "inf", "8", "null". "" where the file has none of that name.
+inline std::string setting_text(const picojson::value& of, const char* name) {
+    const picojson::value* v = member(of, name);
+    if (!v) return {};
+    if (v->is<std::string>()) return printable(v->get<std::string>(), 200);
+    return v->is<double>() ? printed("%.9g", v->get<double>()) : shown_value(*v);
+}
+/// The value at the end of a path of members, null where there is none.
+template <class... More>
+const picojson::value* member_at(const picojson::value& v, const char* name, More... more) {
+    const picojson::value* m = member(v, name);
+    if constexpr (sizeof...(more) == 0) return m;
+    else return m ? member_at(*m, more...) : nullptr;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C94] one run of another tool, as its file tells it =======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Metrics that a file cannot support for one reason.
+using metric_group = std::vector<metric_id>;
+template <class Belongs>
+metric_group metrics_that(Belongs&& belongs) {
+    metric_group g;
+    for (const metric_facts& f : metric_table)
+        if (belongs(f)) g.push_back(f.id);
+    return g;
+}
+/// What counts from the planned send on.
+inline metric_group of_planned_sends() {
+    return metrics_that([](const metric_facts& f) { return f.is_hurt_by_lateness; });
+}
+/// What needs the time of the first token, or of any.
+inline metric_group of_tokens_in_time() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs_stream || f.needs_event_times || f.is_of_decoding;
+    });
+}
+inline metric_group of_ends() { return {metric_id::e2e, metric_id::normalized_latency}; }
+inline metric_group of_gaps() { return {metric_id::itl}; }
+inline metric_group of_output_counts() {
+    return metrics_that([](const metric_facts& f) { return f.counts_output; });
+}
+inline metric_group of_prompt_counts() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs == value_needs::prompt_tokens;
+    });
+}
+inline metric_group of_windows() {
+    return metrics_that([](const metric_facts& f) { return f.of == metric_of::window; });
+}
+/// What the windows' tokens need: when each event came.
+inline metric_group of_event_times() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs_event_times && f.of == metric_of::window;
+    });
+}
+
+/// A request that a file tells of, nanoseconds of the tool's clock, and its gaps in the run's list.
+struct told_request {
+    record what{};
+    std::size_t gaps_from = 0, gaps = 0;
+};
+
+/// What must be the same in all repeats, and how a run tells it.
+struct told_setting {
+    std::string name{}, value{};
+};
+
+/// Seconds of a clock, NaN where it is not told.
+struct told_span {
+    double from = not_a_number, to = not_a_number;
+    bool is_told() const { return to >= from; }
+    bool meets(const told_span& o) const { return from < o.to && o.from < to; }
+};
+
+struct told_run {
+    std::string file{};     // as it was named
+    std::string tool{};     // "vLLM bench serve"
+    std::string version{};  // "" where the file does not tell
+    std::string model{};    // the same
+    std::string identity{}; // of the run, "" where the file has none
+    std::uint64_t hash = 0; // of the file's bytes
+    std::vector<told_setting> settings{};
+    arrival_data arrivals{};
+    bool knows_arrivals = true;    // the file tells what load it was
+    bool knows_sends = true;       // and when each request was sent
+    bool has_late_sends = false;   // and when it was to be sent
+    std::vector<untold_metrics> untold{};
+    std::vector<std::string> notes{};  // what a reader of its numbers should know, a sentence each
+    std::vector<told_request> requests{};
+    std::vector<std::uint32_t> gaps{};  // microseconds
+    long long cut_off = 0;              // requests that had not ended when the run did
+    long long window_from_ns = 0, window_to_ns = 0;  // of sends that are measured; 0: all are
+
+    told_span clock{}, calendar{};      // from its first send to its last end, where that is told
+
+    void lacks(metric_group of, std::string why) {
+        untold.push_back({std::move(why), std::move(of)});
+    }
+    /// Nothing can be judged.
+    void lacks_all(std::string why) { untold.push_back({std::move(why), {}}); }
+    std::string tool_and_version() const { return version.empty() ? tool : tool + " " + version; }
+};
+
+/// Seconds as nanoseconds. Clocks of the tools tell some 1e9 seconds at most.
+inline long long clock_ns(double seconds) { return std::llround(seconds * 1e9); }
+inline std::uint32_t us_of(double seconds) {
+    return static_cast<std::uint32_t>(std::min(std::round(seconds * 1e6), 4294967295.0));
+}
+
+/// Events of which a tool that stamps one after the other may have read several at once: less than
+/// this lies between their stamps.
+inline constexpr std::uint32_t same_read_us = 100;
+
+/// Gives a record the gaps that it ends with, and the reads that these tell of.
+inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint32_t>& us) {
+    r.gaps_from = run.gaps.size();
+    r.gaps = us.size();
+    run.gaps.insert(run.gaps.end(), us.begin(), us.end());
+    r.what.events = static_cast<int>(us.size()) + 1;
+    r.what.reads = r.what.first_read_events = 1;
+    for (const std::uint32_t gap : us) {
+        r.what.reads += gap >= same_read_us;
+        r.what.first_read_events += r.what.reads == 1;
+    }
+}
+
+/// Where a file keeps no gaps: as many as there were events, of equal length. Nothing that needs the
+/// gaps themselves is judged on them.
+inline void add_even_gaps(told_run& run, told_request& r, int events) {
+    const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
+    const auto n = static_cast<std::size_t>(events - 1);
+    const std::uint32_t each = n > 0 ? us_of(all_s / static_cast<double>(n)) : 0;
+    add_gaps(run, r, std::vector<std::uint32_t>(n, each));
+    r.what.reads = r.what.first_read_events = 0;  // not told
+}
+
+/// A failed request: what its file says of it, on one line.
+inline void mark_failed(record& r, request_status status, const std::string& error) {
+    const std::string words(trimmed(error));
+    r.status = status;
+    r.error = words.empty() ? "the file does not say why"
+                            : printable(words.substr(words.rfind('\n') + 1), 200);
+}
+
+/// From the first send to the last end, by the clock that stamped them.
+inline told_span span_of(const std::vector<told_request>& all) {
+    told_span s;
+    for (const told_request& r : all) {
+        const double from = static_cast<double>(r.what.sent_ns) * 1e-9;
+        const double to = static_cast<double>(r.what.end_ns) * 1e-9;
+        if (!(s.from <= from)) s.from = from;
+        if (!(s.to >= to)) s.to = to;
+    }
+    return s;
+}
+
+/// All times as if the first planned send had been a second after the clock began: 0 means none.
+inline void begin_at_one_second(std::vector<told_request>& all, told_run& run) {
+    long long first = 0;
+    for (const told_request& r : all)
+        if (first == 0 || r.what.scheduled_ns < first) first = r.what.scheduled_ns;
+    const long long shift = 1000000000 - first;
+    const auto move = [&](long long& t) { if (t != 0) t += shift; };
+    for (told_request& r : all)
+        for (long long* t : {&r.what.scheduled_ns, &r.what.dispatched_ns, &r.what.connected_ns,
+                             &r.what.sent_ns, &r.what.first_token_ns, &r.what.last_token_ns,
+                             &r.what.end_ns})
+            move(*t);
+    move(run.window_from_ns);
+    move(run.window_to_ns);
+}
+
+/// From its first planned send on to the last one; of a batch, to the last end. What the tool left
+/// out as its warm-up or cool-down is none of it.
+inline void set_window(repeat_data& d, const told_run& run) {
+    long long last_send = 0, last_end = 0, first = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r)) continue;
+        if (first == 0) first = r.scheduled_ns;
+        last_send = std::max(last_send, r.scheduled_ns);
+        last_end = std::max(last_end, r.end_ns);
+    }
+    const bool is_batch = run.arrivals.kind == arrival_kind::all_at_once;
+    d.window_from_ns = run.window_from_ns != 0 ? run.window_from_ns : first;
+    d.window_to_ns = is_batch              ? last_end
+                     : run.window_to_ns != 0 ? std::min(run.window_to_ns, last_send)
+                                             : last_send;
+}
+
+/// The rates at which sends were planned and done, where both are told. Of random arrivals the rate
+/// that was asked for is another one, by chance.
+inline void set_rates(repeat_data& d, const told_run& run) {
+    if (!run.has_late_sends || saturates(run.arrivals)) return;
+    std::vector<long long> planned, sent;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || r.dispatched_ns == 0) continue;
+        planned.push_back(r.scheduled_ns);
+        sent.push_back(r.sent_ns);
+    }
+    const auto rate = [](const std::vector<long long>& at) {
+        const auto [first, last] = std::minmax_element(at.begin(), at.end());
+        return static_cast<double>(at.size() - 1) / (static_cast<double>(*last - *first) * 1e-9);
+    };
+    if (planned.size() < 2 || planned.front() == planned.back()) return;
+    d.asked_rate = rate(planned);
+    d.achieved_rate = rate(sent);
+}
+
+/// Where nine of ten answers are as long as the longest one, that length was asked for. A shorter
+/// one broke off, and tools count it as a success.
+inline long long short_answers(const repeat_data& d) {
+    int longest = 0;
+    long long completed = 0, as_long = 0;
+    for (const record& r : d.records) {
+        if (!is_pooled(r)) continue;
+        ++completed;
+        if (r.output_tokens > longest) as_long = 0;
+        longest = std::max(longest, r.output_tokens);
+        as_long += r.output_tokens == longest;
+    }
+    return 10 * as_long >= 9 * completed ? completed - as_long : 0;
+}
+
+/// The run as a repeat of ours.
+inline repeat_data repeat_of(told_run& run, int index) {
+    std::vector<told_request>& all = run.requests;
+    begin_at_one_second(all, run);
+    std::vector<std::size_t> order(all.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = all[a].what.scheduled_ns, other = all[b].what.scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    request_log log;
+    gap_list gaps;
+    repeat_data d;
+    d.index = index;
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        told_request& r = all[order[place]];
+        gaps.clear();
+        for (std::size_t k = 0; k < r.gaps; ++k) gaps.push_back(run.gaps[r.gaps_from + k]);
+        r.what.repeat = index;
+        d.content_events += r.what.events;
+        log.add(place, std::move(r.what), gaps);
+    }
+    log.move_into(d, false);
+    all.clear();
+    run.gaps.clear();
+    set_window(d, run);
+    set_rates(d, run);
+    d.short_outputs = short_answers(d);
+    return d;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C95] result files of AIPerf ==============================================================
+// As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
+// profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
+// inter_chunk_latency our itl.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_aiperf_record(const picojson::value& v) {
+    return member_at(v, "metadata", "request_start_ns") && member(v, "metrics");
+}
+inline bool is_aiperf_summary(const picojson::value& v) {
+    return member(v, "aiperf_version") || (member(v, "input_config") && member(v, "request_latency"));
+}
+
+/// Which file belongs to one of the two.
+inline std::string aiperf_file_beside(const std::string& path) {
+    const std::string name = file_name(path), folder = path.substr(0, path.size() - name.size());
+    if (name == "profile_export.jsonl") return folder + "profile_export_aiperf.json";
+    if (name == "profile_export_aiperf.json") return folder + "profile_export.jsonl";
+    const std::string stem = name.substr(0, name.rfind('.'));
+    return folder + stem + (name == stem + ".jsonl" ? ".json" : ".jsonl");
+}
+
+/// One line of profile_export.jsonl.
+class aiperf_line {
+public:
+    aiperf_line(const told_run& run, const picojson::value& v, std::size_t number)
+        : file_(run.file), v_(v), number_(number), metadata_(*member(v, "metadata")) {}
+    std::string name(const char* in, const char* of) const {
+        return printed("line %zu: %s.%s", number_, in, of);
+    }
+    /// Nanoseconds since 1970, to some 200: they are told as whole numbers, and read as doubles.
+    long long time(const char* of) const {
+        const picojson::value* v = member(metadata_, of);
+        if (!v || v->is<picojson::null>()) return 0;
+        return std::llround(number_from(file_, *v, 1, 9e18, "a time in nanoseconds since 1970",
+                                        [&] { return name("metadata", of); }));
+    }
+    /// The value of a metric, null where the request has none.
+    const picojson::value* metric(const char* of) const {
+        return member_at(v_, "metrics", of, "value");
+    }
+    /// How many seconds the unit of a metric is.
+    double unit_of(const char* of) const {
+        const picojson::value* v = member_at(v_, "metrics", of, "unit");
+        const std::string unit = v && v->is<std::string>() ? v->get<std::string>() : "";
+        for (const auto& [known, seconds] : {std::pair{"ms", 1e-3}, std::pair{"s", 1.0},
+                                             std::pair{"us", 1e-6}, std::pair{"ns", 1e-9},
+                                             std::pair{"sec", 1.0}})
+            if (unit == known) return seconds;
+        refuse_value(file_, name("metrics", of) + ".unit", v ? *v : picojson::value(),
+                     "ms, s, us or ns is allowed");
+    }
+    /// Seconds, or NaN where the request has no such metric.
+    double seconds(const char* of) const {
+        const picojson::value* v = metric(of);
+        if (!v) return not_a_number;
+        return unit_of(of) * number_from(file_, *v, 0, 1e12, "a time",
+                                         [&] { return name("metrics", of); });
+    }
+    /// -1 where the request has no such metric.
+    int tokens(const char* of) const {
+        const picojson::value* v = metric(of);
+        return v ? tokens_from(file_, *v, [&] { return name("metrics", of); }) : -1;
+    }
+    std::vector<std::uint32_t> gaps() const {
+        std::vector<std::uint32_t> us;
+        const picojson::value* v = metric("inter_chunk_latency");
+        if (!v || !v->is<picojson::array>()) return us;
+        const double unit = unit_of("inter_chunk_latency");
+        for (const picojson::value& x : v->get<picojson::array>())
+            us.push_back(us_of(unit * number_from(file_, x, 0, 1e12, "a time", [&] {
+                return element_name(name("metrics", "inter_chunk_latency"), us.size());
+            })));
+        return us;
+    }
+    bool is_warmup() const { return string_member(metadata_, "benchmark_phase") == "warmup"; }
+    bool was_cancelled() const { return true_member(metadata_, "was_cancelled"); }
+    double session() const { return number_member(metadata_, "session_num"); }
+    int turn() const { return std::max(0, count_member(metadata_, "turn_index")); }
+    bool has_error() const {
+        const picojson::value* e = member(v_, "error");
+        return e && !e->is<picojson::null>();
+    }
+    std::string error() const {
+        const picojson::value* e = member(v_, "error");
+        return e ? string_member(*e, "type") + ": " + string_member(*e, "message") : "";
+    }
+
+private:
+    const std::string& file_;
+    const picojson::value& v_;
+    std::size_t number_;
+    const picojson::value& metadata_;
+};
+
+/// What was missing, counted over the requests that completed.
+struct aiperf_lacks {
+    std::size_t completed = 0, without_usage = 0, without_gaps = 0, measured = 0, failed = 0;
+    std::vector<double> sessions{};
+};
+
+inline void add_aiperf_answer(told_run& run, const aiperf_line& l, told_request& t, double ttft_s,
+                              double last_s, aiperf_lacks& lacks) {
+    record& r = t.what;
+    r.status = request_status::ok;
+    r.first_token_ns = r.sent_ns + clock_ns(ttft_s);
+    r.last_token_ns = r.sent_ns + clock_ns(std::max(ttft_s, last_s));
+    r.end_ns = std::max(r.end_ns, r.last_token_ns);
+    const int by_server = l.tokens("usage_completion_tokens");
+    const int by_client = std::max(0, l.tokens("output_sequence_length"));
+    r.output_tokens = by_server >= 0 ? by_server : by_client;
+    r.token_source = token_origin::usage;
+    r.first_event_tokens = 1;
+    r.choices = 1;
+    const std::vector<std::uint32_t> us = l.gaps();
+    const bool has_gaps = !us.empty() || r.last_token_ns == r.first_token_ns;
+    if (has_gaps) add_gaps(run, t, us);
+    else add_even_gaps(run, t, std::max(1, r.output_tokens));
+    ++lacks.completed;
+    lacks.without_usage += by_server < 0;
+    lacks.without_gaps += !has_gaps;
+}
+inline void add_aiperf_request(told_run& run, const picojson::value& v, std::size_t number,
+                               aiperf_lacks& lacks) {
+    require(is_aiperf_record(v), printed("%s: line %zu is no record of a request: metadata and "
+                                         "metrics are missing", run.file.c_str(), number));
+    const aiperf_line l(run, v, number);
+    told_request t;
+    record& r = t.what;
+    r.sent_ns = r.dispatched_ns = r.connected_ns = l.time("request_start_ns");
+    require(r.sent_ns != 0, run.file + ": " + l.name("metadata", "request_start_ns") +
+                                " is missing, a time in nanoseconds since 1970");
+    const long long credit = l.time("credit_issued_ns");
+    r.scheduled_ns = credit != 0 ? std::min(credit, r.sent_ns) : r.sent_ns;
+    if (run.arrivals.max_in_flight == 0) r.late_ns = r.sent_ns - r.scheduled_ns;
+    r.end_ns = std::max(l.time("request_end_ns"), r.sent_ns);
+    r.phase = l.is_warmup() ? run_phase::warmup : run_phase::measure;
+    r.prompt_tokens = std::max({0, l.tokens("usage_prompt_tokens"), 0});
+    if (r.prompt_tokens == 0) r.prompt_tokens = std::max(0, l.tokens("input_sequence_length"));
+    r.cached_tokens = l.tokens("usage_prompt_cache_read_tokens");
+    r.turn = l.turn();
+    const double ttft_s = l.seconds("time_to_first_token"), last_s = l.seconds("request_latency");
+    if (l.was_cancelled()) {
+        mark_failed(r, request_status::cancelled, "cut off as the run ended");
+        ++run.cut_off;
+    } else if (l.has_error()) {
+        mark_failed(r, request_status::server, l.error());
+    } else if (std::isnan(last_s)) {
+        mark_failed(r, request_status::empty, "no content came");
+    } else {
+        add_aiperf_answer(run, l, t, std::isnan(ttft_s) ? last_s : ttft_s, last_s, lacks);
+    }
+    if (is_measured(r)) {
+        ++lacks.measured;
+        lacks.failed += r.status != request_status::ok && r.status != request_status::cancelled;
+        if (r.turn == 0) lacks.sessions.push_back(l.session());
+    }
+    run.requests.push_back(std::move(t));
+}
+
+/// The phase that was measured, null where the settings name none.
+inline const picojson::value* aiperf_phase(const picojson::value& summary) {
+    const picojson::value* config = member(summary, "input_config");
+    const picojson::value* found = nullptr;
+    if (!config) return nullptr;
+    for (const picojson::value& phase : array_member(*config, "phases"))
+        if (string_member(phase, "kind") != "warmup") found = &phase;
+    return found;
+}
+inline void set_aiperf_arrivals(told_run& run, const picojson::value& phase) {
+    const std::string kind = string_member(phase, "type");
+    const double rate = number_member(phase, "rate"), most = number_member(phase, "concurrency");
+    arrival_data& a = run.arrivals;
+    if (kind == "concurrency") {
+        a.kind = arrival_kind::closed_loop;
+        a.users = most > 0 ? std::llround(most) : 1;
+        return;
+    }
+    run.knows_arrivals = rate > 0 && (kind == "constant" || kind == "poisson" || kind == "gamma");
+    run.has_late_sends = true;
+    a.kind = kind == "constant"  ? arrival_kind::constant
+             : kind == "gamma" ? arrival_kind::gamma : arrival_kind::poisson;
+    a.rate = rate;
+    if (const double shape = number_member(phase, "smoothness"); shape > 0) a.burstiness = shape;
+    a.max_in_flight = most > 0 ? std::llround(most) : 0;
+}
+inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
+    run.version = setting_text(summary, "aiperf_version");
+    run.identity = setting_text(summary, "benchmark_id");
+    const picojson::value* config = member(summary, "input_config");
+    if (!config) return;
+    if (const picojson::value* models = member_at(*config, "models", "items");
+        models && models->is<picojson::array>() && !models->get<picojson::array>().empty())
+        run.model = setting_text(models->get<picojson::array>()[0], "name");
+    run.settings.push_back({"model", run.model});
+    if (const picojson::value* endpoint = member(*config, "endpoint"))
+        for (const char* name : {"type", "streaming", "use_server_token_count"})
+            run.settings.push_back({std::string("endpoint ") + name, setting_text(*endpoint, name)});
+    if (const picojson::value* phase = aiperf_phase(summary)) {
+        for (const char* name : {"type", "rate", "concurrency", "requests", "duration", "smoothness"})
+            run.settings.push_back({std::string("phase ") + name, setting_text(*phase, name)});
+        set_aiperf_arrivals(run, *phase);
+    }
+}
+/// Against the counts of the summary; and no request that began may be missing between the others.
+inline void check_aiperf_counts(told_run& run, const picojson::value& summary, aiperf_lacks found) {
+    const auto count = [&](const char* name) {
+        const picojson::value* v = member_at(summary, name, "avg");
+        return v ? number_in(*v) : 0;
+    };
+    if (member(summary, "is_complete") && !true_member(summary, "is_complete") &&
+        member(summary, "is_complete")->is<bool>())
+        return run.lacks_all("AIPerf says itself that the run did not complete: " +
+                             printable(string_member(summary, "incomplete_reason"), 200));
+    const double completed = count("request_count"), failed = count("error_request_count");
+    const auto listed = static_cast<double>(found.completed);
+    if (completed != listed || failed > static_cast<double>(found.failed))
+        return run.lacks_all(printed("its summary counts %.0f requests completed and %.0f failed, "
+                                     "its records are %.0f and %zu: some were left out", completed,
+                                     failed, listed, found.failed));
+    std::sort(found.sessions.begin(), found.sessions.end());
+    const auto last = std::unique(found.sessions.begin(), found.sessions.end());
+    const auto distinct = static_cast<double>(last - found.sessions.begin());
+    if (distinct > 0 && *(last - 1) - found.sessions.front() + 1 != distinct)
+        run.lacks_all(printed("its records are of %.0f sessions numbered %.0f to %.0f: some were "
+                              "left out", distinct, found.sessions.front(), *(last - 1)));
+}
+
+/// `records` are the lines of profile_export.jsonl, `summary` is profile_export_aiperf.json; either
+/// may be missing.
+inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
+                                const picojson::value* summary, const std::string& file) {
+    told_run run;
+    run.file = file;
+    run.tool = "AIPerf";
+    if (summary) set_aiperf_settings(run, *summary);
+    else run.knows_arrivals = false;
+    if (records.empty()) {
+        run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
+                      "profile_export.jsonl has them and is not beside it");
+        return run;
+    }
+    aiperf_lacks lacks;
+    for (std::size_t i = 0; i < records.size(); ++i)
+        add_aiperf_request(run, records[i], i + 1, lacks);
+    if (summary)
+        check_aiperf_counts(run, *summary, lacks);
+    else
+        run.lacks_all("profile_export_aiperf.json is not beside it, so nothing tells under which "
+                      "load these requests were sent, nor whether they are all");
+    run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end at "
+                         "the last event that it can use; e2e ends at [DONE]");
+    if (lacks.without_usage > 0)
+        run.lacks(of_output_counts(),
+                  printed("of %zu of %zu completed requests it has no usage_completion_tokens, and "
+                          "the tokens that AIPerf counts with a tokenizer of its own are others",
+                          lacks.without_usage, lacks.completed));
+    if (lacks.without_gaps > 0) {
+        run.lacks(of_gaps(), printed("%zu of %zu completed requests have no inter_chunk_latency",
+                                     lacks.without_gaps, lacks.completed));
+        run.lacks(of_event_times(), "without inter_chunk_latency nothing tells how many tokens "
+                                    "came inside the steady window");
+    }
+    run.clock = span_of(run.requests);
+    run.notes.push_back("its times are of the wall clock, which may be set while it runs");
+    return run;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C96] result files of guidellm ============================================================
+// As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the wall
+// clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_guidellm_file(const picojson::value& v) {
+    return member(v, "benchmarks") && (member_at(v, "metadata", "guidellm_version") ||
+                                       member_at(v, "metadata", "version") || member(v, "args"));
+}
+
+inline constexpr double latest_clock_s = 1e11;  // of the wall clock
+
+/// One request of one of the three lists.
+class guidellm_request {
+public:
+    guidellm_request(const told_run& run, const picojson::value& v, const char* list, std::size_t i)
+        : file_(run.file), v_(v), list_(list), place_(i) {
+        timings_ = member_at(v, "info", "timings");
+        require(timings_ != nullptr, file_ + ": " + name("info.timings") + " is missing, it is an "
+                                     "object with the times of a request");
+    }
+    std::string name(const char* of) const {
+        return element_name(std::string("benchmarks[0].requests.") + list_, place_) + "." + of;
+    }
+    /// A time of the wall clock in nanoseconds, 0 where the file has none.
+    long long time(const char* of) const {
+        const picojson::value* v = member(*timings_, of);
+        if (!v || v->is<picojson::null>()) return 0;
+        return clock_ns(number_from(file_, *v, 1, latest_clock_s, "a time in seconds since 1970",
+                                 [&] { return name(of); }));
+    }
+    int count(const picojson::value& in, const char* of) const {
+        const picojson::value* v = member(in, of);
+        if (!v || v->is<picojson::null>()) return -1;
+        return tokens_from(file_, *v, [&] { return name(of); });
+    }
+    int count(const char* of) const { return count(v_, of); }
+    int iterations() const { return std::max(0, count(*timings_, "token_iterations")); }
+    bool has_usage() const {
+        const picojson::value* v = member_at(v_, "output_metrics", "total_tokens");
+        return v && v->is<double>();
+    }
+    int text_bytes() const {
+        return static_cast<int>(string_member(v_, "output").size() +
+                                string_member(v_, "reasoning_output").size());
+    }
+    std::string error() const {
+        const picojson::value* info = member(v_, "info");
+        return info ? string_member(*info, "error") : std::string();
+    }
+    void require_order(bool ordered, const char* first, const char* second) const {
+        require(ordered, file_ + ": " + name(second) + " lies before " + first +
+                             ", times of a request are in order");
+    }
+
+private:
+    const std::string& file_;
+    const picojson::value& v_;
+    const char* list_;
+    std::size_t place_;
+    const picojson::value* timings_ = nullptr;
+};
+
+/// How requests were planned. Users and batches have no plan: their requests are due when a place is
+/// free.
+inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
+    const std::string kind = string_member(strategy, "type_");
+    const double rate = number_member(strategy, "rate"), most = number_member(strategy, "max_concurrency");
+    const double streams = number_member(strategy, "streams");
+    arrival_data& a = run.arrivals;
+    if (kind == "constant" || kind == "poisson") {
+        a.kind = kind == "constant" ? arrival_kind::constant : arrival_kind::poisson;
+        a.rate = rate;
+        a.max_in_flight = most > 0 ? std::llround(most) : 0;
+        run.knows_arrivals = rate > 0;
+        run.has_late_sends = true;
+    } else if (kind == "concurrent" || kind == "synchronous") {
+        a.kind = arrival_kind::closed_loop;
+        a.users = streams > 0 ? std::llround(streams) : 1;
+    } else if (kind == "throughput") {
+        a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
+        a.users = most > 0 ? std::llround(most) : 1;
+    } else {
+        run.knows_arrivals = false;
+        run.has_late_sends = kind == "trace";
+    }
+}
+
+inline void set_guidellm_times(told_run& run, const guidellm_request& g, record& r) {
+    r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("request_start");
+    const long long planned = g.time("targeted_start"), end = g.time("request_end");
+    if (r.sent_ns == 0) r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("resolve_start");
+    r.scheduled_ns = run.has_late_sends && planned != 0 ? std::min(planned, r.sent_ns) : r.sent_ns;
+    // Of a plan without a limit on what is in flight, all that a send is late by is the client's.
+    if (run.has_late_sends && run.arrivals.max_in_flight == 0)
+        r.late_ns = r.sent_ns - std::max(r.scheduled_ns, g.time("predecessor_completed"));
+    r.late_ns = std::max(r.late_ns, 0ll);
+    r.first_token_ns = g.time("first_token_iteration");
+    r.last_token_ns = g.time("last_token_iteration");
+    r.end_ns = end != 0 ? end : g.time("resolve_end");
+}
+inline void add_guidellm_request(told_run& run, const picojson::value& v, const char* list,
+                                 std::size_t i) {
+    const guidellm_request g(run, v, list, i);
+    told_request t;
+    record& r = t.what;
+    set_guidellm_times(run, g, r);
+    require(r.sent_ns != 0, run.file + ": " + g.name("request_start") + " is missing, a time in "
+                            "seconds since 1970");
+    g.require_order(r.end_ns >= r.sent_ns, "request_start", "request_end");
+    r.prompt_tokens = std::max(0, g.count("prompt_tokens"));
+    r.cached_tokens = g.count("cached_tokens");
+    const std::string which = list;
+    if (which == "successful" && r.first_token_ns != 0) {
+        g.require_order(r.first_token_ns >= r.sent_ns, "request_start", "first_token_iteration");
+        g.require_order(r.last_token_ns >= r.first_token_ns, "first_token_iteration",
+                        "last_token_iteration");
+        g.require_order(r.end_ns >= r.last_token_ns, "last_token_iteration", "request_end");
+        r.status = request_status::ok;
+        r.output_tokens = std::max(0, g.count("output_tokens"));
+        r.token_source = g.has_usage() ? token_origin::usage : token_origin::events;
+        r.first_event_tokens = 1;
+        add_even_gaps(run, t, std::max(1, g.iterations()));
+        r.text_bytes = g.text_bytes();
+        r.choices = 1;
+    } else if (which == "incomplete") {
+        mark_failed(r, request_status::cancelled, "cut off as the run ended");
+        ++run.cut_off;
+    } else {
+        mark_failed(r, which == "errored" ? request_status::server : request_status::empty,
+                    which == "errored" ? g.error() : "no content came");
+    }
+    run.requests.push_back(std::move(t));
+}
+
+/// What was left out as warm-up or cool-down, by when a request was planned.
+inline void set_guidellm_window(told_run& run, const picojson::value& benchmark) {
+    const auto is_set = [&](const char* phase) {
+        const picojson::value* v = member_at(benchmark, "config", phase);
+        return v && (number_member(*v, "value") > 0 || number_member(*v, "percent") > 0);
+    };
+    const picojson::value* m = member(benchmark, "scheduler_metrics");
+    if (!m) return;
+    if (is_set("warmup")) run.window_from_ns = clock_ns(number_member(*m, "measure_start_time"));
+    if (is_set("cooldown")) run.window_to_ns = clock_ns(number_member(*m, "measure_end_time"));
+    for (told_request& t : run.requests) {
+        const long long at = t.what.scheduled_ns;
+        const bool inside = (run.window_from_ns == 0 || at >= run.window_from_ns) &&
+                            (run.window_to_ns == 0 || at <= run.window_to_ns);
+        t.what.phase = inside ? run_phase::measure : run_phase::warmup;
+    }
+}
+inline void check_guidellm_counts(told_run& run, const picojson::value& benchmark,
+                                  const picojson::value& requests) {
+    const picojson::value* made = member_at(benchmark, "scheduler_metrics", "requests_made");
+    for (const char* list : {"successful", "errored", "incomplete"}) {
+        const double told = made ? number_member(*made, list) : not_a_number;
+        const auto found = static_cast<double>(array_member(requests, list).size());
+        if (std::isnan(told) || told == found) continue;
+        return run.lacks_all(printed("%.0f requests were %s and it lists %.0f of them: a sample, "
+                                     "or some were left out; a verdict needs all of them "
+                                     "(sample_size null)", told, list, found));
+    }
+}
+inline void set_guidellm_settings(told_run& run, const picojson::value& benchmark) {
+    const auto add = [&](const char* name, const picojson::value* of, const char* of_name) {
+        run.settings.push_back({name, of ? setting_text(*of, of_name) : std::string()});
+    };
+    const picojson::value* strategy = member_at(benchmark, "config", "strategy");
+    const picojson::value* backend = member_at(benchmark, "config", "backend");
+    for (const char* name : {"type_", "rate", "streams", "max_concurrency", "time_scale"})
+        add(*name == 't' && name[2] == 'p' ? "strategy" : name, strategy, name);
+    for (const char* name : {"kind", "model", "request_format", "stream", "max_tokens"})
+        add(*name == 'k' ? "backend" : name, backend, name);
+    if (backend) run.model = setting_text(*backend, "model");
+}
+
+inline told_run read_guidellm_run(const picojson::value& v, const std::string& file) {
+    told_run run;
+    run.file = file;
+    run.tool = "guidellm";
+    if (const picojson::value* m = member(v, "metadata"))
+        run.version = setting_text(*m, "guidellm_version");
+    const picojson::value* format = member_at(v, "metadata", "version");
+    require(format && number_in(*format) == 2,
+            file + ": metadata.version is " + (format ? shown_value(*format) : "missing") +
+                ", 2 is allowed (guidellm 0.8): run a newer guidellm");
+    const picojson::array& all = array_member(v, "benchmarks");
+    require(all.size() == 1,
+            printed("%s: benchmarks holds %zu loads, one is allowed: a file is one repeat of one "
+                    "load", file.c_str(), all.size()));
+    const picojson::value& b = all[0];
+    const picojson::value* requests = member(b, "requests");
+    require(requests && requests->is<picojson::object>(),
+            file + ": benchmarks[0].requests is missing, an object with the lists successful, "
+                   "errored and incomplete");
+    if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
+    set_guidellm_settings(run, b);
+    if (const picojson::value* s = member_at(b, "config", "strategy")) set_guidellm_arrivals(run, *s);
+    for (const char* list : {"successful", "errored", "incomplete"}) {
+        const picojson::array& items = array_member(*requests, list);
+        for (std::size_t i = 0; i < items.size(); ++i) add_guidellm_request(run, items[i], list, i);
+    }
+    set_guidellm_window(run, b);
+    check_guidellm_counts(run, b, *requests);
+    run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is our "
+                         "tpot");
+    run.lacks(of_event_times(), "guidellm keeps no time of each token, so nothing tells how many "
+                                "came inside the steady window");
+    run.clock = span_of(run.requests);
+    run.notes.push_back("its times are of the wall clock, which may be set while it runs");
+    return run;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C97] files that tell of their requests in lists, one value of each request in each =======
+// vLLM bench serve and SGLang's bench_serving, which began as the same program.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The lists of one file. All are as long as `ttfts`.
+class request_lists {
+public:
+    request_lists(const picojson::value& of, const std::string& file) : of_(of), file_(file) {
+        size_ = array_member(of, "ttfts").size();
+    }
+    std::size_t size() const { return size_; }
+    /// Whether the file has a list of that name, which may be left out. One that is shorter or
+    /// longer than the others is refused.
+    bool has(const char* name) const {
+        const picojson::value* v = member(of_, name);
+        if (!v || v->is<picojson::null>()) return false;
+        require(v->is<picojson::array>(),
+                file_ + ": " + name + " is " + shown_value(*v) + ", a list is allowed");
+        const std::size_t n = v->get<picojson::array>().size();
+        require(n == size_, printed("%s: %s holds %zu values and ttfts %zu, one for each request "
+                                    "is allowed", file_.c_str(), name, n, size_));
+        return true;
+    }
+    void require_list(const char* name) const {
+        require(has(name), file_ + ": " + name + " is missing, a list with one value for each "
+                           "request beside ttfts");
+    }
+    const picojson::value& at(const char* name, std::size_t i) const {
+        return array_member(of_, name)[i];
+    }
+    double seconds(const char* name, std::size_t i) const {
+        return seconds_from(file_, at(name, i), [&] { return element_name(name, i); });
+    }
+    int tokens(const char* name, std::size_t i) const {
+        return tokens_from(file_, at(name, i), [&] { return element_name(name, i); });
+    }
+    std::string text(const char* name, std::size_t i) const {
+        const picojson::value& v = at(name, i);
+        return v.is<std::string>() ? v.get<std::string>() : std::string();
+    }
+    /// The gaps of a request in seconds.
+    std::vector<double> gaps(std::size_t i) const {
+        const picojson::value& v = at("itls", i);
+        if (!v.is<picojson::array>())
+            refuse_value(file_, element_name("itls", i), v, "a list of seconds is allowed");
+        std::vector<double> out;
+        for (const picojson::value& x : v.get<picojson::array>())
+            out.push_back(seconds_from(file_, x, [&] {
+                return element_name(element_name("itls", i), out.size());
+            }));
+        return out;
+    }
+
+private:
+    const picojson::value& of_;
+    const std::string& file_;
+    std::size_t size_ = 0;
+};
+
+/// How often a rate was asked for, and of how many at most in flight. `rate` is a number, or "inf"
+/// where all requests are sent at once.
+inline void set_arrivals(told_run& run, double rate, double burstiness, double most_in_flight) {
+    arrival_data& a = run.arrivals;
+    const auto most = static_cast<long long>(std::max(most_in_flight, 0.0));
+    if (!std::isfinite(rate)) {
+        a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
+        a.users = std::max(most, 1ll);
+        return;
+    }
+    a.rate = rate;
+    a.max_in_flight = most;
+    a.burstiness = burstiness;
+    a.kind = burstiness == 1 ? arrival_kind::poisson
+             : std::isinf(burstiness) ? arrival_kind::constant : arrival_kind::gamma;
+}
+/// What stands under a name that is a number or "inf"; NaN where it is neither.
+inline double number_or_inf(const picojson::value& of, const char* name) {
+    const std::string word = string_member(of, name);
+    return word == "inf" || word == "Infinity" ? infinity : number_member(of, name);
+}
+
+/// What the lists add up to, held against what the file says it should.
+struct told_sums {
+    long long completed = 0, failed = 0, output_tokens = 0, input_tokens = 0;
+};
+/// Somebody who leaves requests out leaves them out of the lists; the counts remain.
+inline void check_sums(told_run& run, const picojson::value& of, const told_sums& found) {
+    const auto differs = [&](const char* name, long long n) {
+        const double told = number_member(of, name);
+        if (std::isnan(told) || std::llround(told) == n) return false;
+        run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests were "
+                              "left out, or changed", name, told, n));
+        return true;
+    };
+    if (differs("completed", found.completed)) return;
+    if (differs("failed", found.failed)) return;
+    if (differs("total_output_tokens", found.output_tokens)) return;
+    differs("total_input_tokens", found.input_tokens);
+}
+
+/// The requests whose numbers are not ours in a way that the file does not let us mend.
+struct odd_answers {
+    std::size_t completed = 0, odd = 0;
+    bool too_many() const { return is_too_much(odd, completed); }
+    std::string words(const char* what) const {
+        return printed("%zu of %zu completed requests ", odd, completed) + what;
+    }
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C98] result files of SGLang's bench_serving ==============================================
+// As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_sglang_file(const picojson::value& v) {
+    return member(v, "total_output_tokens_retokenized") && member(v, "backend");
+}
+
+/// Over its own API each gap is told once for each token that came in it, in equal parts.
+inline bool tells_parts_of_gaps(const std::string& backend) {
+    return backend == "sglang" || backend == "sglang-native";
+}
+inline bool is_known_to_stream(const std::string& backend) {
+    for (const char* known : {"sglang", "sglang-native", "sglang-oai", "sglang-oai-chat", "vllm",
+                              "vllm-chat", "lmdeploy", "lmdeploy-chat"})
+        if (backend == known) return true;
+    return false;
+}
+
+inline void set_sglang_definitions(told_run& run, const std::string& backend,
+                                   const odd_answers& odd) {
+    run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
+    run.lacks(of_windows(), "it tells of no request when it was sent, so nothing tells which "
+                            "tokens came inside the steady window");
+    if (run.arrivals.max_in_flight > 0)
+        run.lacks(of_planned_sends(), "requests waited for one of max_concurrency places, and the "
+                                      "file does not say how long");
+    if (!is_known_to_stream(backend))
+        run.lacks(of_tokens_in_time(), "what the backend takes for a token is not known here");
+    if (tells_parts_of_gaps(backend))
+        run.lacks(of_gaps(), "over its own API SGLang's bench divides each gap by the tokens that "
+                             "came after it; itl is the whole gap");
+    if (odd.too_many())
+        run.lacks(of_output_counts(),
+                  "SGLang's bench takes the length that it asked for where a server tells none, "
+                  "and " + odd.words("have another number of tokens than of content chunks"));
+    run.notes.push_back("an answer that breaks off, or an error inside of the stream, counts as a "
+                        "success there");
+    run.notes.push_back("ttft counts from before the connection was made, a new one for each "
+                        "request; when a request was to be sent is not in the file");
+}
+
+inline void add_sglang_requests(told_run& run, const picojson::value& v,
+                                const std::string& backend) {
+    const request_lists lists(v, run.file);
+    for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
+        lists.require_list(name);
+    const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
+    const bool in_parts = tells_parts_of_gaps(backend);
+    told_sums sums;
+    odd_answers odd;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        told_request t;
+        record& r = t.what;
+        r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
+        r.prompt_tokens = lists.tokens("input_lens", i);
+        const double ttft_s = lists.seconds("ttfts", i);
+        std::vector<std::uint32_t> us;
+        double last_s = ttft_s;
+        for (const double gap : lists.gaps(i)) {
+            us.push_back(us_of(gap));
+            last_s += gap;
+        }
+        r.end_ns = 1 + clock_ns(last_s);
+        const std::string error = lists.text("errors", i);
+        // An answer without any text counts as a success there, with a ttft of 0.
+        if (!error.empty() || ttft_s == 0) {
+            sums.failed += !error.empty();
+            sums.completed += error.empty();
+            if (error.empty()) sums.output_tokens += lists.tokens("output_lens", i);
+            mark_failed(r, error.empty() ? request_status::empty : request_status::server,
+                        error.empty() ? "no text came" : error);
+            run.requests.push_back(std::move(t));
+            continue;
+        }
+        r.status = request_status::ok;
+        r.output_tokens = lists.tokens("output_lens", i);
+        sums.output_tokens += r.output_tokens;
+        ++sums.completed;
+        ++odd.completed;
+        add_gaps(run, t, us);
+        r.token_source = token_origin::usage;
+        r.first_event_tokens = 1;
+        if (in_parts) {
+            // As many parts as tokens after the first event; which of them came together is lost.
+            r.first_event_tokens = std::max(1, r.output_tokens - static_cast<int>(us.size()));
+            r.reads = r.first_read_events = 0;
+        } else {
+            // Whether that is the server's count or the length asked for is not told: they agree
+            // with the chunks, which are what is counted then, or nothing is built on them.
+            odd.odd += std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
+            r.output_tokens = r.events;
+            r.token_source = token_origin::events;
+        }
+        if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
+        if (cached) r.cached_tokens = lists.tokens("cached_tokens", i);
+        r.choices = 1;
+        r.first_token_ns = 1 + clock_ns(ttft_s);
+        r.last_token_ns = r.end_ns;
+        run.requests.push_back(std::move(t));
+    }
+    sums.input_tokens = std::llround(std::max(0.0, number_member(v, "total_input_tokens")));
+    sums.failed = std::isnan(number_member(v, "failed")) ? 0 : sums.failed;
+    check_sums(run, v, sums);
+    set_sglang_definitions(run, backend, odd);
+}
+
+inline told_run read_sglang_run(const picojson::value& v, const std::string& file) {
+    told_run run;
+    run.file = file;
+    run.tool = "SGLang bench_serving";
+    run.knows_sends = false;
+    const std::string backend = setting_text(v, "backend");
+    if (const picojson::value* info = member(v, "server_info"); info && member(*info, "version"))
+        run.version = "(server " + setting_text(*info, "version") + ")";
+    if (const picojson::value* info = member(v, "server_info"))
+        run.model = setting_text(*info, "model_path");
+    for (const char* name : {"backend", "dataset_name", "request_rate", "max_concurrency",
+                             "sharegpt_output_len", "random_input_len", "random_output_len",
+                             "random_range_ratio"})
+        run.settings.push_back({name, setting_text(v, name)});
+    const double rate = number_or_inf(v, "request_rate"), most = number_member(v, "max_concurrency");
+    run.knows_arrivals = rate > 0;
+    if (run.knows_arrivals) set_arrivals(run, rate, 1, std::isnan(most) ? 0 : most);
+    if (!member(v, "ttfts"))
+        run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
+                      "--output-details writes them");
+    else
+        add_sglang_requests(run, v, backend);
+    return run;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C99] result files of vLLM bench serve ====================================================
+// As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_vllm_file(const picojson::value& v) {
+    return member(v, "num_prompts") && member(v, "model_id") && member(v, "backend");
+}
+
+/// What it takes for the first token by how it talks to the server.
+enum class vllm_stream : unsigned char { completions, chat, unknown };
+inline vllm_stream vllm_stream_of(const std::string& backend) {
+    if (backend == "openai" || backend == "vllm") return vllm_stream::completions;
+    return backend == "openai-chat" ? vllm_stream::chat : vllm_stream::unknown;
+}
+
+/// A request's chunks without those that are no tokens. In a chat the first chunk says the role
+/// alone; one more may follow the last token at once, to say why the answer ended.
+struct vllm_chunks {
+    double first_s = 0;  // after its start
+    std::vector<double> gaps_s{};
+    bool is_odd = false;  // which of the chunks are no tokens cannot be told
+};
+inline vllm_chunks tokens_among(vllm_stream s, double ttft_s, std::vector<double> gaps_s,
+                                int tokens) {
+    constexpr double together_s = same_read_us * 1e-6;
+    vllm_chunks c;
+    c.first_s = ttft_s;
+    if (s == vllm_stream::chat && !gaps_s.empty()) {
+        c.is_odd = gaps_s.front() >= together_s;
+        c.first_s += gaps_s.front();
+        gaps_s.erase(gaps_s.begin());
+    }
+    const auto most_gaps = static_cast<std::size_t>(std::max(tokens - 1, 0));
+    if (gaps_s.size() == most_gaps + 1 && gaps_s.back() < together_s) gaps_s.pop_back();
+    c.is_odd = c.is_odd || gaps_s.size() > most_gaps;
+    c.gaps_s = std::move(gaps_s);
+    return c;
+}
+
+inline void set_vllm_arrivals(told_run& run, const picojson::value& v) {
+    const double rate = number_or_inf(v, "request_rate");
+    const double burstiness = number_member(v, "burstiness");
+    const double most = number_member(v, "max_concurrency");
+    run.knows_arrivals = rate > 0;
+    if (run.knows_arrivals)
+        set_arrivals(run, rate, std::isnan(burstiness) ? 1 : burstiness,
+                     std::isnan(most) ? 0 : most);
+    if (member(v, "ramp_up_strategy")) {
+        run.arrivals.kind = arrival_kind::ramp;
+        run.arrivals.rate = number_member(v, "ramp_up_start_rps");
+        run.arrivals.rate_to = number_member(v, "ramp_up_end_rps");
+    }
+}
+
+/// What these files never tell, or tell of something else.
+inline void set_vllm_definitions(told_run& run, vllm_stream s, const odd_answers& odd,
+                                 bool has_queue_times) {
+    run.lacks(of_ends(), "vLLM's bench ends a request at its last chunk with choices; e2e ends at "
+                         "[DONE], which the file does not tell");
+    if (!run.knows_sends)
+        run.lacks(of_windows(), "it has no start_times, so nothing tells which tokens came inside "
+                                "the steady window");
+    if (run.arrivals.max_in_flight > 0 && !has_queue_times)
+        run.lacks(of_planned_sends(), "requests waited for one of max_concurrency places, and the "
+                                      "file has no queue_times: when each was due is not known");
+    if (s == vllm_stream::unknown)
+        run.lacks(of_tokens_in_time(), "what the backend takes for a token is not known here; "
+                                       "openai, vllm and openai-chat are allowed");
+    else if (odd.too_many() && s == vllm_stream::chat)
+        run.lacks(of_tokens_in_time(),
+                  "vLLM's bench takes the chunk with the role for the first token, and " +
+                      odd.words("do not let it be told from the tokens: --backend openai (with "
+                                "/v1/completions) has none"));
+    else if (odd.too_many())
+        run.lacks(of_tokens_in_time(), odd.words("have more chunks than tokens, and which of them "
+                                                 "are none is not told"));
+}
+
+inline void add_vllm_requests(told_run& run, const picojson::value& v, vllm_stream stream) {
+    const request_lists lists(v, run.file);
+    for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
+        lists.require_list(name);
+    run.knows_sends = lists.has("start_times");
+    const bool queues = lists.has("queue_times"), texts = lists.has("generated_texts");
+    const bool is_closed_loop = run.arrivals.kind == arrival_kind::closed_loop;
+    told_sums sums;
+    odd_answers odd;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        told_request t;
+        record& r = t.what;
+        const double start_s = run.knows_sends ? lists.seconds("start_times", i) : 0;
+        const double waited_s = queues ? lists.seconds("queue_times", i) : 0;
+        r.sent_ns = r.dispatched_ns = r.connected_ns = clock_ns(start_s) + 1;
+        // Of users the wait for a place is none: that is when the user was ready.
+        r.scheduled_ns = is_closed_loop ? r.sent_ns : r.sent_ns - clock_ns(waited_s);
+        r.prompt_tokens = lists.tokens("input_lens", i);
+        const double ttft_s = lists.seconds("ttfts", i);
+        std::vector<double> gaps_s = lists.gaps(i);
+        const std::string error = lists.text("errors", i);
+        if (!error.empty() || (ttft_s == 0 && gaps_s.empty())) {
+            mark_failed(r, error.empty() ? request_status::empty : request_status::server, error);
+            double lasted_s = ttft_s;
+            for (const double gap : gaps_s) lasted_s += gap;
+            r.end_ns = r.sent_ns + clock_ns(lasted_s);
+            ++sums.failed;
+            run.requests.push_back(std::move(t));
+            continue;
+        }
+        r.status = request_status::ok;
+        r.output_tokens = lists.tokens("output_lens", i);
+        r.token_source = token_origin::usage;
+        r.first_event_tokens = 1;
+        r.choices = 1;
+        if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
+        const vllm_chunks c = tokens_among(stream, ttft_s, std::move(gaps_s), r.output_tokens);
+        std::vector<std::uint32_t> us;
+        double last_s = c.first_s;
+        for (const double gap : c.gaps_s) {
+            us.push_back(us_of(gap));
+            last_s += gap;
+        }
+        add_gaps(run, t, us);
+        r.first_token_ns = r.sent_ns + clock_ns(c.first_s);
+        r.last_token_ns = r.end_ns = r.sent_ns + clock_ns(last_s);
+        ++sums.completed;
+        ++odd.completed;
+        odd.odd += c.is_odd;
+        sums.output_tokens += r.output_tokens;
+        sums.input_tokens += r.prompt_tokens;
+        run.requests.push_back(std::move(t));
+    }
+    check_sums(run, v, sums);
+    set_vllm_definitions(run, stream, odd, queues);
+}
+
+/// "20261122-204838", when the file was written, as seconds on a calendar of months of 31 days: it
+/// only says which of two runs was over before the other began.
+inline told_span vllm_calendar(const picojson::value& v) {
+    const std::string date = string_member(v, "date");
+    const double lasted = number_member(v, "duration");
+    if (date.size() != 15 || date[8] != '-') return {};
+    double s = 0;
+    for (const auto& [at, most] : {std::pair{4, 12}, std::pair{6, 31}, std::pair{9, 24},
+                                   std::pair{11, 60}, std::pair{13, 60}}) {
+        const std::string two = date.substr(static_cast<std::size_t>(at), 2);
+        const auto n = parsed_number<int>(two[0] == '0' ? two.substr(1) : two);
+        if (!n) return {};
+        s = s * most + *n;
+    }
+    const auto year = parsed_number<int>(date.substr(0, 4));
+    if (!year) return {};
+    s += *year * 12.0 * 31 * 86400;
+    return {s - lasted, s};
+}
+
+inline told_run read_vllm_run(const picojson::value& v, const std::string& file) {
+    told_run run;
+    run.file = file;
+    run.tool = "vLLM bench serve";
+    run.model = setting_text(v, "model_id");
+    for (const char* name : {"backend", "model_id", "tokenizer_id", "num_prompts", "request_rate",
+                             "burstiness", "max_concurrency", "ramp_up_strategy",
+                             "ramp_up_start_rps", "ramp_up_end_rps"})
+        run.settings.push_back({name, setting_text(v, name)});
+    set_vllm_arrivals(run, v);
+    if (!member(v, "ttfts"))
+        run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
+                      "--save-result --save-detailed writes them");
+    else
+        add_vllm_requests(run, v, vllm_stream_of(setting_text(v, "backend")));
+    run.notes.push_back("an error that the server tells inside of its stream counts as a success "
+                        "there");
+    run.calendar = vllm_calendar(v);
+    if (run.knows_sends) run.clock = span_of(run.requests);
+    return run;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C100] which tool wrote a result file, and what it tells ==================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The bytes of a file that may stand beside another one; nothing where there is none.
+using file_beside = std::function<std::optional<std::string>(const std::string& path)>;
+
+inline told_run read_aiperf_files(const std::vector<picojson::value>& values, bool is_summary,
+                                  const std::string& file, const file_beside& beside) {
+    const std::string other = aiperf_file_beside(file);
+    const std::optional<std::string> bytes = beside(other);
+    std::vector<picojson::value> others;
+    if (bytes) others = read_json_values(*bytes, other);
+    if (is_summary) return read_aiperf_run(others, &values[0], file);
+    const bool has_summary = others.size() == 1 && is_aiperf_summary(others[0]);
+    return read_aiperf_run(values, has_summary ? &others[0] : nullptr, file);
+}
+
+/// The run that a file tells of, whoever wrote it. Throws std::invalid_argument with one sentence
+/// where it holds none, or a value that is none.
+inline told_run read_told_run(std::string_view bytes, const std::string& file,
+                              const file_beside& beside) {
+    const std::vector<picojson::value> values = read_json_values(bytes, file);
+    const picojson::value& first = values[0];
+    require(first.is<picojson::object>(), file + ": it is " + shown_value(first) +
+                                              ", the result file of a tool is a JSON object");
+    require(string_member(first, "schema").rfind("llmbench/", 0) != 0,
+            file + ": it is a result of llmbench itself, whose records.jsonl judge() reads");
+    const bool is_summary = is_aiperf_summary(first);
+    told_run run;
+    if (is_summary || is_aiperf_record(first)) {
+        run = read_aiperf_files(values, is_summary, file, beside);
+    } else {
+        const bool is_vllm = is_vllm_file(first), is_sglang = !is_vllm && is_sglang_file(first);
+        require(is_vllm || is_sglang || is_guidellm_file(first),
+                file + ": no tool that is known wrote it; vLLM bench serve (--save-result "
+                       "--save-detailed), SGLang bench_serving (--output-details), guidellm 0.8 "
+                       "and AIPerf are allowed");
+        require(values.size() == 1,
+                printed("%s: it holds %zu runs, one after the other; a file is one repeat",
+                        file.c_str(), values.size()));
+        run = is_vllm     ? read_vllm_run(first, file)
+              : is_sglang ? read_sglang_run(first, file)
+                          : read_guidellm_run(first, file);
+    }
+    fnv1a hash;
+    hash.add(bytes.data(), bytes.size());
+    run.hash = hash.value();
+    return run;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C101] runs of another tool as the repeats of one gate ====================================
+// Repeats are worth something where each is a run of its own, under the same load. What says that
+// these are not makes every objective invalid.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What is left of the runs when they are together.
+struct told_gate {
+    evidence seen{};
+    plan what{};
+    target_facts target{};
+};
+
+/// The times of the answers, as good as a finger's print: clocks tell nanoseconds.
+using answer_times = std::vector<std::pair<long long, long long>>;
+inline answer_times answer_times_of(const told_run& run) {
+    answer_times times;
+    for (const told_request& t : run.requests)
+        if (t.what.status == request_status::ok)
+            times.emplace_back(t.what.first_token_ns - t.what.sent_ns,
+                               t.what.last_token_ns - t.what.sent_ns);
+    std::sort(times.begin(), times.end());
+    return times;
+}
+inline bool share_requests(const answer_times& a, const answer_times& b) {
+    const auto same = std::count_if(b.begin(), b.end(), [&](const auto& t) {
+        return t.second > 0 && std::binary_search(a.begin(), a.end(), t);
+    });
+    return static_cast<std::size_t>(2 * same) > b.size();
+}
+
+/// What a run asked for on the average; other means are another load.
+struct traffic_means {
+    double requests = 0, prompt = 0, output = 0;
+};
+inline traffic_means means_of(const told_run& run) {
+    traffic_means m;
+    double completed = 0, told = 0;
+    for (const told_request& t : run.requests) {
+        if (!is_measured(t.what)) continue;
+        ++m.requests;
+        if (t.what.prompt_tokens > 0) ++told;
+        m.prompt += t.what.prompt_tokens;
+        if (t.what.status != request_status::ok) continue;
+        ++completed;
+        m.output += t.what.output_tokens;
+    }
+    m.prompt /= std::max(told, 1.0);
+    m.output /= std::max(completed, 1.0);
+    return m;
+}
+inline std::string other_traffic(const told_run& run, const told_run& first) {
+    const traffic_means a = means_of(first), b = means_of(run);
+    const auto differ = [](double x, double y) {
+        return x > 0 && y > 0 && std::fabs(x / y - 1) > 0.10;
+    };
+    const auto words = [&](const char* what, double x, double y) {
+        return printed("%s has %s%.4g, %s %.4g: repeats are of the same traffic",
+                       run.file.c_str(), what, y, first.file.c_str(), x);
+    };
+    if (differ(a.requests, b.requests)) return words("requests: ", a.requests, b.requests);
+    if (differ(a.prompt, b.prompt)) return words("tokens in a prompt: ", a.prompt, b.prompt);
+    if (differ(a.output, b.output)) return words("tokens in an answer: ", a.output, b.output);
+    return {};
+}
+
+/// Why two files are not two runs under one load, a sentence each.
+inline std::vector<std::string> not_two_repeats(const told_run& first, const told_run& run) {
+    const std::string both = first.file + " and " + run.file;
+    if (first.hash == run.hash) return {both + " are the same file, byte for byte"};
+    if (!first.identity.empty() && first.identity == run.identity)
+        return {both + " are of one run, " + run.identity};
+    std::vector<std::string> why;
+    if (share_requests(answer_times_of(first), answer_times_of(run)))
+        why.push_back(both + " tell of the same requests");
+    bool meet = first.clock.is_told() && run.clock.is_told() && first.clock.meets(run.clock);
+    if (first.calendar.is_told() && run.calendar.is_told())
+        meet = meet && first.calendar.meets(run.calendar);
+    if (meet)
+        why.push_back(both + " were measured at the same time: they are parts of one run, or two "
+                             "loads on one server");
+    return why;
+}
+inline std::vector<std::string> other_settings(const told_run& first, const told_run& run) {
+    std::vector<std::string> why;
+    const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
+        if (a == b) return;
+        const auto shown = [](const std::string& s) { return s.empty() ? "not told" : s; };
+        why.push_back(name + " is " + shown(b) + " in " + run.file + " and " + shown(a) + " in " +
+                      first.file + ": repeats are of one tool, model and load");
+    };
+    differs("the tool", first.tool_and_version(), run.tool_and_version());
+    if (first.tool != run.tool) return why;
+    differs("the model", first.model, run.model);
+    for (std::size_t i = 0; i < std::min(first.settings.size(), run.settings.size()); ++i)
+        if (first.settings[i].value != first.model || run.settings[i].value != run.model)
+            differs(first.settings[i].name, first.settings[i].value, run.settings[i].value);
+    if (const std::string other = other_traffic(run, first); why.empty() && !other.empty())
+        why.push_back(other);
+    return why;
+}
+
+/// The files that say the same: "a.json", "a.json and 2 more".
+inline std::string files_text(const std::vector<std::string>& files) {
+    return files.size() < 2 ? files[0] : printed("%s and %zu more", files[0].c_str(),
+                                                 files.size() - 1);
+}
+/// What the runs lack, each reason once.
+inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) {
+    std::vector<untold_metrics> all;
+    std::vector<std::vector<std::string>> files;
+    for (const told_run& run : runs)
+        for (const untold_metrics& u : run.untold) {
+            const auto at = std::find_if(all.begin(), all.end(), [&](const untold_metrics& x) {
+                return x.why == u.why && x.of == u.of;
+            });
+            if (at == all.end()) {
+                all.push_back(u);
+                files.push_back({run.file});
+            } else {
+                files[static_cast<std::size_t>(at - all.begin())].push_back(run.file);
+            }
+        }
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i].why = files_text(files[i]) + ": " + all[i].why;
+    return all;
+}
+/// What says that the files are not repeats.
+inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& runs) {
+    std::vector<untold_metrics> all;
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+        for (std::string& why : other_settings(runs[0], runs[i])) all.push_back({std::move(why), {}});
+        for (std::size_t k = 0; k < i; ++k)
+            for (std::string& why : not_two_repeats(runs[k], runs[i]))
+                all.push_back({std::move(why), {}});
+    }
+    return all;
+}
+
+inline std::vector<std::string> notes_of(const std::vector<told_run>& runs, long long cut_off) {
+    std::vector<std::string> notes;
+    for (const told_run& run : runs)
+        for (const std::string& note : run.notes)
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    if (!runs[0].has_late_sends && runs[0].knows_sends && !saturates(runs[0].arrivals))
+        notes.push_back("when a request was to be sent is not in the files: ttft counts from when "
+                        "the tool took it up, and what it came late by is not seen");
+    if (!runs[0].knows_sends || !runs[0].knows_arrivals)
+        notes.push_back("whether the load outgrew the server is not in the files");
+    if (cut_off > 0)
+        notes.push_back(printed("%lld requests were cut off as their run ended: a verdict stands "
+                                "where it is the same with them as failures and without them",
+                                cut_off));
+    return notes;
+}
+
+/// What a workload shares is what the least lucky repeat found in the server's prefix cache. Those
+/// that found more sent prompts which it had seen before.
+inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
+    std::vector<std::pair<double, double>> found;  // cached, of how many
+    for (const repeat_data& d : repeats) {
+        double cached = 0, prompt = 0;
+        for (const record& r : d.records)
+            if (is_pooled(r) && r.cached_tokens >= 0 && r.prompt_tokens > 0) {
+                cached += r.cached_tokens;
+                prompt += r.prompt_tokens;
+            }
+        found.emplace_back(cached, prompt);
+    }
+    double least = infinity;
+    for (const auto& [cached, prompt] : found)
+        if (prompt > 0) least = std::min(least, cached / prompt);
+    for (std::size_t i = 0; i < repeats.size(); ++i)
+        if (found[i].second > 0)
+            repeats[i].shared_tokens = static_cast<long long>(least * found[i].second);
+}
+
+/// The load as far as the files tell it, and what stands for a scenario in reports.
+inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos) {
+    plan p;
+    const told_run& first = runs[0];
+    const traffic_means means = means_of(first);
+    p.is_read = true;
+    p.arrivals = first.arrivals;
+    if (!first.knows_arrivals) {
+        p.arrivals = {};
+        p.arrivals.kind = arrival_kind::replay;
+        p.arrivals.file = first.file;
+    }
+    p.requests = static_cast<long long>(means.requests);
+    p.first_repeats = p.most_repeats = static_cast<int>(runs.size());
+    p.rule = rule_of(judging_options{}, replayed, first_look, std::max(p.most_repeats, last_look));
+    p.seed = 0;
+    p.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
+                              means.prompt, means.output);
+    p.sent_as_given = "the prompts of " + first.tool;
+    fnv1a lengths;
+    for (const told_request& t : first.requests) {
+        lengths.add(static_cast<long long>(t.what.prompt_tokens));
+        lengths.add(static_cast<long long>(t.what.output_tokens));
+    }
+    p.hash = lengths.text();
+    for (const slo& s : slos) p.slos.push_back(s);
+    return p;
+}
+
+/// Takes the runs' requests. There is one run at least.
+inline told_gate gate_of_runs(std::vector<told_run> runs, const slo_list& slos) {
+    told_gate g;
+    const told_run& first = runs[0];
+    g.what = plan_of_runs(runs, slos);
+    g.target.kind = target_kind::files;
+    for (const told_run& run : runs) g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
+    g.target.model = first.model;
+    g.target.measured_by = first.tool_and_version();
+    g.seen.untold = untold_between(runs);
+    for (untold_metrics& u : untold_by(runs)) g.seen.untold.push_back(std::move(u));
+    long long cut_off = 0;
+    for (const told_run& run : runs) cut_off += run.cut_off;
+    g.seen.has_cut_off = cut_off > 0;
+    g.seen.notes = notes_of(runs, cut_off);
+    const bool tells_load = first.knows_sends && first.knows_arrivals &&
+                            first.arrivals.max_in_flight == 0;
+    g.seen.arrival_cv2 = tells_load ? arrival_cv2_of(first.arrivals) : not_a_number;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        g.seen.candidate.push_back(repeat_of(runs[i], static_cast<int>(i)));
+    set_shared_tokens(g.seen.candidate);
+    return g;
+}
+
+/// The objectives that files are held against.
+inline terms terms_of_files(const plan& p) {
+    terms t;
+    t.slos = p.slos;
+    t.rule = p.rule;
+    return t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C102] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -15351,7 +17107,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] what a request asks the simulated server ============================================
+// ===== [C103] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15468,7 +17224,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] answers of the simulated server =====================================================
+// ===== [C104] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -15705,7 +17461,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the simulated server's page of metrics ==============================================
+// ===== [C105] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -15877,7 +17633,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] what the simulated server says besides answers ======================================
+// ===== [C106] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15954,7 +17710,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] what a result holds of its gate =====================================================
+// ===== [C107] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16007,7 +17763,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] what a result of several settings holds =============================================
+// ===== [C108] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16059,7 +17815,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C109] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16087,7 +17843,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] points and round steps of drawings =================================================
+// ===== [C110] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16117,7 +17873,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C111] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16181,7 +17937,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] the curve of a search: objectives over the load ====================================
+// ===== [C112] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16240,7 +17996,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] how requests ended, and what their answers say of tokens ===========================
+// ===== [C113] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16315,7 +18071,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] how long made-up prompts were to be, and were ======================================
+// ===== [C114] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16361,7 +18117,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] what a server told of itself, over all repeats =====================================
+// ===== [C115] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16448,7 +18204,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] timelines: repeats in windows of equal length ======================================
+// ===== [C116] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16582,7 +18338,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C117] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16702,7 +18458,7 @@ inline void add_timelines(gate_figures& g, const evidence& e, const list<predica
 inline gate_figures with_objective(gate_figures g, const evidence& e, const slo& s) {
     const metric_id id = s.what.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
-    if (is_of_requests(id) && !known) {
+    if (is_of_requests(id) && !known && !is_untold(e, id)) {
         g.metrics.push_back(id);
         g.candidate.distributions.push_back(distribution_of(id, e.candidate));
         g.baseline.distributions.push_back(distribution_of(id, e.baseline));
@@ -16714,14 +18470,31 @@ inline gate_figures with_objective(gate_figures g, const evidence& e, const slo&
     return g;
 }
 
+/// Figures of files have none of what these do not tell.
+inline gate_figures without_untold(gate_figures g, const evidence& e) {
+    std::erase_if(g.metrics, [&](metric_id m) { return is_untold(e, m); });
+    g.table_rows = g.metrics.size();
+    std::erase_if(g.kept, [&](const statistic_data& s) { return !untold_reason(e, s).empty(); });
+    const bool knows_times = !is_untold(e, metric_id::ttft) &&
+                             !is_untold(e, metric_id::request_throughput);
+    if (!knows_times) g.grid = {};
+    return g;
+}
 inline gate_figures figures_of(const plan& p, const evidence& e, const std::vector<slo>& slos) {
     gate_figures g;
     g.metrics = table_metrics(p);
     g.table_rows = g.metrics.size();
     g.kept = kept_statistics(p, slos, told_statistics(e));
     g.grid = grid_of(e);
+    g = without_untold(std::move(g), e);
     g.candidate = arm_figures_of(p, g, e.candidate);
     g.baseline = arm_figures_of(p, g, e.baseline);
+    for (auto& [metric, value] : g.candidate.run_values)
+        if (is_untold(e, metric)) value = not_a_number;
+    for (repeat_figures& r : g.candidate.repeats) {
+        if (is_untold(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
+        if (is_untold(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
+    }
     for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
     for (const slo& s : slos) g = with_objective(std::move(g), e, s);
     if (!g.has_goodput) add_timelines(g, e, {});
@@ -16749,7 +18522,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] the progress line ==================================================================
+// ===== [C118] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16811,7 +18584,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] what reports tell of several settings ==============================================
+// ===== [C119] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16828,7 +18601,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] several settings in result.json ====================================================
+// ===== [C120] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16902,7 +18675,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] what came of a profile =============================================================
+// ===== [C121] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16958,7 +18731,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] what reports are made of ===========================================================
+// ===== [C122] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17003,7 +18776,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] what a server told of itself, in result.json =======================================
+// ===== [C123] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17102,7 +18875,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] words of reports ===================================================================
+// ===== [C124] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17186,6 +18959,9 @@ inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
+    if (t.kind == target_kind::files)
+        return "files of " + t.measured_by + ": " + t.url +
+               (t.model.empty() ? "" : "; model " + t.model);
     std::string s =
         (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
@@ -17235,9 +19011,24 @@ inline std::string server_text(const arm_figures& arm, const char* whose) {
     return whose + std::string("server: ") + account_text(arm.server) +
            (witness.empty() ? "" : "; " + witness);
 }
+/// What the files of another tool do not tell, and of what nothing is judged for it.
+inline std::string untold_text(const untold_metrics& u) {
+    std::string of;
+    for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
+    return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
+}
+/// What the client says to its own numbers. Of files it is another tool, which says nothing.
+inline std::string client_text(const gate_report& g) {
+    if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
+    return g.target.measured_by + " tells nothing of its own delays" +
+           (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
+    if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
+    for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
+    for (const std::string& note : g.under.notes) notes.push_back(note);
     const prompt_lengths& lengths = g.figures.candidate.prompts;
     if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
@@ -17289,7 +19080,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] result.json and records.jsonl ======================================================
+// ===== [C125] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17345,6 +19136,7 @@ inline void write_target(json_writer& j, const char* name, const target_facts& t
         .field("model", t.model)
         .field("api", t.api);
     if (t.tls != tls_trust::no_tls) j.field("tls", to_string(t.tls));
+    if (!t.measured_by.empty()) j.field("measured_by", t.measured_by);
     j.close();
 }
 
@@ -17496,6 +19288,15 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         j.open('{').field("arm", to_string(r.arm)).field("index", r.index).field("why", r.why)
             .close();
     j.close();
+    if (!g.under.untold.empty()) {
+        j.key("untold").open('[');
+        for (const untold_metrics& u : g.under.untold) {
+            j.open('{').key("metrics").open('[');
+            for (const metric_id m : u.of) j.value(std::string_view(metric_name(m)));
+            j.close().field("why", u.why).close();
+        }
+        j.close();
+    }
     j.field("calibration", g.held.noise_file).key("calibrated_sd").open('{');
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();
@@ -17676,7 +19477,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] stored results =====================================================================
+// ===== [C126] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -18063,7 +19864,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] several settings on the console ====================================================
+// ===== [C127] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18158,7 +19959,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] words in Markdown ==================================================================
+// ===== [C128] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18194,7 +19995,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] several settings in summary.md =====================================================
+// ===== [C129] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18236,7 +20037,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C130] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18517,7 +20318,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] what a console can show ============================================================
+// ===== [C131] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18546,7 +20347,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] the console ========================================================================
+// ===== [C132] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18636,7 +20437,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += "  baseline: " + status_text(g.figures.baseline) + "\n";
     for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
     if (g.profile.wanted) out += "  " + profile_text(g.profile) + "\n";
-    return out + "  client: " + self_check_text(g.self_check) + "\n";
+    return out + "  client: " + client_text(g) + "\n";
 }
 
 /// The last word where there were several gates: how many ended how, and which did not pass.
@@ -18670,7 +20471,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] the report page: style, icons and script ===========================================
+// ===== [C133] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -18880,7 +20681,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] the report page: drawings ==========================================================
+// ===== [C134] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19126,7 +20927,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] the report page: verdicts ==========================================================
+// ===== [C135] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19299,7 +21100,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] the report page: distributions =====================================================
+// ===== [C136] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19415,7 +21216,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] the report page: gates beside each other ===========================================
+// ===== [C137] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19523,7 +21324,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] the report page: what a search found ===============================================
+// ===== [C138] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19614,7 +21415,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] the report page: what else a gate has to say =======================================
+// ===== [C139] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19713,6 +21514,18 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
 }
 
+/// What only whoever sends knows.
+inline std::string sent_html(const gate_report& g) {
+    const plan& p = g.what;
+    const auto limit = [](time_span t) { return time_text(t.seconds()); };
+    return row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p)) +
+           row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)) +
+           row_of("options", options_text(p)) +
+           row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
+                                limit(p.limits.first_event) + ", between events " +
+                                limit(p.limits.between_events) + ", total " +
+                                limit(p.limits.total) + ", drain " + limit(p.limits.drain));
+}
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     std::string h =
@@ -19721,14 +21534,7 @@ inline std::string scenario_html(const gate_report& g) {
     h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
-    h += row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p));
-    h += row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts));
-    h += row_of("options", options_text(p));
-    const auto limit = [](time_span t) { return time_text(t.seconds()); };
-    h += row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
-                              limit(p.limits.first_event) + ", between events " +
-                              limit(p.limits.between_events) + ", total " + limit(p.limits.total) +
-                              ", drain " + limit(p.limits.drain));
+    if (!p.is_read) h += sent_html(g);
     h += row_of("error levels",
                 printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
                         p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
@@ -19767,7 +21573,8 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
         if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
         if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
     }
-    t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
+    if (!g.what.is_read)
+        t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
     t += shell_quoted(env.program);
     if (g.what.test_case.empty()) return t;
     std::string pattern;  // doctest's own: a comma separates two of them
@@ -19782,7 +21589,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] the report page: several settings beside each other ================================
+// ===== [C140] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19881,7 +21688,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] the report page: timelines =========================================================
+// ===== [C141] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20036,7 +21843,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] the report page: the whole =========================================================
+// ===== [C142] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20105,7 +21912,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += search_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
-    if (measured) h += self_check_html(g.self_check) + repeats_html(g);
+    if (measured && g.target.kind != target_kind::files) h += self_check_html(g.self_check);
+    if (measured) h += repeats_html(g);
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again + "</section>\n";
@@ -20415,7 +22223,8 @@ namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g || g->seen.candidate.empty()) return {not_a_number, not_a_number, not_a_number};
+    if (!g || g->seen.candidate.empty() || !untold_reason(g->seen, what).empty())
+        return {not_a_number, not_a_number, not_a_number};
     slo s;
     s.what = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
@@ -20434,7 +22243,7 @@ estimate_t estimate(const box& data, const statistic_data& what) {
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g) return not_a_number;
+    if (!g || !untold_reason(g->seen, what).empty()) return not_a_number;
     return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
         return pooled_value(what, seen.candidate);
     });
@@ -23993,7 +25802,89 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] what a server is asked before the load ==============================================
+// ===== [E37] who asks a server ===================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The header lines that all requests to a server share, and what of them is for nobody else.
+struct credentials {
+    std::string fields{};
+    std::vector<std::string> secrets{};
+
+    /// The value of a header or of a variable. A short one ("gzip") is none.
+    void keep_secret(const std::string& value) {
+        if (value.size() >= 8) add_secret(secrets, value);
+    }
+};
+
+/// Throws std::invalid_argument where a gate cannot send such a header.
+inline void check_header(const std::string& name, const std::string& value) {
+    require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
+                                "\": it must be one word without a colon");
+    require(is_header_safe(value), "endpoint.headers: the value of " + name +
+                                       " holds a line break or another control character");
+    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
+                             "connection", "x-request-id"})
+        require(!same_ignoring_case(name, ours),
+                "endpoint.headers sets " + name + ": that header belongs to llmbench");
+}
+
+/// The variable that holds the key.
+inline std::string key_variable(const endpoint& e) {
+    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
+}
+
+/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
+inline void check_key(const endpoint& e, const std::string& key) {
+    const std::string variable = key_variable(e);
+    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+                         std::string::npos;
+    require(e.api_key_env.empty() || !key.empty(),
+            is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
+                    : "endpoint.api_key_env names a variable that is not set; it is not "
+                      "repeated here, for it looks like a key and not like a name");
+    require(is_header_safe(key), "the API key in " + variable +
+                                     " holds a line break or another control character");
+}
+
+/// The header line with the key, "" where there is none. Where the gate names a header of that
+/// kind itself, LLMBENCH_API_KEY is for others.
+inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
+    const std::string_view header = api.key_before;
+    for (const name_value& h : e.headers) {
+        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
+        require(e.api_key_env.empty(), "endpoint.headers sets " + str(h.name) + " and " +
+                                           "endpoint.api_key_env names a key: give one of them");
+        return {};
+    }
+    return key.empty() ? key : api.key_before + key + "\r\n";
+}
+
+/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
+inline credentials credentials_of(const endpoint& e, const api_traits& api,
+                                  const std::string& key) {
+    credentials c;
+    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
+    c.fields += api.fields;
+    for (const name_value& h : e.headers) {
+        const std::string name = str(h.name), value = str(h.value);
+        check_header(name, value);
+        c.fields += name + ": " + value + "\r\n";
+        c.keep_secret(value);
+    }
+    check_key(e, key);
+    add_secret(c.secrets, key);
+    c.fields += key_line(e, api, key);
+    return c;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E38] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24160,88 +26051,6 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     const bool may_be_ids =
         to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
     return token_inquiry(to, p.common, post).fit(may_be_ids);
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E38] who asks a server ===================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// The header lines that all requests to a server share, and what of them is for nobody else.
-struct credentials {
-    std::string fields{};
-    std::vector<std::string> secrets{};
-
-    /// The value of a header or of a variable. A short one ("gzip") is none.
-    void keep_secret(const std::string& value) {
-        if (value.size() >= 8) add_secret(secrets, value);
-    }
-};
-
-/// Throws std::invalid_argument where a gate cannot send such a header.
-inline void check_header(const std::string& name, const std::string& value) {
-    require(is_token(name), "endpoint.headers has the name \"" + printable(name) +
-                                "\": it must be one word without a colon");
-    require(is_header_safe(value), "endpoint.headers: the value of " + name +
-                                       " holds a line break or another control character");
-    for (const char* ours : {"host", "content-length", "content-type", "transfer-encoding",
-                             "connection", "x-request-id"})
-        require(!same_ignoring_case(name, ours),
-                "endpoint.headers sets " + name + ": that header belongs to llmbench");
-}
-
-/// The variable that holds the key.
-inline std::string key_variable(const endpoint& e) {
-    return e.api_key_env.empty() ? "LLMBENCH_API_KEY" : str(e.api_key_env);
-}
-
-/// Throws std::invalid_argument where the key was asked for and is not there, or cannot be sent.
-inline void check_key(const endpoint& e, const std::string& key) {
-    const std::string variable = key_variable(e);
-    const bool is_name = variable.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                         std::string::npos;
-    require(e.api_key_env.empty() || !key.empty(),
-            is_name ? "endpoint.api_key_env is \"" + variable + "\": that variable is not set"
-                    : "endpoint.api_key_env names a variable that is not set; it is not "
-                      "repeated here, for it looks like a key and not like a name");
-    require(is_header_safe(key), "the API key in " + variable +
-                                     " holds a line break or another control character");
-}
-
-/// The header line with the key, "" where there is none. Where the gate names a header of that
-/// kind itself, LLMBENCH_API_KEY is for others.
-inline std::string key_line(const endpoint& e, const api_traits& api, const std::string& key) {
-    const std::string_view header = api.key_before;
-    for (const name_value& h : e.headers) {
-        if (!same_ignoring_case(str(h.name), header.substr(0, header.find(':')))) continue;
-        require(e.api_key_env.empty(), "endpoint.headers sets " + str(h.name) + " and " +
-                                           "endpoint.api_key_env names a key: give one of them");
-        return {};
-    }
-    return key.empty() ? key : api.key_before + key + "\r\n";
-}
-
-/// `key`: what key_variable() holds, "" where it is not set. Throws std::invalid_argument.
-inline credentials credentials_of(const endpoint& e, const api_traits& api,
-                                  const std::string& key) {
-    credentials c;
-    c.fields = "User-Agent: llmbench\r\nContent-Type: application/json\r\n";
-    c.fields += api.fields;
-    for (const name_value& h : e.headers) {
-        const std::string name = str(h.name), value = str(h.value);
-        check_header(name, value);
-        c.fields += name + ": " + value + "\r\n";
-        c.keep_secret(value);
-    }
-    check_key(e, key);
-    add_secret(c.secrets, key);
-    c.fields += key_line(e, api, key);
-    return c;
 }
 
 }  // namespace llmbench
@@ -26629,7 +28438,111 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] several settings of a server, measured in turns =====================================
+// ===== [E53] result files of other tools, judged as a gate =======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::uintmax_t most_file_bytes = 1024 * 1024 * 1024;
+
+/// A regular file's bytes; nothing where there is none.
+inline std::optional<std::string> bytes_of_file(const std::string& path) {
+    std::error_code problem;
+    if (!std::filesystem::is_regular_file(path, problem)) return {};
+    const std::uintmax_t size = std::filesystem::file_size(path, problem);
+    require(!problem && size <= most_file_bytes,
+            printable(path) + printed(": it has %.0f bytes, up to 1 GiB is allowed",
+                                      static_cast<double>(size)));
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return {};
+    std::string bytes(static_cast<std::size_t>(size), '\0');
+    in.read(bytes.data(), static_cast<std::streamsize>(size));
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
+    return bytes;
+}
+inline told_run told_run_of(const std::string& path) {
+    const std::optional<std::string> bytes = bytes_of_file(path);
+    require(bytes.has_value(), "files: " + printable(path) + " cannot be read as a file");
+    return read_told_run(*bytes, path, bytes_of_file);
+}
+
+/// What files of a run that is over can be asked, and what nobody can tell from them.
+inline void check_slos_of_files(const plan& p) {
+    slo_context c = slo_context_of(p);
+    c.requests = c.first_turns = 0;  // too few make an objective invalid, not the question unsound
+    c.has_turns = true;
+    for (const slo& s : p.slos) {
+        const std::string given = "the SLO " + str(s.text()) + " is refused: ";
+        require(!is_capacity(s.what.metric),
+                given + "the files are of one load, which shows no capacity");
+        require(!is_of_start(s.what.metric) && !is_of_server(s.what.metric) &&
+                    !is_of_turns(s.what.metric),
+                given + "files of other tools tell nothing of it");
+        check_slo(s, c);
+    }
+}
+
+/// The files of one gate, from their names to its report.
+class files_execution : public execution {
+public:
+    files_execution(const types::list<types::text>& files, const scenario& as,
+                    const char* file, int line)
+        : execution(as, file, line, "judge_files"), files_(files), as_(as) {}
+    result measured() {
+        begin();
+        asked_.calibrate = 0;
+        require(files_.size() > 0, "files: none is named, two or more are allowed");
+        std::vector<told_run> runs;
+        for (const text& path : files_) runs.push_back(told_run_of(str(path)));
+        told_gate told = gate_of_runs(std::move(runs), as_.slos);
+        told.what.name = who_.what.name;
+        told.what.test_case = who_.what.test_case;
+        told.what.file = who_.what.file;
+        told.what.line = who_.what.line;
+        check_slos_of_files(told.what);
+        measured_gate m;
+        m.target = told.target;
+        m.held = terms_of_files(told.what);
+        m.seen = std::move(told.seen);
+        m.found = assess(m.seen, m.held);
+        gate_report g = report_of(told.what, m, asked_);
+        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        close(std::move(g));
+        return r;
+    }
+    /// Without evidence.
+    result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, as_, outcome, why);
+        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        close(std::move(g));
+        return r;
+    }
+
+private:
+    void close(gate_report&& g) {
+        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        say(console_text(g, surroundings_of_program().style()));
+        if (all_.records().are_open()) say(reports_text(report_directory()));
+        all_.close_gate(number_, std::move(g), true, in_test_case_);
+    }
+    const types::list<types::text>& files_;
+    const scenario& as_;
+};
+
+inline result judged_files(const types::list<types::text>& files, const slo_list& slos,
+                           const types::text& name, const char* file, int line) {
+    scenario as;
+    as.name = name;
+    as.slos = slos;
+    return executed(files_execution(files, as, file, line), file, line, "judge_files");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E54] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26849,7 +28762,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] several settings from a scenario to their result ====================================
+// ===== [E55] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26996,7 +28909,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] public functions ====================================================================
+// ===== [E56] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27026,6 +28939,18 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     say("  " + verdict_line(v) + "\n");
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
+/// Each verdict of a gate is an assertion of its test case.
+inline result asserted(const result& r, const char* file, int line) {
+    const auto g = result_access::gate_of(r);
+    if (!inside_test_case() || !g->refusal.empty()) return r;
+    for (const slo_verdict& v : r.verdicts())
+        assert_verdict(
+            v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK, file,
+            line, str(v.what.text()), v, g->undecided_is);
+    return r;
+}
+#else
+inline const result& asserted(const result& r, const char*, int) { return r; }
 #endif
 }  // namespace detail
 
@@ -27064,22 +28989,17 @@ comparison_result compare(const scenario& s, const types::list<setting>& setting
     return detail::compared_settings(s, settings, file, line);
 }
 result gate(const scenario& s, const char* file, int line) {
-    const result r = detail::measured_result(s, file, line, "gate");
-#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
-    const auto g = detail::result_access::gate_of(r);
-    if (detail::inside_test_case() && g->refusal.empty())
-        for (const slo_verdict& v : r.verdicts())
-            detail::assert_verdict(
-                v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
-                file, line, detail::str(v.what.text()), v, g->undecided_is);
-#endif
-    return r;
+    return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
+}
+result judge_files(const types::list<types::text>& files, const slo_list& slos,
+                   const types::text& name, const char* file, int line) {
+    return detail::asserted(detail::judged_files(files, slos, name, file, line), file, line);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E56] records judged again ================================================================
+// ===== [E57] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27228,7 +29148,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E57] main ================================================================================
+// ===== [E58] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -43,6 +43,7 @@ FLOORS = {
     "core/capacity": "C",
     "core/files": "C",
     "core/traffic": "C",
+    "core/others": "C",
     "core/simulated": "C",
     "core/figures": "C",
     "core/reports": "C",

@@ -44,6 +44,21 @@ slo_verdict judge(const result& r, const slo& s);
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
                                const types::text& gate = {});
 
+/// Judges result files of other tools, each of which is one repeat of the same load: of vLLM bench
+/// serve (JSON, --save-result --save-detailed), SGLang bench_serving (JSONL, --output-details),
+/// guidellm 0.8 (benchmarks.json) and AIPerf (profile_export.jsonl with profile_export_aiperf.json
+/// beside it, either of which is named). Which tool wrote one is seen from its content. Where a tool
+/// defines a metric as we do, its requests' times are ours; what its files do not support is said in
+/// a sentence, and the objectives that need it are invalid. Files that are no repeats of each other
+/// (the same one twice, parts of one run, other settings, requests left out) make all invalid.
+/// Reported and asserted as by gate(), under `name` (default: the test case). Throws
+/// std::invalid_argument where a file or an SLO cannot be used: a file of over 1 GiB, one that is
+/// cut off, a value that is no time; inside a doctest case that is a failed assertion.
+///     judge_files({"run1.json", "run2.json", "run3.json"}, {p90(ttft) <= 300_ms});
+result judge_files(const types::list<types::text>& files, const slo_list& slos,
+                   const types::text& name = {}, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE());
+
 /// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
 /// std::invalid_argument where the file is none.
 past_result read_result(const types::text& file);

@@ -18,6 +18,7 @@
 #include "effects/system/signals.hpp"
 #include "effects/simulated/host.hpp"
 #include "effects/gates/doctest_host.hpp"
+#include "effects/gates/judged_files.hpp"
 #include "effects/gates/measure.hpp"
 #include "effects/gates/measure_settings.hpp"
 #include "effects/gates/session.hpp"
@@ -56,6 +57,18 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     say("  " + verdict_line(v) + "\n");
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
+/// Each verdict of a gate is an assertion of its test case.
+inline result asserted(const result& r, const char* file, int line) {
+    const auto g = result_access::gate_of(r);
+    if (!inside_test_case() || !g->refusal.empty()) return r;
+    for (const slo_verdict& v : r.verdicts())
+        assert_verdict(
+            v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK, file,
+            line, str(v.what.text()), v, g->undecided_is);
+    return r;
+}
+#else
+inline const result& asserted(const result& r, const char*, int) { return r; }
 #endif
 }  // namespace detail
 
@@ -94,16 +107,11 @@ comparison_result compare(const scenario& s, const types::list<setting>& setting
     return detail::compared_settings(s, settings, file, line);
 }
 result gate(const scenario& s, const char* file, int line) {
-    const result r = detail::measured_result(s, file, line, "gate");
-#if !defined(LLMBENCH_NO_DOCTEST) && !defined(DOCTEST_CONFIG_DISABLE)
-    const auto g = detail::result_access::gate_of(r);
-    if (detail::inside_test_case() && g->refusal.empty())
-        for (const slo_verdict& v : r.verdicts())
-            detail::assert_verdict(
-                v.what.is_advisory ? doctest::assertType::DT_WARN : doctest::assertType::DT_CHECK,
-                file, line, detail::str(v.what.text()), v, g->undecided_is);
-#endif
-    return r;
+    return detail::asserted(detail::measured_result(s, file, line, "gate"), file, line);
+}
+result judge_files(const types::list<types::text>& files, const slo_list& slos,
+                   const types::text& name, const char* file, int line) {
+    return detail::asserted(detail::judged_files(files, slos, name, file, line), file, line);
 }
 
 }  // inline namespace v0

@@ -12,6 +12,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/judging/judge.hpp"
 #include "core/judging/words.hpp"
@@ -30,7 +31,8 @@ namespace detail {
 
 estimate_t estimate(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g || g->seen.candidate.empty()) return {not_a_number, not_a_number, not_a_number};
+    if (!g || g->seen.candidate.empty() || !untold_reason(g->seen, what).empty())
+        return {not_a_number, not_a_number, not_a_number};
     slo s;
     s.what = what;
     s.at_most = facts_of(what.metric).side != bound_side::at_least;
@@ -49,7 +51,7 @@ estimate_t estimate(const box& data, const statistic_data& what) {
 }
 double measured(const box& data, const statistic_data& what) {
     const auto g = result_access::gate_in(data);
-    if (!g) return not_a_number;
+    if (!g || !untold_reason(g->seen, what).empty()) return not_a_number;
     return with_load_of_tables(g->seen, g->held, [&](const evidence& seen) {
         return pooled_value(what, seen.candidate);
     });

@@ -146,7 +146,7 @@ inline void add_timelines(gate_figures& g, const evidence& e, const list<predica
 inline gate_figures with_objective(gate_figures g, const evidence& e, const slo& s) {
     const metric_id id = s.what.metric;
     const bool known = std::count(g.metrics.begin(), g.metrics.end(), id) > 0;
-    if (is_of_requests(id) && !known) {
+    if (is_of_requests(id) && !known && !is_untold(e, id)) {
         g.metrics.push_back(id);
         g.candidate.distributions.push_back(distribution_of(id, e.candidate));
         g.baseline.distributions.push_back(distribution_of(id, e.baseline));
@@ -158,14 +158,31 @@ inline gate_figures with_objective(gate_figures g, const evidence& e, const slo&
     return g;
 }
 
+/// Figures of files have none of what these do not tell.
+inline gate_figures without_untold(gate_figures g, const evidence& e) {
+    std::erase_if(g.metrics, [&](metric_id m) { return is_untold(e, m); });
+    g.table_rows = g.metrics.size();
+    std::erase_if(g.kept, [&](const statistic_data& s) { return !untold_reason(e, s).empty(); });
+    const bool knows_times = !is_untold(e, metric_id::ttft) &&
+                             !is_untold(e, metric_id::request_throughput);
+    if (!knows_times) g.grid = {};
+    return g;
+}
 inline gate_figures figures_of(const plan& p, const evidence& e, const std::vector<slo>& slos) {
     gate_figures g;
     g.metrics = table_metrics(p);
     g.table_rows = g.metrics.size();
     g.kept = kept_statistics(p, slos, told_statistics(e));
     g.grid = grid_of(e);
+    g = without_untold(std::move(g), e);
     g.candidate = arm_figures_of(p, g, e.candidate);
     g.baseline = arm_figures_of(p, g, e.baseline);
+    for (auto& [metric, value] : g.candidate.run_values)
+        if (is_untold(e, metric)) value = not_a_number;
+    for (repeat_figures& r : g.candidate.repeats) {
+        if (is_untold(e, metric_id::output_throughput)) r.output_throughput = not_a_number;
+        if (is_untold(e, metric_id::request_throughput)) r.request_throughput = not_a_number;
+    }
     for_each_repeat(e, [&](const repeat_data& d) { g.counted_gaps += d.pooled_gaps.size(); });
     for (const slo& s : slos) g = with_objective(std::move(g), e, s);
     if (!g.has_goodput) add_timelines(g, e, {});

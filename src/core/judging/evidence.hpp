@@ -8,7 +8,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/repeat.hpp"
 
-#include <algorithm>  // min, count_if
+#include <algorithm>  // min, count_if, find
 #include <string>
 #include <vector>
 
@@ -24,6 +24,13 @@ struct set_aside_repeat {
     std::string why{};
 };
 
+/// What is no evidence of some metrics, as whoever measured left it out or means another thing by
+/// the name: why, in a sentence, and of which. Of all where none is named.
+struct untold_metrics {
+    std::string why{};
+    std::vector<metric_id> of{};
+};
+
 /// Under which load evidence was found, as far as its validity depends on it.
 struct load_conditions {
     // Squared coefficient of variation of the gaps between planned sends, NaN where the load grows
@@ -33,6 +40,10 @@ struct load_conditions {
     bool spins = false;                   // the client was told to burn its core
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
+    std::vector<untold_metrics> untold{};  // by the files that it was read from
+    std::vector<std::string> notes{};      // on these, a sentence each
+    // Among its requests are some, told as cancelled, that had not ended when their run did.
+    bool has_cut_off = false;
 };
 
 /// All that was seen of a gate's servers. Nothing in it is judged, and nothing that it is held
@@ -43,6 +54,22 @@ struct evidence : load_conditions {
         baseline{};  // as many, where there is one: pair i is (candidate i, baseline i)
     bool has_live_baseline() const { return !baseline.empty(); }
 };
+
+/// Why nothing can be said of a metric, or of one that a predicate compares; "" where something can.
+inline std::string untold_reason(const load_conditions& under, const statistic_data& what) {
+    for (const untold_metrics& u : under.untold) {
+        const bool concerned = concerns_a_metric(what, [&](metric_id m) {
+            return std::find(u.of.begin(), u.of.end(), m) != u.of.end();
+        });
+        if (u.of.empty() || concerned) return u.why;
+    }
+    return {};
+}
+inline bool is_untold(const load_conditions& under, metric_id m) {
+    statistic_data what;
+    what.metric = m;
+    return !untold_reason(under, what).empty();
+}
 
 template <class F>
 void for_each_repeat(const evidence& e, F&& f) {

@@ -67,11 +67,13 @@ inline slo_verdict explained(slo_verdict v, const std::string& state) {
     return v;
 }
 
-/// The verdict of one SLO.
-inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
-                          bool is_guard = false) {
+/// The verdict of one SLO on all requests as they are told.
+inline slo_verdict judged_as_told(const evidence& e, const terms& t, const grounds& g,
+                                  const slo& s, bool is_guard) {
     if (e.candidate.empty() && !e.stopped.empty())
         return without_advice(undecided(s), verdict::inconclusive, e.stopped);
+    if (const std::string why = untold_reason(e, s.what); g.invalid.empty() && !why.empty())
+        return without_advice(undecided(s), verdict::invalid, why);
     slo_verdict v = judge_evidence(e, t, s, false, is_guard);
     if (!g.invalid.empty()) return without_advice(v, verdict::invalid, g.invalid);
     if (const std::string why = slo_invalid_reason(e, t, g, v); !why.empty())
@@ -99,6 +101,30 @@ inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, c
     if (const std::string cached = cache_text(g, s); v.outcome == verdict::pass && !cached.empty())
         v.reason = (v.reason.empty() ? "" : str(v.reason) + "; ") + cached;
     return v;
+}
+
+/// The evidence without the requests that had not ended when their run did.
+inline evidence without_cut_off(evidence e) {
+    for (repeat_data& d : e.candidate)
+        for (record& r : d.records)
+            if (r.status == request_status::cancelled) r.phase = run_phase::warmup;
+    e.has_cut_off = false;
+    return e;
+}
+/// The verdict of one SLO. How a request would have ended that was cut off with its run is not
+/// known: what it decides is decided by nobody. The guard speaks of those that are.
+inline slo_verdict judged(const evidence& e, const terms& t, const grounds& g, const slo& s,
+                          bool is_guard = false) {
+    const slo_verdict v = judged_as_told(e, t, g, s, is_guard);
+    if (!e.has_cut_off || !g.invalid.empty()) return v;
+    const evidence rest = without_cut_off(e);
+    const slo_verdict other = judged_as_told(rest, t, grounds_of(rest), s, is_guard);
+    if (is_guard || v.outcome == other.outcome) return is_guard ? other : v;
+    return without_advice(v, verdict::invalid,
+                          printed("requests were cut off as their run ended: with these as "
+                                  "failures the verdict is %s, without them %s; let a run end by "
+                                  "a number of requests",
+                                  to_string(v.outcome), to_string(other.outcome)));
 }
 
 /// One verdict per SLO in order, then the guard on errors unless the gate states its own limit.

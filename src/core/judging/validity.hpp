@@ -28,6 +28,8 @@ namespace detail {
 /// Why nothing at all can be said, "" where something can.
 inline std::string gate_invalid_reason(const evidence& e) {
     if (e.candidate.empty() && !e.stopped.empty()) return {};
+    for (const untold_metrics& u : e.untold)
+        if (u.of.empty()) return u.why;
     if (const std::string lack = client_lack(e); !lack.empty()) return lack;
     for (const auto* arm : {&e.candidate, &e.baseline}) {
         const std::string who = arm == &e.baseline ? "baseline server" : "server";

@@ -91,6 +91,7 @@ inline void write_target(json_writer& j, const char* name, const target_facts& t
         .field("model", t.model)
         .field("api", t.api);
     if (t.tls != tls_trust::no_tls) j.field("tls", to_string(t.tls));
+    if (!t.measured_by.empty()) j.field("measured_by", t.measured_by);
     j.close();
 }
 
@@ -242,6 +243,15 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         j.open('{').field("arm", to_string(r.arm)).field("index", r.index).field("why", r.why)
             .close();
     j.close();
+    if (!g.under.untold.empty()) {
+        j.key("untold").open('[');
+        for (const untold_metrics& u : g.under.untold) {
+            j.open('{').key("metrics").open('[');
+            for (const metric_id m : u.of) j.value(std::string_view(metric_name(m)));
+            j.close().field("why", u.why).close();
+        }
+        j.close();
+    }
     j.field("calibration", g.held.noise_file).key("calibrated_sd").open('{');
     for (const auto& [name, sd] : g.held.noise) j.field(name, sd);
     j.close();

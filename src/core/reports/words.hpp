@@ -109,6 +109,9 @@ inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
+    if (t.kind == target_kind::files)
+        return "files of " + t.measured_by + ": " + t.url +
+               (t.model.empty() ? "" : "; model " + t.model);
     std::string s =
         (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
@@ -158,9 +161,24 @@ inline std::string server_text(const arm_figures& arm, const char* whose) {
     return whose + std::string("server: ") + account_text(arm.server) +
            (witness.empty() ? "" : "; " + witness);
 }
+/// What the files of another tool do not tell, and of what nothing is judged for it.
+inline std::string untold_text(const untold_metrics& u) {
+    std::string of;
+    for (const metric_id m : u.of) of += (of.empty() ? "" : ", ") + std::string(metric_name(m));
+    return (u.of.empty() ? "nothing is judged: " : "no verdict on " + of + ": ") + u.why;
+}
+/// What the client says to its own numbers. Of files it is another tool, which says nothing.
+inline std::string client_text(const gate_report& g) {
+    if (g.target.kind != target_kind::files) return self_check_text(g.self_check);
+    return g.target.measured_by + " tells nothing of its own delays" +
+           (g.self_check.ok ? "" : "; NOT OK: " + str(g.self_check.reason));
+}
 /// What a reader of a gate's numbers should know of them, a sentence each.
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
+    if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
+    for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
+    for (const std::string& note : g.under.notes) notes.push_back(note);
     const prompt_lengths& lengths = g.figures.candidate.prompts;
     if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));

@@ -61,6 +61,7 @@ struct plan {
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
+    bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them

@@ -29,7 +29,7 @@ inline std::string extent_text(const plan& p) {
                        p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
     std::string t = p.requests > 0 ? printed("%lld requests", p.requests) : "";
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
-    return t + warmup_text(p);
+    return p.is_read ? t : t + warmup_text(p);
 }
 /// What every request says beside its prompt.
 inline std::string options_text(const plan& p) {
@@ -55,6 +55,7 @@ inline std::string plan_text(const plan& p) {
     const long long n = expected_requests(p);
     if (n > 0) t += printed(", %lld requests", n);
     else if (p.duration_s > 0) t += printed(", %g s", p.duration_s);
+    if (p.is_read) return t + ", " + p.workload_text;
     return t + warmup_text(p) + ", " + p.workload_text +
            printed(", seed %llu", static_cast<unsigned long long>(p.seed));
 }

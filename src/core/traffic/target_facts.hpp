@@ -10,7 +10,9 @@ inline namespace v0 {
 namespace detail {
 
 /// What a gate was measured on, or compared with.
-enum class target_kind : unsigned char { none, endpoint, process, simulated, stored, same };
+enum class target_kind : unsigned char {
+    none, endpoint, process, simulated, stored, same, files
+};
 inline const char* to_string(target_kind k) {
     switch (k) {
     case target_kind::endpoint: return "endpoint";
@@ -18,6 +20,7 @@ inline const char* to_string(target_kind k) {
     case target_kind::simulated: return "simulated";
     case target_kind::stored: return "stored";
     case target_kind::same: return "same server";
+    case target_kind::files: return "files";
     case target_kind::none: break;
     }
     return "";
@@ -37,11 +40,12 @@ inline const char* to_string(tls_trust t) {
 /// Where a gate's server stood and what it was.
 struct target_facts {
     target_kind kind = target_kind::none;
-    std::string url{};  // of what is stored, its file
+    std::string url{};  // of what is stored, its file; of files, their names
     std::string model{};
     std::string api{};
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of made-up prompts
+    std::string measured_by{};  // the tool whose files these are, "" where it was this program
 };
 
 }  // namespace detail

@@ -94,7 +94,8 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += search_html(g);
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
-    if (measured) h += self_check_html(g.self_check) + repeats_html(g);
+    if (measured && g.target.kind != target_kind::files) h += self_check_html(g.self_check);
+    if (measured) h += repeats_html(g);
     h += scenario_html(g);
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again + "</section>\n";

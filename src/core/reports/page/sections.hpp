@@ -122,6 +122,18 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
 }
 
+/// What only whoever sends knows.
+inline std::string sent_html(const gate_report& g) {
+    const plan& p = g.what;
+    const auto limit = [](time_span t) { return time_text(t.seconds()); };
+    return row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p)) +
+           row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)) +
+           row_of("options", options_text(p)) +
+           row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
+                                limit(p.limits.first_event) + ", between events " +
+                                limit(p.limits.between_events) + ", total " +
+                                limit(p.limits.total) + ", drain " + limit(p.limits.drain));
+}
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
     std::string h =
@@ -130,14 +142,7 @@ inline std::string scenario_html(const gate_report& g) {
     h += row_of("arrivals", arrival_text(p.arrivals)) + row_of("workload", p.workload_text);
     h += row_of("measured", extent_text(p)) + row_of("repeats", repeats_text(p));
     h += row_of("traffic", p.rule.traffic == fresh ? "fresh" : "replayed");
-    h += row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p));
-    h += row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts));
-    h += row_of("options", options_text(p));
-    const auto limit = [](time_span t) { return time_text(t.seconds()); };
-    h += row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
-                              limit(p.limits.first_event) + ", between events " +
-                              limit(p.limits.between_events) + ", total " + limit(p.limits.total) +
-                              ", drain " + limit(p.limits.drain));
+    if (!p.is_read) h += sent_html(g);
     h += row_of("error levels",
                 printed("false pass %g %%, false fail %g %%%s", p.rule.pass_level * 100,
                         p.rule.fail_level * 100, p.rule.holm ? ", Holm over the gate" : ""));
@@ -176,7 +181,8 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
         if (!g.target.model.empty()) t += "LLMBENCH_MODEL=" + shell_quoted(g.target.model) + " ";
         if (g.target.api != apis[0].name) t += "LLMBENCH_API=" + shell_quoted(g.target.api) + " ";
     }
-    t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
+    if (!g.what.is_read)
+        t += printed("LLMBENCH_SEED=%llu ", static_cast<unsigned long long>(g.what.seed));
     t += shell_quoted(env.program);
     if (g.what.test_case.empty()) return t;
     std::string pattern;  // doctest's own: a comma separates two of them

@@ -1,0 +1,237 @@
+// result files of guidellm
+// As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the wall
+// clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/others/json_file.hpp"
+#include "core/others/told_run.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // isnan
+#include <cstddef>  // size_t
+#include <string>
+#include <utility>  // move, pair
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_guidellm_file(const picojson::value& v) {
+    return member(v, "benchmarks") && (member_at(v, "metadata", "guidellm_version") ||
+                                       member_at(v, "metadata", "version") || member(v, "args"));
+}
+
+inline constexpr double latest_clock_s = 1e11;  // of the wall clock
+
+/// One request of one of the three lists.
+class guidellm_request {
+public:
+    guidellm_request(const told_run& run, const picojson::value& v, const char* list, std::size_t i)
+        : file_(run.file), v_(v), list_(list), place_(i) {
+        timings_ = member_at(v, "info", "timings");
+        require(timings_ != nullptr, file_ + ": " + name("info.timings") + " is missing, it is an "
+                                     "object with the times of a request");
+    }
+    std::string name(const char* of) const {
+        return element_name(std::string("benchmarks[0].requests.") + list_, place_) + "." + of;
+    }
+    /// A time of the wall clock in nanoseconds, 0 where the file has none.
+    long long time(const char* of) const {
+        const picojson::value* v = member(*timings_, of);
+        if (!v || v->is<picojson::null>()) return 0;
+        return clock_ns(number_from(file_, *v, 1, latest_clock_s, "a time in seconds since 1970",
+                                 [&] { return name(of); }));
+    }
+    int count(const picojson::value& in, const char* of) const {
+        const picojson::value* v = member(in, of);
+        if (!v || v->is<picojson::null>()) return -1;
+        return tokens_from(file_, *v, [&] { return name(of); });
+    }
+    int count(const char* of) const { return count(v_, of); }
+    int iterations() const { return std::max(0, count(*timings_, "token_iterations")); }
+    bool has_usage() const {
+        const picojson::value* v = member_at(v_, "output_metrics", "total_tokens");
+        return v && v->is<double>();
+    }
+    int text_bytes() const {
+        return static_cast<int>(string_member(v_, "output").size() +
+                                string_member(v_, "reasoning_output").size());
+    }
+    std::string error() const {
+        const picojson::value* info = member(v_, "info");
+        return info ? string_member(*info, "error") : std::string();
+    }
+    void require_order(bool ordered, const char* first, const char* second) const {
+        require(ordered, file_ + ": " + name(second) + " lies before " + first +
+                             ", times of a request are in order");
+    }
+
+private:
+    const std::string& file_;
+    const picojson::value& v_;
+    const char* list_;
+    std::size_t place_;
+    const picojson::value* timings_ = nullptr;
+};
+
+/// How requests were planned. Users and batches have no plan: their requests are due when a place is
+/// free.
+inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
+    const std::string kind = string_member(strategy, "type_");
+    const double rate = number_member(strategy, "rate"), most = number_member(strategy, "max_concurrency");
+    const double streams = number_member(strategy, "streams");
+    arrival_data& a = run.arrivals;
+    if (kind == "constant" || kind == "poisson") {
+        a.kind = kind == "constant" ? arrival_kind::constant : arrival_kind::poisson;
+        a.rate = rate;
+        a.max_in_flight = most > 0 ? std::llround(most) : 0;
+        run.knows_arrivals = rate > 0;
+        run.has_late_sends = true;
+    } else if (kind == "concurrent" || kind == "synchronous") {
+        a.kind = arrival_kind::closed_loop;
+        a.users = streams > 0 ? std::llround(streams) : 1;
+    } else if (kind == "throughput") {
+        a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
+        a.users = most > 0 ? std::llround(most) : 1;
+    } else {
+        run.knows_arrivals = false;
+        run.has_late_sends = kind == "trace";
+    }
+}
+
+inline void set_guidellm_times(told_run& run, const guidellm_request& g, record& r) {
+    r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("request_start");
+    const long long planned = g.time("targeted_start"), end = g.time("request_end");
+    if (r.sent_ns == 0) r.sent_ns = r.dispatched_ns = r.connected_ns = g.time("resolve_start");
+    r.scheduled_ns = run.has_late_sends && planned != 0 ? std::min(planned, r.sent_ns) : r.sent_ns;
+    // Of a plan without a limit on what is in flight, all that a send is late by is the client's.
+    if (run.has_late_sends && run.arrivals.max_in_flight == 0)
+        r.late_ns = r.sent_ns - std::max(r.scheduled_ns, g.time("predecessor_completed"));
+    r.late_ns = std::max(r.late_ns, 0ll);
+    r.first_token_ns = g.time("first_token_iteration");
+    r.last_token_ns = g.time("last_token_iteration");
+    r.end_ns = end != 0 ? end : g.time("resolve_end");
+}
+inline void add_guidellm_request(told_run& run, const picojson::value& v, const char* list,
+                                 std::size_t i) {
+    const guidellm_request g(run, v, list, i);
+    told_request t;
+    record& r = t.what;
+    set_guidellm_times(run, g, r);
+    require(r.sent_ns != 0, run.file + ": " + g.name("request_start") + " is missing, a time in "
+                            "seconds since 1970");
+    g.require_order(r.end_ns >= r.sent_ns, "request_start", "request_end");
+    r.prompt_tokens = std::max(0, g.count("prompt_tokens"));
+    r.cached_tokens = g.count("cached_tokens");
+    const std::string which = list;
+    if (which == "successful" && r.first_token_ns != 0) {
+        g.require_order(r.first_token_ns >= r.sent_ns, "request_start", "first_token_iteration");
+        g.require_order(r.last_token_ns >= r.first_token_ns, "first_token_iteration",
+                        "last_token_iteration");
+        g.require_order(r.end_ns >= r.last_token_ns, "last_token_iteration", "request_end");
+        r.status = request_status::ok;
+        r.output_tokens = std::max(0, g.count("output_tokens"));
+        r.token_source = g.has_usage() ? token_origin::usage : token_origin::events;
+        r.first_event_tokens = 1;
+        add_even_gaps(run, t, std::max(1, g.iterations()));
+        r.text_bytes = g.text_bytes();
+        r.choices = 1;
+    } else if (which == "incomplete") {
+        mark_failed(r, request_status::cancelled, "cut off as the run ended");
+        ++run.cut_off;
+    } else {
+        mark_failed(r, which == "errored" ? request_status::server : request_status::empty,
+                    which == "errored" ? g.error() : "no content came");
+    }
+    run.requests.push_back(std::move(t));
+}
+
+/// What was left out as warm-up or cool-down, by when a request was planned.
+inline void set_guidellm_window(told_run& run, const picojson::value& benchmark) {
+    const auto is_set = [&](const char* phase) {
+        const picojson::value* v = member_at(benchmark, "config", phase);
+        return v && (number_member(*v, "value") > 0 || number_member(*v, "percent") > 0);
+    };
+    const picojson::value* m = member(benchmark, "scheduler_metrics");
+    if (!m) return;
+    if (is_set("warmup")) run.window_from_ns = clock_ns(number_member(*m, "measure_start_time"));
+    if (is_set("cooldown")) run.window_to_ns = clock_ns(number_member(*m, "measure_end_time"));
+    for (told_request& t : run.requests) {
+        const long long at = t.what.scheduled_ns;
+        const bool inside = (run.window_from_ns == 0 || at >= run.window_from_ns) &&
+                            (run.window_to_ns == 0 || at <= run.window_to_ns);
+        t.what.phase = inside ? run_phase::measure : run_phase::warmup;
+    }
+}
+inline void check_guidellm_counts(told_run& run, const picojson::value& benchmark,
+                                  const picojson::value& requests) {
+    const picojson::value* made = member_at(benchmark, "scheduler_metrics", "requests_made");
+    for (const char* list : {"successful", "errored", "incomplete"}) {
+        const double told = made ? number_member(*made, list) : not_a_number;
+        const auto found = static_cast<double>(array_member(requests, list).size());
+        if (std::isnan(told) || told == found) continue;
+        return run.lacks_all(printed("%.0f requests were %s and it lists %.0f of them: a sample, "
+                                     "or some were left out; a verdict needs all of them "
+                                     "(sample_size null)", told, list, found));
+    }
+}
+inline void set_guidellm_settings(told_run& run, const picojson::value& benchmark) {
+    const auto add = [&](const char* name, const picojson::value* of, const char* of_name) {
+        run.settings.push_back({name, of ? setting_text(*of, of_name) : std::string()});
+    };
+    const picojson::value* strategy = member_at(benchmark, "config", "strategy");
+    const picojson::value* backend = member_at(benchmark, "config", "backend");
+    for (const char* name : {"type_", "rate", "streams", "max_concurrency", "time_scale"})
+        add(*name == 't' && name[2] == 'p' ? "strategy" : name, strategy, name);
+    for (const char* name : {"kind", "model", "request_format", "stream", "max_tokens"})
+        add(*name == 'k' ? "backend" : name, backend, name);
+    if (backend) run.model = setting_text(*backend, "model");
+}
+
+inline told_run read_guidellm_run(const picojson::value& v, const std::string& file) {
+    told_run run;
+    run.file = file;
+    run.tool = "guidellm";
+    if (const picojson::value* m = member(v, "metadata"))
+        run.version = setting_text(*m, "guidellm_version");
+    const picojson::value* format = member_at(v, "metadata", "version");
+    require(format && number_in(*format) == 2,
+            file + ": metadata.version is " + (format ? shown_value(*format) : "missing") +
+                ", 2 is allowed (guidellm 0.8): run a newer guidellm");
+    const picojson::array& all = array_member(v, "benchmarks");
+    require(all.size() == 1,
+            printed("%s: benchmarks holds %zu loads, one is allowed: a file is one repeat of one "
+                    "load", file.c_str(), all.size()));
+    const picojson::value& b = all[0];
+    const picojson::value* requests = member(b, "requests");
+    require(requests && requests->is<picojson::object>(),
+            file + ": benchmarks[0].requests is missing, an object with the lists successful, "
+                   "errored and incomplete");
+    if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
+    set_guidellm_settings(run, b);
+    if (const picojson::value* s = member_at(b, "config", "strategy")) set_guidellm_arrivals(run, *s);
+    for (const char* list : {"successful", "errored", "incomplete"}) {
+        const picojson::array& items = array_member(*requests, list);
+        for (std::size_t i = 0; i < items.size(); ++i) add_guidellm_request(run, items[i], list, i);
+    }
+    set_guidellm_window(run, b);
+    check_guidellm_counts(run, b, *requests);
+    run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is our "
+                         "tpot");
+    run.lacks(of_event_times(), "guidellm keeps no time of each token, so nothing tells how many "
+                                "came inside the steady window");
+    run.clock = span_of(run.requests);
+    run.notes.push_back("its times are of the wall clock, which may be set while it runs");
+    return run;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

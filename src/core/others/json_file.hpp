@@ -1,0 +1,202 @@
+// JSON files of other tools
+// Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value after
+// another where a file was appended to.
+#pragma once
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // find
+#include <cmath>  // floor
+#include <cstddef>  // size_t
+#include <cstdint>  // int64_t
+#include <iterator>  // begin, end
+#include <stdexcept>  // exception, invalid_argument
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Members that take room and tell nothing that is judged: they are read over.
+inline constexpr std::string_view idle_members[] = {
+    "request_args", "traceback", "trace_data", "response_metrics", "telemetry_data",
+    "cached_tokens_details", "spec_decode_acceptance"};
+
+/// As picojson's own context, without the idle members.
+class lean_context {
+public:
+    explicit lean_context(picojson::value& out) : out_(out) {}
+    bool set_null() { out_ = picojson::value(); return true; }
+    bool set_bool(bool b) { out_ = picojson::value(b); return true; }
+#ifdef PICOJSON_USE_INT64
+    bool set_int64(std::int64_t i) { out_ = picojson::value(i); return true; }
+#endif
+    bool set_number(double d) { out_ = picojson::value(d); return true; }
+    template <class Input>
+    bool parse_string(Input& in) {
+        out_ = picojson::value(picojson::string_type, false);
+        return picojson::_parse_string(out_.get<std::string>(), in);
+    }
+    bool parse_array_start() {
+        out_ = picojson::value(picojson::array_type, false);
+        return true;
+    }
+    template <class Input>
+    bool parse_array_item(Input& in, std::size_t) {
+        auto& items = out_.get<picojson::array>();
+        items.emplace_back();
+        lean_context item(items.back());
+        return picojson::_parse(item, in);
+    }
+    bool parse_array_stop(std::size_t) { return true; }
+    bool parse_object_start() {
+        out_ = picojson::value(picojson::object_type, false);
+        return true;
+    }
+    template <class Input>
+    bool parse_object_item(Input& in, const std::string& key) {
+        const bool is_idle = std::find(std::begin(idle_members), std::end(idle_members), key) !=
+                             std::end(idle_members);
+        picojson::null_parse_context nothing;
+        if (is_idle) return picojson::_parse(nothing, in);
+        lean_context member(out_.get<picojson::object>()[key]);
+        return picojson::_parse(member, in);
+    }
+    bool parse_object_stop() { return true; }
+
+private:
+    picojson::value& out_;
+};
+
+/// Python's three numbers that are no JSON as strings, so that whoever looks for a number there can
+/// say what stands in its place.
+inline std::string with_quoted_words(std::string_view s) {
+    std::string out;
+    bool quoted = false;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        if (!quoted && (s[i] == 'N' || s[i] == 'I' || s[i] == '-')) {
+            bool found = false;
+            for (const std::string_view word : {"NaN", "-Infinity", "Infinity"}) {
+                if (s.substr(i, word.size()) != word) continue;
+                out.append("\"").append(word).append("\"");
+                i += word.size() - 1;
+                found = true;
+                break;
+            }
+            if (found) continue;
+        }
+        if (quoted && s[i] == '\\' && i + 1 < s.size()) out += s[i++];
+        else if (s[i] == '"') quoted = !quoted;
+        out += s[i];
+    }
+    return out;
+}
+
+/// The JSON values of a file, one after the other. Throws std::invalid_argument where it holds
+/// anything else, or ends inside of one.
+inline std::vector<picojson::value> read_json_values(std::string_view s, const std::string& file) {
+    const auto require_json = [&](bool sound, const std::string& why) {
+        require(sound, file + ": " + why);
+    };
+    if (s.substr(0, 3) == "\xEF\xBB\xBF") s.remove_prefix(3);
+    require_json(!nests_deeper_than(s, 100), "its JSON nests deeper than 100 levels");
+    std::string whole, repaired;
+    if (s.find("NaN") != std::string_view::npos || s.find("Infinity") != std::string_view::npos)
+        s = repaired = with_quoted_words(s);
+    if (s.find("\\ud") != std::string_view::npos || s.find("\\uD") != std::string_view::npos)
+        s = whole = without_half_pairs(s);
+    std::vector<picojson::value> values;
+    const char *at = s.data(), *const last = s.data() + s.size();
+    const auto skip_blanks = [&] {
+        while (at != last && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')) ++at;
+    };
+    for (skip_blanks(); at != last; skip_blanks()) {
+        values.emplace_back();
+        std::string error;
+        lean_context context(values.back());
+        const char* const from = at;
+        try {
+            at = picojson::_parse(context, at, last, &error);
+        } catch (const std::exception&) {
+            error = "a number that no double holds";
+        }
+        const auto place = static_cast<std::size_t>(at - s.data());
+        require_json(error.empty() || at != last,
+                     values.size() == 1
+                         ? "it ends inside of its JSON value: the file is cut off"
+                         : printed("it ends inside of value %zu: the file is cut off",
+                                   values.size()));
+        require_json(error.empty() && at != from,
+                     printed("it is not JSON from byte %zu on: ", place) +
+                         printable(s.substr(place < 20 ? 0 : place - 20, 60), 60));
+    }
+    require_json(!values.empty(), "it is empty");
+    return values;
+}
+
+/// Where a number stands, told where it is none that is allowed: "ttfts[3]".
+inline std::string element_name(const std::string& list, std::size_t i) {
+    return list + printed("[%zu]", i);
+}
+/// A value as a sentence shows it.
+inline std::string shown_value(const picojson::value& v) {
+    if (v.is<picojson::array>()) return "a list";
+    return v.is<picojson::object>() ? "an object" : printable(v.serialize(), 60);
+}
+
+inline constexpr double longest_time_s = 1e7;  // of anything that a tool measured
+inline constexpr double most_tokens = 1e8;     // of one request
+
+/// Says which value of which file is none that is allowed.
+[[noreturn]] inline void refuse_value(const std::string& file, const std::string& name,
+                                      const picojson::value& v, const std::string& allowed) {
+    throw std::invalid_argument(file + ": " + name + " is " + shown_value(v) + ", " + allowed);
+}
+/// `name` is asked only where something is wrong: there are millions of these.
+template <class Name>
+double number_from(const std::string& file, const picojson::value& v, double least, double most,
+                   const char* what, Name&& name) {
+    const double d = number_in(v);
+    if (!(d >= least && d <= most))
+        refuse_value(file, name(), v, printed("%s from %g to %g is allowed", what, least, most));
+    return d;
+}
+template <class Name>
+double seconds_from(const std::string& file, const picojson::value& v, Name&& name) {
+    return number_from(file, v, 0, longest_time_s, "a time in seconds", name);
+}
+template <class Name>
+int tokens_from(const std::string& file, const picojson::value& v, Name&& name) {
+    const double d = number_from(file, v, 0, most_tokens, "a whole number of tokens", name);
+    if (d != std::floor(d)) refuse_value(file, name(), v, "a number of tokens is whole");
+    return static_cast<int>(d);
+}
+inline double required_number(const std::string& file, const picojson::value& of, const char* name,
+                              double least, double most, const char* what) {
+    const picojson::value* v = member(of, name);
+    require(v != nullptr, file + ": " + name + " is missing, it is " + what);
+    return number_from(file, *v, least, most, what, [&] { return std::string(name); });
+}
+/// What a setting says, as text: "inf", "8", "null". "" where the file has none of that name.
+inline std::string setting_text(const picojson::value& of, const char* name) {
+    const picojson::value* v = member(of, name);
+    if (!v) return {};
+    if (v->is<std::string>()) return printable(v->get<std::string>(), 200);
+    return v->is<double>() ? printed("%.9g", v->get<double>()) : shown_value(*v);
+}
+/// The value at the end of a path of members, null where there is none.
+template <class... More>
+const picojson::value* member_at(const picojson::value& v, const char* name, More... more) {
+    const picojson::value* m = member(v, name);
+    if constexpr (sizeof...(more) == 0) return m;
+    else return m ? member_at(*m, more...) : nullptr;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

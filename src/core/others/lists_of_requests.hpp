@@ -1,0 +1,133 @@
+// files that tell of their requests in lists, one value of each request in each
+// vLLM bench serve and SGLang's bench_serving, which began as the same program.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/judging/server.hpp"
+#include "core/others/json_file.hpp"
+#include "core/others/told_run.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // round
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t
+#include <string>
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The lists of one file. All are as long as `ttfts`.
+class request_lists {
+public:
+    request_lists(const picojson::value& of, const std::string& file) : of_(of), file_(file) {
+        size_ = array_member(of, "ttfts").size();
+    }
+    std::size_t size() const { return size_; }
+    /// Whether the file has a list of that name, which may be left out. One that is shorter or
+    /// longer than the others is refused.
+    bool has(const char* name) const {
+        const picojson::value* v = member(of_, name);
+        if (!v || v->is<picojson::null>()) return false;
+        require(v->is<picojson::array>(),
+                file_ + ": " + name + " is " + shown_value(*v) + ", a list is allowed");
+        const std::size_t n = v->get<picojson::array>().size();
+        require(n == size_, printed("%s: %s holds %zu values and ttfts %zu, one for each request "
+                                    "is allowed", file_.c_str(), name, n, size_));
+        return true;
+    }
+    void require_list(const char* name) const {
+        require(has(name), file_ + ": " + name + " is missing, a list with one value for each "
+                           "request beside ttfts");
+    }
+    const picojson::value& at(const char* name, std::size_t i) const {
+        return array_member(of_, name)[i];
+    }
+    double seconds(const char* name, std::size_t i) const {
+        return seconds_from(file_, at(name, i), [&] { return element_name(name, i); });
+    }
+    int tokens(const char* name, std::size_t i) const {
+        return tokens_from(file_, at(name, i), [&] { return element_name(name, i); });
+    }
+    std::string text(const char* name, std::size_t i) const {
+        const picojson::value& v = at(name, i);
+        return v.is<std::string>() ? v.get<std::string>() : std::string();
+    }
+    /// The gaps of a request in seconds.
+    std::vector<double> gaps(std::size_t i) const {
+        const picojson::value& v = at("itls", i);
+        if (!v.is<picojson::array>())
+            refuse_value(file_, element_name("itls", i), v, "a list of seconds is allowed");
+        std::vector<double> out;
+        for (const picojson::value& x : v.get<picojson::array>())
+            out.push_back(seconds_from(file_, x, [&] {
+                return element_name(element_name("itls", i), out.size());
+            }));
+        return out;
+    }
+
+private:
+    const picojson::value& of_;
+    const std::string& file_;
+    std::size_t size_ = 0;
+};
+
+/// How often a rate was asked for, and of how many at most in flight. `rate` is a number, or "inf"
+/// where all requests are sent at once.
+inline void set_arrivals(told_run& run, double rate, double burstiness, double most_in_flight) {
+    arrival_data& a = run.arrivals;
+    const auto most = static_cast<long long>(std::max(most_in_flight, 0.0));
+    if (!std::isfinite(rate)) {
+        a.kind = most > 0 ? arrival_kind::closed_loop : arrival_kind::all_at_once;
+        a.users = std::max(most, 1ll);
+        return;
+    }
+    a.rate = rate;
+    a.max_in_flight = most;
+    a.burstiness = burstiness;
+    a.kind = burstiness == 1 ? arrival_kind::poisson
+             : std::isinf(burstiness) ? arrival_kind::constant : arrival_kind::gamma;
+}
+/// What stands under a name that is a number or "inf"; NaN where it is neither.
+inline double number_or_inf(const picojson::value& of, const char* name) {
+    const std::string word = string_member(of, name);
+    return word == "inf" || word == "Infinity" ? infinity : number_member(of, name);
+}
+
+/// What the lists add up to, held against what the file says it should.
+struct told_sums {
+    long long completed = 0, failed = 0, output_tokens = 0, input_tokens = 0;
+};
+/// Somebody who leaves requests out leaves them out of the lists; the counts remain.
+inline void check_sums(told_run& run, const picojson::value& of, const told_sums& found) {
+    const auto differs = [&](const char* name, long long n) {
+        const double told = number_member(of, name);
+        if (std::isnan(told) || std::llround(told) == n) return false;
+        run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests were "
+                              "left out, or changed", name, told, n));
+        return true;
+    };
+    if (differs("completed", found.completed)) return;
+    if (differs("failed", found.failed)) return;
+    if (differs("total_output_tokens", found.output_tokens)) return;
+    differs("total_input_tokens", found.input_tokens);
+}
+
+/// The requests whose numbers are not ours in a way that the file does not let us mend.
+struct odd_answers {
+    std::size_t completed = 0, odd = 0;
+    bool too_many() const { return is_too_much(odd, completed); }
+    std::string words(const char* what) const {
+        return printed("%zu of %zu completed requests ", odd, completed) + what;
+    }
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

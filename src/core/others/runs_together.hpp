@@ -1,0 +1,265 @@
+// runs of another tool as the repeats of one gate
+// Repeats are worth something where each is a run of its own, under the same load. What says that
+// these are not makes every objective invalid.
+#pragma once
+
+#include "api/scenario.hpp"
+#include "api/slo.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/terms.hpp"
+#include "core/traffic/arrivals.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/target_facts.hpp"
+#include "core/others/told_run.hpp"
+
+#include <algorithm>  // all_of, any_of, binary_search, count, find, max, min, sort
+#include <cmath>  // fabs
+#include <cstddef>  // size_t
+#include <optional>
+#include <string>
+#include <utility>  // move, pair
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What is left of the runs when they are together.
+struct told_gate {
+    evidence seen{};
+    plan what{};
+    target_facts target{};
+};
+
+/// The times of the answers, as good as a finger's print: clocks tell nanoseconds.
+using answer_times = std::vector<std::pair<long long, long long>>;
+inline answer_times answer_times_of(const told_run& run) {
+    answer_times times;
+    for (const told_request& t : run.requests)
+        if (t.what.status == request_status::ok)
+            times.emplace_back(t.what.first_token_ns - t.what.sent_ns,
+                               t.what.last_token_ns - t.what.sent_ns);
+    std::sort(times.begin(), times.end());
+    return times;
+}
+inline bool share_requests(const answer_times& a, const answer_times& b) {
+    const auto same = std::count_if(b.begin(), b.end(), [&](const auto& t) {
+        return t.second > 0 && std::binary_search(a.begin(), a.end(), t);
+    });
+    return static_cast<std::size_t>(2 * same) > b.size();
+}
+
+/// What a run asked for on the average; other means are another load.
+struct traffic_means {
+    double requests = 0, prompt = 0, output = 0;
+};
+inline traffic_means means_of(const told_run& run) {
+    traffic_means m;
+    double completed = 0, told = 0;
+    for (const told_request& t : run.requests) {
+        if (!is_measured(t.what)) continue;
+        ++m.requests;
+        if (t.what.prompt_tokens > 0) ++told;
+        m.prompt += t.what.prompt_tokens;
+        if (t.what.status != request_status::ok) continue;
+        ++completed;
+        m.output += t.what.output_tokens;
+    }
+    m.prompt /= std::max(told, 1.0);
+    m.output /= std::max(completed, 1.0);
+    return m;
+}
+inline std::string other_traffic(const told_run& run, const told_run& first) {
+    const traffic_means a = means_of(first), b = means_of(run);
+    const auto differ = [](double x, double y) {
+        return x > 0 && y > 0 && std::fabs(x / y - 1) > 0.10;
+    };
+    const auto words = [&](const char* what, double x, double y) {
+        return printed("%s has %s%.4g, %s %.4g: repeats are of the same traffic",
+                       run.file.c_str(), what, y, first.file.c_str(), x);
+    };
+    if (differ(a.requests, b.requests)) return words("requests: ", a.requests, b.requests);
+    if (differ(a.prompt, b.prompt)) return words("tokens in a prompt: ", a.prompt, b.prompt);
+    if (differ(a.output, b.output)) return words("tokens in an answer: ", a.output, b.output);
+    return {};
+}
+
+/// Why two files are not two runs under one load, a sentence each.
+inline std::vector<std::string> not_two_repeats(const told_run& first, const told_run& run) {
+    const std::string both = first.file + " and " + run.file;
+    if (first.hash == run.hash) return {both + " are the same file, byte for byte"};
+    if (!first.identity.empty() && first.identity == run.identity)
+        return {both + " are of one run, " + run.identity};
+    std::vector<std::string> why;
+    if (share_requests(answer_times_of(first), answer_times_of(run)))
+        why.push_back(both + " tell of the same requests");
+    bool meet = first.clock.is_told() && run.clock.is_told() && first.clock.meets(run.clock);
+    if (first.calendar.is_told() && run.calendar.is_told())
+        meet = meet && first.calendar.meets(run.calendar);
+    if (meet)
+        why.push_back(both + " were measured at the same time: they are parts of one run, or two "
+                             "loads on one server");
+    return why;
+}
+inline std::vector<std::string> other_settings(const told_run& first, const told_run& run) {
+    std::vector<std::string> why;
+    const auto differs = [&](const std::string& name, const std::string& a, const std::string& b) {
+        if (a == b) return;
+        const auto shown = [](const std::string& s) { return s.empty() ? "not told" : s; };
+        why.push_back(name + " is " + shown(b) + " in " + run.file + " and " + shown(a) + " in " +
+                      first.file + ": repeats are of one tool, model and load");
+    };
+    differs("the tool", first.tool_and_version(), run.tool_and_version());
+    if (first.tool != run.tool) return why;
+    differs("the model", first.model, run.model);
+    for (std::size_t i = 0; i < std::min(first.settings.size(), run.settings.size()); ++i)
+        if (first.settings[i].value != first.model || run.settings[i].value != run.model)
+            differs(first.settings[i].name, first.settings[i].value, run.settings[i].value);
+    if (const std::string other = other_traffic(run, first); why.empty() && !other.empty())
+        why.push_back(other);
+    return why;
+}
+
+/// The files that say the same: "a.json", "a.json and 2 more".
+inline std::string files_text(const std::vector<std::string>& files) {
+    return files.size() < 2 ? files[0] : printed("%s and %zu more", files[0].c_str(),
+                                                 files.size() - 1);
+}
+/// What the runs lack, each reason once.
+inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) {
+    std::vector<untold_metrics> all;
+    std::vector<std::vector<std::string>> files;
+    for (const told_run& run : runs)
+        for (const untold_metrics& u : run.untold) {
+            const auto at = std::find_if(all.begin(), all.end(), [&](const untold_metrics& x) {
+                return x.why == u.why && x.of == u.of;
+            });
+            if (at == all.end()) {
+                all.push_back(u);
+                files.push_back({run.file});
+            } else {
+                files[static_cast<std::size_t>(at - all.begin())].push_back(run.file);
+            }
+        }
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i].why = files_text(files[i]) + ": " + all[i].why;
+    return all;
+}
+/// What says that the files are not repeats.
+inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& runs) {
+    std::vector<untold_metrics> all;
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+        for (std::string& why : other_settings(runs[0], runs[i])) all.push_back({std::move(why), {}});
+        for (std::size_t k = 0; k < i; ++k)
+            for (std::string& why : not_two_repeats(runs[k], runs[i]))
+                all.push_back({std::move(why), {}});
+    }
+    return all;
+}
+
+inline std::vector<std::string> notes_of(const std::vector<told_run>& runs, long long cut_off) {
+    std::vector<std::string> notes;
+    for (const told_run& run : runs)
+        for (const std::string& note : run.notes)
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    if (!runs[0].has_late_sends && runs[0].knows_sends && !saturates(runs[0].arrivals))
+        notes.push_back("when a request was to be sent is not in the files: ttft counts from when "
+                        "the tool took it up, and what it came late by is not seen");
+    if (!runs[0].knows_sends || !runs[0].knows_arrivals)
+        notes.push_back("whether the load outgrew the server is not in the files");
+    if (cut_off > 0)
+        notes.push_back(printed("%lld requests were cut off as their run ended: a verdict stands "
+                                "where it is the same with them as failures and without them",
+                                cut_off));
+    return notes;
+}
+
+/// What a workload shares is what the least lucky repeat found in the server's prefix cache. Those
+/// that found more sent prompts which it had seen before.
+inline void set_shared_tokens(std::vector<repeat_data>& repeats) {
+    std::vector<std::pair<double, double>> found;  // cached, of how many
+    for (const repeat_data& d : repeats) {
+        double cached = 0, prompt = 0;
+        for (const record& r : d.records)
+            if (is_pooled(r) && r.cached_tokens >= 0 && r.prompt_tokens > 0) {
+                cached += r.cached_tokens;
+                prompt += r.prompt_tokens;
+            }
+        found.emplace_back(cached, prompt);
+    }
+    double least = infinity;
+    for (const auto& [cached, prompt] : found)
+        if (prompt > 0) least = std::min(least, cached / prompt);
+    for (std::size_t i = 0; i < repeats.size(); ++i)
+        if (found[i].second > 0)
+            repeats[i].shared_tokens = static_cast<long long>(least * found[i].second);
+}
+
+/// The load as far as the files tell it, and what stands for a scenario in reports.
+inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos) {
+    plan p;
+    const told_run& first = runs[0];
+    const traffic_means means = means_of(first);
+    p.is_read = true;
+    p.arrivals = first.arrivals;
+    if (!first.knows_arrivals) {
+        p.arrivals = {};
+        p.arrivals.kind = arrival_kind::replay;
+        p.arrivals.file = first.file;
+    }
+    p.requests = static_cast<long long>(means.requests);
+    p.first_repeats = p.most_repeats = static_cast<int>(runs.size());
+    p.rule = rule_of(judging_options{}, replayed, first_look, std::max(p.most_repeats, last_look));
+    p.seed = 0;
+    p.workload_text = printed("prompts of %.4g tokens and answers of %.4g on the average",
+                              means.prompt, means.output);
+    p.sent_as_given = "the prompts of " + first.tool;
+    fnv1a lengths;
+    for (const told_request& t : first.requests) {
+        lengths.add(static_cast<long long>(t.what.prompt_tokens));
+        lengths.add(static_cast<long long>(t.what.output_tokens));
+    }
+    p.hash = lengths.text();
+    for (const slo& s : slos) p.slos.push_back(s);
+    return p;
+}
+
+/// Takes the runs' requests. There is one run at least.
+inline told_gate gate_of_runs(std::vector<told_run> runs, const slo_list& slos) {
+    told_gate g;
+    const told_run& first = runs[0];
+    g.what = plan_of_runs(runs, slos);
+    g.target.kind = target_kind::files;
+    for (const told_run& run : runs) g.target.url += (g.target.url.empty() ? "" : ", ") + run.file;
+    g.target.model = first.model;
+    g.target.measured_by = first.tool_and_version();
+    g.seen.untold = untold_between(runs);
+    for (untold_metrics& u : untold_by(runs)) g.seen.untold.push_back(std::move(u));
+    long long cut_off = 0;
+    for (const told_run& run : runs) cut_off += run.cut_off;
+    g.seen.has_cut_off = cut_off > 0;
+    g.seen.notes = notes_of(runs, cut_off);
+    const bool tells_load = first.knows_sends && first.knows_arrivals &&
+                            first.arrivals.max_in_flight == 0;
+    g.seen.arrival_cv2 = tells_load ? arrival_cv2_of(first.arrivals) : not_a_number;
+    for (std::size_t i = 0; i < runs.size(); ++i)
+        g.seen.candidate.push_back(repeat_of(runs[i], static_cast<int>(i)));
+    set_shared_tokens(g.seen.candidate);
+    return g;
+}
+
+/// The objectives that files are held against.
+inline terms terms_of_files(const plan& p) {
+    terms t;
+    t.slos = p.slos;
+    t.rule = p.rule;
+    return t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

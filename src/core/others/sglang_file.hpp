@@ -1,0 +1,158 @@
+// result files of SGLang's bench_serving
+// As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
+#pragma once
+
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/others/json_file.hpp"
+#include "core/others/lists_of_requests.hpp"
+#include "core/others/told_run.hpp"
+
+#include <algorithm>  // max
+#include <cmath>  // isnan
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t
+#include <cstdlib>  // abs
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline bool is_sglang_file(const picojson::value& v) {
+    return member(v, "total_output_tokens_retokenized") && member(v, "backend");
+}
+
+/// Over its own API each gap is told once for each token that came in it, in equal parts.
+inline bool tells_parts_of_gaps(const std::string& backend) {
+    return backend == "sglang" || backend == "sglang-native";
+}
+inline bool is_known_to_stream(const std::string& backend) {
+    for (const char* known : {"sglang", "sglang-native", "sglang-oai", "sglang-oai-chat", "vllm",
+                              "vllm-chat", "lmdeploy", "lmdeploy-chat"})
+        if (backend == known) return true;
+    return false;
+}
+
+inline void set_sglang_definitions(told_run& run, const std::string& backend,
+                                   const odd_answers& odd) {
+    run.lacks(of_ends(), "SGLang's bench lists no end of a request, so e2e is not known");
+    run.lacks(of_windows(), "it tells of no request when it was sent, so nothing tells which "
+                            "tokens came inside the steady window");
+    if (run.arrivals.max_in_flight > 0)
+        run.lacks(of_planned_sends(), "requests waited for one of max_concurrency places, and the "
+                                      "file does not say how long");
+    if (!is_known_to_stream(backend))
+        run.lacks(of_tokens_in_time(), "what the backend takes for a token is not known here");
+    if (tells_parts_of_gaps(backend))
+        run.lacks(of_gaps(), "over its own API SGLang's bench divides each gap by the tokens that "
+                             "came after it; itl is the whole gap");
+    if (odd.too_many())
+        run.lacks(of_output_counts(),
+                  "SGLang's bench takes the length that it asked for where a server tells none, "
+                  "and " + odd.words("have another number of tokens than of content chunks"));
+    run.notes.push_back("an answer that breaks off, or an error inside of the stream, counts as a "
+                        "success there");
+    run.notes.push_back("ttft counts from before the connection was made, a new one for each "
+                        "request; when a request was to be sent is not in the file");
+}
+
+inline void add_sglang_requests(told_run& run, const picojson::value& v,
+                                const std::string& backend) {
+    const request_lists lists(v, run.file);
+    for (const char* name : {"input_lens", "output_lens", "itls", "errors"})
+        lists.require_list(name);
+    const bool texts = lists.has("generated_texts"), cached = lists.has("cached_tokens");
+    const bool in_parts = tells_parts_of_gaps(backend);
+    told_sums sums;
+    odd_answers odd;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+        told_request t;
+        record& r = t.what;
+        r.scheduled_ns = r.dispatched_ns = r.connected_ns = r.sent_ns = 1;
+        r.prompt_tokens = lists.tokens("input_lens", i);
+        const double ttft_s = lists.seconds("ttfts", i);
+        std::vector<std::uint32_t> us;
+        double last_s = ttft_s;
+        for (const double gap : lists.gaps(i)) {
+            us.push_back(us_of(gap));
+            last_s += gap;
+        }
+        r.end_ns = 1 + clock_ns(last_s);
+        const std::string error = lists.text("errors", i);
+        // An answer without any text counts as a success there, with a ttft of 0.
+        if (!error.empty() || ttft_s == 0) {
+            sums.failed += !error.empty();
+            sums.completed += error.empty();
+            if (error.empty()) sums.output_tokens += lists.tokens("output_lens", i);
+            mark_failed(r, error.empty() ? request_status::empty : request_status::server,
+                        error.empty() ? "no text came" : error);
+            run.requests.push_back(std::move(t));
+            continue;
+        }
+        r.status = request_status::ok;
+        r.output_tokens = lists.tokens("output_lens", i);
+        sums.output_tokens += r.output_tokens;
+        ++sums.completed;
+        ++odd.completed;
+        add_gaps(run, t, us);
+        r.token_source = token_origin::usage;
+        r.first_event_tokens = 1;
+        if (in_parts) {
+            // As many parts as tokens after the first event; which of them came together is lost.
+            r.first_event_tokens = std::max(1, r.output_tokens - static_cast<int>(us.size()));
+            r.reads = r.first_read_events = 0;
+        } else {
+            // Whether that is the server's count or the length asked for is not told: they agree
+            // with the chunks, which are what is counted then, or nothing is built on them.
+            odd.odd += std::abs(r.output_tokens - r.events) > std::max(1, r.events / 20);
+            r.output_tokens = r.events;
+            r.token_source = token_origin::events;
+        }
+        if (texts) r.text_bytes = static_cast<int>(lists.text("generated_texts", i).size());
+        if (cached) r.cached_tokens = lists.tokens("cached_tokens", i);
+        r.choices = 1;
+        r.first_token_ns = 1 + clock_ns(ttft_s);
+        r.last_token_ns = r.end_ns;
+        run.requests.push_back(std::move(t));
+    }
+    sums.input_tokens = std::llround(std::max(0.0, number_member(v, "total_input_tokens")));
+    sums.failed = std::isnan(number_member(v, "failed")) ? 0 : sums.failed;
+    check_sums(run, v, sums);
+    set_sglang_definitions(run, backend, odd);
+}
+
+inline told_run read_sglang_run(const picojson::value& v, const std::string& file) {
+    told_run run;
+    run.file = file;
+    run.tool = "SGLang bench_serving";
+    run.knows_sends = false;
+    const std::string backend = setting_text(v, "backend");
+    if (const picojson::value* info = member(v, "server_info"); info && member(*info, "version"))
+        run.version = "(server " + setting_text(*info, "version") + ")";
+    if (const picojson::value* info = member(v, "server_info"))
+        run.model = setting_text(*info, "model_path");
+    for (const char* name : {"backend", "dataset_name", "request_rate", "max_concurrency",
+                             "sharegpt_output_len", "random_input_len", "random_output_len",
+                             "random_range_ratio"})
+        run.settings.push_back({name, setting_text(v, name)});
+    const double rate = number_or_inf(v, "request_rate"), most = number_member(v, "max_concurrency");
+    run.knows_arrivals = rate > 0;
+    if (run.knows_arrivals) set_arrivals(run, rate, 1, std::isnan(most) ? 0 : most);
+    if (!member(v, "ttfts"))
+        run.lacks_all("it holds aggregates alone, and a verdict needs every request: "
+                      "--output-details writes them");
+    else
+        add_sglang_requests(run, v, backend);
+    return run;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

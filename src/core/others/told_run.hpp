@@ -1,0 +1,266 @@
+// one run of another tool, as its file tells it
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/result.hpp"
+#include "api/traffic.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/answers/timeline.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/request_log.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/traffic/arrivals.hpp"
+
+#include <algorithm>  // max, min, minmax_element, sort
+#include <cmath>  // llround, round
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t, uint64_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Metrics that a file cannot support for one reason.
+using metric_group = std::vector<metric_id>;
+template <class Belongs>
+metric_group metrics_that(Belongs&& belongs) {
+    metric_group g;
+    for (const metric_facts& f : metric_table)
+        if (belongs(f)) g.push_back(f.id);
+    return g;
+}
+/// What counts from the planned send on.
+inline metric_group of_planned_sends() {
+    return metrics_that([](const metric_facts& f) { return f.is_hurt_by_lateness; });
+}
+/// What needs the time of the first token, or of any.
+inline metric_group of_tokens_in_time() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs_stream || f.needs_event_times || f.is_of_decoding;
+    });
+}
+inline metric_group of_ends() { return {metric_id::e2e, metric_id::normalized_latency}; }
+inline metric_group of_gaps() { return {metric_id::itl}; }
+inline metric_group of_output_counts() {
+    return metrics_that([](const metric_facts& f) { return f.counts_output; });
+}
+inline metric_group of_prompt_counts() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs == value_needs::prompt_tokens;
+    });
+}
+inline metric_group of_windows() {
+    return metrics_that([](const metric_facts& f) { return f.of == metric_of::window; });
+}
+/// What the windows' tokens need: when each event came.
+inline metric_group of_event_times() {
+    return metrics_that([](const metric_facts& f) {
+        return f.needs_event_times && f.of == metric_of::window;
+    });
+}
+
+/// A request that a file tells of, nanoseconds of the tool's clock, and its gaps in the run's list.
+struct told_request {
+    record what{};
+    std::size_t gaps_from = 0, gaps = 0;
+};
+
+/// What must be the same in all repeats, and how a run tells it.
+struct told_setting {
+    std::string name{}, value{};
+};
+
+/// Seconds of a clock, NaN where it is not told.
+struct told_span {
+    double from = not_a_number, to = not_a_number;
+    bool is_told() const { return to >= from; }
+    bool meets(const told_span& o) const { return from < o.to && o.from < to; }
+};
+
+struct told_run {
+    std::string file{};     // as it was named
+    std::string tool{};     // "vLLM bench serve"
+    std::string version{};  // "" where the file does not tell
+    std::string model{};    // the same
+    std::string identity{}; // of the run, "" where the file has none
+    std::uint64_t hash = 0; // of the file's bytes
+    std::vector<told_setting> settings{};
+    arrival_data arrivals{};
+    bool knows_arrivals = true;    // the file tells what load it was
+    bool knows_sends = true;       // and when each request was sent
+    bool has_late_sends = false;   // and when it was to be sent
+    std::vector<untold_metrics> untold{};
+    std::vector<std::string> notes{};  // what a reader of its numbers should know, a sentence each
+    std::vector<told_request> requests{};
+    std::vector<std::uint32_t> gaps{};  // microseconds
+    long long cut_off = 0;              // requests that had not ended when the run did
+    long long window_from_ns = 0, window_to_ns = 0;  // of sends that are measured; 0: all are
+
+    told_span clock{}, calendar{};      // from its first send to its last end, where that is told
+
+    void lacks(metric_group of, std::string why) {
+        untold.push_back({std::move(why), std::move(of)});
+    }
+    /// Nothing can be judged.
+    void lacks_all(std::string why) { untold.push_back({std::move(why), {}}); }
+    std::string tool_and_version() const { return version.empty() ? tool : tool + " " + version; }
+};
+
+/// Seconds as nanoseconds. Clocks of the tools tell some 1e9 seconds at most.
+inline long long clock_ns(double seconds) { return std::llround(seconds * 1e9); }
+inline std::uint32_t us_of(double seconds) {
+    return static_cast<std::uint32_t>(std::min(std::round(seconds * 1e6), 4294967295.0));
+}
+
+/// Events of which a tool that stamps one after the other may have read several at once: less than
+/// this lies between their stamps.
+inline constexpr std::uint32_t same_read_us = 100;
+
+/// Gives a record the gaps that it ends with, and the reads that these tell of.
+inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint32_t>& us) {
+    r.gaps_from = run.gaps.size();
+    r.gaps = us.size();
+    run.gaps.insert(run.gaps.end(), us.begin(), us.end());
+    r.what.events = static_cast<int>(us.size()) + 1;
+    r.what.reads = r.what.first_read_events = 1;
+    for (const std::uint32_t gap : us) {
+        r.what.reads += gap >= same_read_us;
+        r.what.first_read_events += r.what.reads == 1;
+    }
+}
+
+/// Where a file keeps no gaps: as many as there were events, of equal length. Nothing that needs the
+/// gaps themselves is judged on them.
+inline void add_even_gaps(told_run& run, told_request& r, int events) {
+    const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
+    const auto n = static_cast<std::size_t>(events - 1);
+    const std::uint32_t each = n > 0 ? us_of(all_s / static_cast<double>(n)) : 0;
+    add_gaps(run, r, std::vector<std::uint32_t>(n, each));
+    r.what.reads = r.what.first_read_events = 0;  // not told
+}
+
+/// A failed request: what its file says of it, on one line.
+inline void mark_failed(record& r, request_status status, const std::string& error) {
+    const std::string words(trimmed(error));
+    r.status = status;
+    r.error = words.empty() ? "the file does not say why"
+                            : printable(words.substr(words.rfind('\n') + 1), 200);
+}
+
+/// From the first send to the last end, by the clock that stamped them.
+inline told_span span_of(const std::vector<told_request>& all) {
+    told_span s;
+    for (const told_request& r : all) {
+        const double from = static_cast<double>(r.what.sent_ns) * 1e-9;
+        const double to = static_cast<double>(r.what.end_ns) * 1e-9;
+        if (!(s.from <= from)) s.from = from;
+        if (!(s.to >= to)) s.to = to;
+    }
+    return s;
+}
+
+/// All times as if the first planned send had been a second after the clock began: 0 means none.
+inline void begin_at_one_second(std::vector<told_request>& all, told_run& run) {
+    long long first = 0;
+    for (const told_request& r : all)
+        if (first == 0 || r.what.scheduled_ns < first) first = r.what.scheduled_ns;
+    const long long shift = 1000000000 - first;
+    const auto move = [&](long long& t) { if (t != 0) t += shift; };
+    for (told_request& r : all)
+        for (long long* t : {&r.what.scheduled_ns, &r.what.dispatched_ns, &r.what.connected_ns,
+                             &r.what.sent_ns, &r.what.first_token_ns, &r.what.last_token_ns,
+                             &r.what.end_ns})
+            move(*t);
+    move(run.window_from_ns);
+    move(run.window_to_ns);
+}
+
+/// From its first planned send on to the last one; of a batch, to the last end. What the tool left
+/// out as its warm-up or cool-down is none of it.
+inline void set_window(repeat_data& d, const told_run& run) {
+    long long last_send = 0, last_end = 0, first = 0;
+    for (const record& r : d.records) {
+        if (!is_measured(r)) continue;
+        if (first == 0) first = r.scheduled_ns;
+        last_send = std::max(last_send, r.scheduled_ns);
+        last_end = std::max(last_end, r.end_ns);
+    }
+    const bool is_batch = run.arrivals.kind == arrival_kind::all_at_once;
+    d.window_from_ns = run.window_from_ns != 0 ? run.window_from_ns : first;
+    d.window_to_ns = is_batch              ? last_end
+                     : run.window_to_ns != 0 ? std::min(run.window_to_ns, last_send)
+                                             : last_send;
+}
+
+/// The rates at which sends were planned and done, where both are told. Of random arrivals the rate
+/// that was asked for is another one, by chance.
+inline void set_rates(repeat_data& d, const told_run& run) {
+    if (!run.has_late_sends || saturates(run.arrivals)) return;
+    std::vector<long long> planned, sent;
+    for (const record& r : d.records) {
+        if (!is_measured(r) || r.dispatched_ns == 0) continue;
+        planned.push_back(r.scheduled_ns);
+        sent.push_back(r.sent_ns);
+    }
+    const auto rate = [](const std::vector<long long>& at) {
+        const auto [first, last] = std::minmax_element(at.begin(), at.end());
+        return static_cast<double>(at.size() - 1) / (static_cast<double>(*last - *first) * 1e-9);
+    };
+    if (planned.size() < 2 || planned.front() == planned.back()) return;
+    d.asked_rate = rate(planned);
+    d.achieved_rate = rate(sent);
+}
+
+/// Where nine of ten answers are as long as the longest one, that length was asked for. A shorter
+/// one broke off, and tools count it as a success.
+inline long long short_answers(const repeat_data& d) {
+    int longest = 0;
+    long long completed = 0, as_long = 0;
+    for (const record& r : d.records) {
+        if (!is_pooled(r)) continue;
+        ++completed;
+        if (r.output_tokens > longest) as_long = 0;
+        longest = std::max(longest, r.output_tokens);
+        as_long += r.output_tokens == longest;
+    }
+    return 10 * as_long >= 9 * completed ? completed - as_long : 0;
+}
+
+/// The run as a repeat of ours.
+inline repeat_data repeat_of(told_run& run, int index) {
+    std::vector<told_request>& all = run.requests;
+    begin_at_one_second(all, run);
+    std::vector<std::size_t> order(all.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        const long long at = all[a].what.scheduled_ns, other = all[b].what.scheduled_ns;
+        return at != other ? at < other : a < b;
+    });
+    request_log log;
+    gap_list gaps;
+    repeat_data d;
+    d.index = index;
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        told_request& r = all[order[place]];
+        gaps.clear();
+        for (std::size_t k = 0; k < r.gaps; ++k) gaps.push_back(run.gaps[r.gaps_from + k]);
+        r.what.repeat = index;
+        d.content_events += r.what.events;
+        log.add(place, std::move(r.what), gaps);
+    }
+    log.move_into(d, false);
+    all.clear();
+    run.gaps.clear();
+    set_window(d, run);
+    set_rates(d, run);
+    d.short_outputs = short_answers(d);
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
