@@ -32,140 +32,142 @@
 //   [C6] words that must not be repeated
 //   [C7] the table of metrics
 //   [C8] values of metrics in words
-//   [C9] URLs
-//   [C10] HTTP/1.1
-//   [C11] server-sent events
-//   [C12] numbers as Go reads them
-//   [C13] what a page of metrics says
-//   [C14] pages of metrics
-//   [C15] what a server says, whichever API it has
-//   [C16] OpenAI's answers
-//   [C17] bodies of requests
-//   [C18] what each API writes and reads
-//   [C19] the table of APIs
-//   [C20] from the bytes of a body to events
-//   [C21] servers' names for what they tell of themselves
-//   [C22] readings of a server's pages
-//   [C23] the timeline of one answer
-//   [C24] from bytes to the timeline of an answer
-//   [C25] histograms of lateness and of gaps
-//   [C26] when the client did not run
-//   [C27] what a server tells of itself in a repeat
-//   [C28] what one repeat measured
-//   [C29] the requests of a repeat, as they end
-//   [C30] whether an answer can have come as its numbers say
-//   [C31] how a repeat is read where the client may have been late
-//   [C32] tokens and requests per second
-//   [C33] metrics that a server tells of itself
-//   [C34] metrics of requests and of repeats
-//   [C35] statistics of several repeats together
-//   [C36] what a server's prefix cache had of the prompts
-//   [C37] what verdicts are given on
-//   [C38] the rule: looks, bounds, prior noise
-//   [C39] what evidence is held against
-//   [C40] counts: shares, and quantiles of fresh traffic
-//   [C41] errors of a baseline
-//   [C42] what the client can say against its own numbers
-//   [C43] pairs: repeats in turns with those of a baseline
-//   [C44] distances from a limit
-//   [C45] values: times, speeds and rates
-//   [C46] verdicts in words
-//   [C47] what the numbers alone say of an objective
-//   [C48] verdicts that the client may have decided
-//   [C49] how many requests a verdict rests on at least
-//   [C50] what a server's answers can say against its numbers
-//   [C51] verdicts that stand although tokens were held back
-//   [C52] servers that cannot keep up
-//   [C53] what a server's state explains
-//   [C54] the server as a witness of our own numbers
-//   [C55] what makes a measurement invalid
-//   [C56] the verdicts of a gate
-//   [C57] from verdicts to an exit code
-//   [C58] what a calibration tells
-//   [C59] calibration
-//   [C60] settings beside each other: turns, ratios, what is told apart
-//   [C61] settings beside each other: from what was measured of each
-//   [C62] settings beside each other, in words
-//   [C63] the search for a capacity
-//   [C64] what probes say of a load
-//   [C65] the capacity that probes show
-//   [C66] the capacity of a candidate beside that of a baseline
-//   [C67] a capacity held against a live baseline's
-//   [C68] files of others' making, value by value
-//   [C69] datasets
-//   [C70] traces
-//   [C71] when requests are sent
-//   [C72] arrivals
-//   [C73] lengths
-//   [C74] prompts of a given number of tokens
-//   [C75] places of a trace
-//   [C76] conversations, recorded and made up
-//   [C77] prompts that stand alone
-//   [C78] where prompts come from
-//   [C79] the plan of a gate
-//   [C80] which SLOs a scenario can have
-//   [C81] the options of requests
-//   [C82] the load that is profiled
-//   [C83] a load that is searched
-//   [C84] from a workload to its part of the plan
-//   [C85] from a scenario to its plan
-//   [C86] a plan in words
-//   [C87] where a gate's server stood
-//   [C88] the hash of all that a plan sends
-//   [C89] the requests of a plan
-//   [C90] what a plan says of the evidence that it will bring
-//   [C91] what of its prompts a workload lets a prefix cache have
-//   [C92] what of a scenario does not go with several settings
-//   [C93] JSON files of other tools
-//   [C94] one run of another tool, as its file tells it
-//   [C95] result files of AIPerf
-//   [C96] result files of guidellm
-//   [C97] files that tell of their requests in lists, one value of each request in each
-//   [C98] result files of SGLang's bench_serving
-//   [C99] result files of vLLM bench serve
-//   [C100] which tool wrote a result file, and what it tells
-//   [C101] runs of another tool as the repeats of one gate
-//   [C102] engine model
-//   [C103] what a request asks the simulated server
-//   [C104] answers of the simulated server
-//   [C105] the simulated server's page of metrics
-//   [C106] what the simulated server says besides answers
-//   [C107] what a result holds of its gate
-//   [C108] what a result of several settings holds
-//   [C109] the rows of a table: each metric over the repeats of an arm
-//   [C110] points and round steps of drawings
-//   [C111] distributions: quantiles as lines, of each repeat and of all
-//   [C112] the curve of a search: objectives over the load
-//   [C113] how requests ended, and what their answers say of tokens
-//   [C114] how long made-up prompts were to be, and were
-//   [C115] what a server told of itself, over all repeats
-//   [C116] timelines: repeats in windows of equal length
-//   [C117] all that reports tell of a gate's numbers, computed once
-//   [C118] the progress line
-//   [C119] what reports tell of several settings
-//   [C120] several settings in result.json
-//   [C121] what came of a profile
-//   [C122] what reports are made of
-//   [C123] what a server told of itself, in result.json
-//   [C124] words of reports
-//   [C125] result.json and records.jsonl
-//   [C126] stored results
-//   [C127] several settings on the console
-//   [C128] words in Markdown
-//   [C129] several settings in summary.md
-//   [C130] junit.xml, summary.md, annotations, metrics.txt
-//   [C131] what a console can show
-//   [C132] the console
-//   [C133] the report page: style, icons and script
-//   [C134] the report page: drawings
-//   [C135] the report page: verdicts
-//   [C136] the report page: distributions
-//   [C137] the report page: gates beside each other
-//   [C138] the report page: what a search found
-//   [C139] the report page: what else a gate has to say
-//   [C140] the report page: several settings beside each other
-//   [C141] the report page: timelines
-//   [C142] the report page: the whole
+//   [C9] SLOs read from their texts
+//   [C10] URLs
+//   [C11] HTTP/1.1
+//   [C12] server-sent events
+//   [C13] numbers as Go reads them
+//   [C14] what a page of metrics says
+//   [C15] pages of metrics
+//   [C16] what a server says, whichever API it has
+//   [C17] OpenAI's answers
+//   [C18] bodies of requests
+//   [C19] what each API writes and reads
+//   [C20] the table of APIs
+//   [C21] from the bytes of a body to events
+//   [C22] servers' names for what they tell of themselves
+//   [C23] readings of a server's pages
+//   [C24] the timeline of one answer
+//   [C25] from bytes to the timeline of an answer
+//   [C26] histograms of lateness and of gaps
+//   [C27] when the client did not run
+//   [C28] what a server tells of itself in a repeat
+//   [C29] what one repeat measured
+//   [C30] the requests of a repeat, as they end
+//   [C31] whether an answer can have come as its numbers say
+//   [C32] how a repeat is read where the client may have been late
+//   [C33] tokens and requests per second
+//   [C34] metrics that a server tells of itself
+//   [C35] metrics of requests and of repeats
+//   [C36] statistics of several repeats together
+//   [C37] what a server's prefix cache had of the prompts
+//   [C38] what verdicts are given on
+//   [C39] the rule: looks, bounds, prior noise
+//   [C40] what evidence is held against
+//   [C41] counts: shares, and quantiles of fresh traffic
+//   [C42] errors of a baseline
+//   [C43] what the client can say against its own numbers
+//   [C44] pairs: repeats in turns with those of a baseline
+//   [C45] distances from a limit
+//   [C46] values: times, speeds and rates
+//   [C47] verdicts in words
+//   [C48] what the numbers alone say of an objective
+//   [C49] verdicts that the client may have decided
+//   [C50] how many requests a verdict rests on at least
+//   [C51] what a server's answers can say against its numbers
+//   [C52] verdicts that stand although tokens were held back
+//   [C53] servers that cannot keep up
+//   [C54] what a server's state explains
+//   [C55] the server as a witness of our own numbers
+//   [C56] what makes a measurement invalid
+//   [C57] the verdicts of a gate
+//   [C58] from verdicts to an exit code
+//   [C59] what a calibration tells
+//   [C60] calibration
+//   [C61] settings beside each other: turns, ratios, what is told apart
+//   [C62] settings beside each other: from what was measured of each
+//   [C63] settings beside each other, in words
+//   [C64] the search for a capacity
+//   [C65] what probes say of a load
+//   [C66] the capacity that probes show
+//   [C67] the capacity of a candidate beside that of a baseline
+//   [C68] a capacity held against a live baseline's
+//   [C69] files of others' making, value by value
+//   [C70] datasets
+//   [C71] traces
+//   [C72] when requests are sent
+//   [C73] arrivals
+//   [C74] lengths
+//   [C75] prompts of a given number of tokens
+//   [C76] places of a trace
+//   [C77] conversations, recorded and made up
+//   [C78] prompts that stand alone
+//   [C79] where prompts come from
+//   [C80] the plan of a gate
+//   [C81] which SLOs a scenario can have
+//   [C82] the options of requests
+//   [C83] the load that is profiled
+//   [C84] a load that is searched
+//   [C85] from a workload to its part of the plan
+//   [C86] from a scenario to its plan
+//   [C87] a plan in words
+//   [C88] where a gate's server stood
+//   [C89] the hash of all that a plan sends
+//   [C90] the requests of a plan
+//   [C91] what a plan says of the evidence that it will bring
+//   [C92] what of its prompts a workload lets a prefix cache have
+//   [C93] what of a scenario does not go with several settings
+//   [C94] our requests in other tools' definitions
+//   [C95] JSON files of other tools
+//   [C96] one run of another tool, as its file tells it
+//   [C97] result files of AIPerf
+//   [C98] result files of guidellm
+//   [C99] files that tell of their requests in lists, one value of each request in each
+//   [C100] result files of SGLang's bench_serving
+//   [C101] result files of vLLM bench serve
+//   [C102] which tool wrote a result file, and what it tells
+//   [C103] runs of another tool as the repeats of one gate
+//   [C104] engine model
+//   [C105] what a request asks the simulated server
+//   [C106] answers of the simulated server
+//   [C107] the simulated server's page of metrics
+//   [C108] what the simulated server says besides answers
+//   [C109] what a result holds of its gate
+//   [C110] what a result of several settings holds
+//   [C111] the rows of a table: each metric over the repeats of an arm
+//   [C112] points and round steps of drawings
+//   [C113] distributions: quantiles as lines, of each repeat and of all
+//   [C114] the curve of a search: objectives over the load
+//   [C115] how requests ended, and what their answers say of tokens
+//   [C116] how long made-up prompts were to be, and were
+//   [C117] what a server told of itself, over all repeats
+//   [C118] timelines: repeats in windows of equal length
+//   [C119] all that reports tell of a gate's numbers, computed once
+//   [C120] the progress line
+//   [C121] what reports tell of several settings
+//   [C122] several settings in result.json
+//   [C123] what came of a profile
+//   [C124] what reports are made of
+//   [C125] what a server told of itself, in result.json
+//   [C126] words of reports
+//   [C127] result.json and records.jsonl
+//   [C128] stored results
+//   [C129] several settings on the console
+//   [C130] words in Markdown
+//   [C131] several settings in summary.md
+//   [C132] junit.xml, summary.md, annotations, metrics.txt
+//   [C133] what a console can show
+//   [C134] the console
+//   [C135] the report page: style, icons and script
+//   [C136] the report page: drawings
+//   [C137] the report page: verdicts
+//   [C138] the report page: distributions
+//   [C139] the report page: gates beside each other
+//   [C140] the report page: what a search found
+//   [C141] the report page: what else a gate has to say
+//   [C142] the report page: several settings beside each other
+//   [C143] the report page: timelines
+//   [C144] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -898,6 +900,12 @@ using slo_list = types::list<slo>;
 
 /// Measured, judged and reported like any other, but never changes the outcome of the build.
 slo advisory(const slo& s);
+
+/// The SLO that a text says, as text() prints it or as one writes it in C++: "p90(ttft) <= 300 ms",
+/// "goodput(ttft <= 300_ms && tpot <= 30_ms) >= 90_pct", "advisory(mean(tpot) <= 25 ms)",
+/// "p50(e2e) <= 1.1 * baseline". Throws std::invalid_argument that names the place where it cannot
+/// be read and what is expected there. What a gate refuses of an SLO it refuses later.
+slo parse_slo(const types::text& text);
 
 /// A limit on a capacity: a rate, a number of users, or a share of the baseline's.
 struct capacity_limit {
@@ -2021,9 +2029,9 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 /// Judges result files of other tools, each of which is one repeat of the same load: of vLLM bench
 /// serve (JSON, --save-result --save-detailed), SGLang bench_serving (JSONL, --output-details),
 /// guidellm 0.8 (benchmarks.json) and AIPerf (profile_export.jsonl with profile_export_aiperf.json
-/// beside it, either of which is named). Which tool wrote one is seen from its content. Where a tool
-/// defines a metric as we do, its requests' times are ours; what its files do not support is said in
-/// a sentence, and the objectives that need it are invalid. Files that are no repeats of each other
+/// beside it, either of which is named). Which tool wrote one is seen from its content. Where a
+/// tool defines a metric as we do, its requests' times are ours; what its files do not support is
+/// said in a sentence, and the objectives that need it are invalid. Files that are no repeats of each other
 /// (the same one twice, parts of one run, other settings, requests left out) make all invalid.
 /// Reported and asserted as by gate(), under `name` (default: the test case). Throws
 /// std::invalid_argument where a file or an SLO cannot be used: a file of over 1 GiB, one that is
@@ -3183,7 +3191,287 @@ inline std::string limit_text(metric_id m, double v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C9] URLs =================================================================================
+// ===== [C9] SLOs read from their texts ===========================================================
+// What slo::text() prints, and what one writes in C++: "p90(ttft) <= 300 ms", "300_ms", "300ms".
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of which statistics a metric has, as its type says.
+template <class... Metrics>
+constexpr metric_shape shape_among(metric_id m) {
+    metric_shape shape = metric_shape::of_run;
+    const auto look = [&](metric_id first, metric_shape s) { if (first <= m) shape = s; };
+    (look(metric_traits<Metrics>::first, metric_traits<Metrics>::shape), ...);
+    return shape;
+}
+constexpr metric_shape shape_of(metric_id m) {
+    if (is_capacity(m)) return metric_shape::of_run;
+    return shape_among<latency_metric, speed_metric, token_throughput, request_throughput_t,
+                       share_metric, run_time_metric, server_time, queue_gauge, running_gauge,
+                       cache_gauge, server_count, server_share, draft_metric, energy_metric>(m);
+}
+
+/// The units of a dimension, each with what it is in SI. The first is what slo::text() prints.
+struct unit_name {
+    metric_unit of;
+    std::string_view name;
+    double si;
+};
+inline constexpr unit_name unit_names[] = {
+    {metric_unit::time, "ms", 1e3},         {metric_unit::time, "s", 1},
+    {metric_unit::time, "min", 1 / 60.0},   {metric_unit::tokens_per_s, "tok/s", 1},
+    {metric_unit::tokens_per_s, "tps", 1},  {metric_unit::requests_per_s, "req/s", 1},
+    {metric_unit::requests_per_s, "rps", 1}, {metric_unit::users, "users", 1},
+    {metric_unit::share, "%", 100},         {metric_unit::share, "pct", 100},
+    {metric_unit::energy, "J", 1}};
+
+class slo_reader {
+public:
+    explicit slo_reader(std::string_view text) : whole_(text), rest_(text) {
+        if (text.size() > most_) refuse(printed("a text of up to %zu characters", most_));
+    }
+    slo read() {
+        slo s = take("advisory(") ? advisory_one() : objective();
+        skip_blanks();
+        if (!rest_.empty()) refuse("the end");
+        return s;
+    }
+
+private:
+    static constexpr std::size_t most_ = 4000;
+    static constexpr int deepest_ = 50;
+
+    [[noreturn]] void refuse(const std::string& expected) const {
+        const std::size_t at = whole_.size() - rest_.size();
+        throw std::invalid_argument(
+            "the SLO \"" + printable(whole_, 200) +
+            printed("\" cannot be read from character %zu on (\"", at + 1) + printable(rest_, 40) +
+            "\"): " + expected + " is expected there");
+    }
+    void skip_blanks() {
+        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t')) rest_.remove_prefix(1);
+    }
+    bool take(std::string_view what) {
+        skip_blanks();
+        if (rest_.substr(0, what.size()) != what) return false;
+        rest_.remove_prefix(what.size());
+        return true;
+    }
+    void expect(std::string_view what) {
+        if (!take(what)) refuse("\"" + std::string(what) + "\"");
+    }
+    std::string_view word() {
+        skip_blanks();
+        std::size_t n = 0;
+        const auto is_part = [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+        };
+        while (n < rest_.size() && is_part(rest_[n])) ++n;
+        return rest_.substr(0, n);
+    }
+    double number() {
+        skip_blanks();
+        const std::string_view before = rest_;
+        const auto v = leading_number<double>(rest_);
+        if (v && std::isfinite(*v)) return *v;
+        rest_ = before;
+        refuse("a number");
+    }
+
+    slo advisory_one() {
+        slo s = objective();
+        expect(")");
+        s.is_advisory = true;
+        return s;
+    }
+    slo objective() {
+        slo s;
+        s.what = statistic();
+        s.at_most = side(facts_of(s.what.metric).side);
+        limit(s);
+        return s;
+    }
+    bool side(bound_side allowed) {
+        const bool at_most = rest_at("<="), at_least = rest_at(">=");
+        if (allowed == bound_side::at_most && !at_most) refuse("\"<=\"");
+        if (allowed == bound_side::at_least && !at_least) refuse("\">=\"");
+        if (!at_most && !at_least) refuse("\"<=\" or \">=\"");
+        rest_.remove_prefix(2);
+        return at_most;
+    }
+    bool rest_at(std::string_view what) {
+        skip_blanks();
+        return rest_.substr(0, what.size()) == what;
+    }
+    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline".
+    void limit(slo& s) {
+        metric_id& m = s.what.metric;
+        if (take("baseline")) {
+            s.factor = 1;
+            return;
+        }
+        const double v = number();
+        if (take("*")) {
+            expect("baseline");
+            s.factor = v;
+            return;
+        }
+        if (is_capacity(m) && unit_of(metric_unit::users)) {
+            m = metric_id::capacity_in_users;
+            s.what = make_statistic(statistic_kind::value, m, 0);
+            s.bound = v;
+            return;
+        }
+        s.bound = in_unit(m, v);
+    }
+    const unit_name* unit_of(metric_unit of) {
+        const std::string_view before = rest_;
+        take("_");
+        for (const unit_name& u : unit_names) {
+            if (u.of != of || !rest_at(u.name)) continue;
+            const std::string_view after = rest_.substr(u.name.size());
+            const bool goes_on = !after.empty() && ((after[0] >= 'a' && after[0] <= 'z') ||
+                                                    (after[0] >= 'A' && after[0] <= 'Z'));
+            if (goes_on) continue;
+            rest_ = after;
+            return &u;
+        }
+        rest_ = before;
+        return nullptr;
+    }
+    double in_unit(metric_id m, double v) {
+        const metric_unit unit = facts_of(m).unit;
+        if (unit == metric_unit::none) return v;
+        if (const unit_name* u = unit_of(unit)) return v / u->si;
+        std::string names;
+        for (const unit_name& u : unit_names)
+            if (u.of == unit || (is_capacity(m) && u.of == metric_unit::users))
+                names += (names.empty() ? "" : ", ") + std::string(u.name);
+        refuse("the unit of " + std::string(metric_name(m)) + ", which is one of " + names + ",");
+    }
+
+    statistic_data statistic() {
+        const std::string_view name = word();
+        const bool has_argument = rest_.substr(name.size(), 1) == "(";
+        if (!has_argument) return value_of_run();
+        rest_.remove_prefix(name.size() + 1);
+        if (name == "goodput") return goodput_of();
+        statistic_data s;
+        if (name == "percentile") {
+            const metric_id m = metric(metric_shape::of_requests);
+            expect(",");
+            s = make_statistic(statistic_kind::percentile, m, percentile(number(), m));
+        } else if (name == "mean" || name == "max" || name == "min") {
+            s = extreme_or_mean(name);
+        } else {
+            const double q = quantile_in(name);
+            s = make_statistic(statistic_kind::percentile, metric(metric_shape::of_requests), q);
+        }
+        expect(")");
+        return s;
+    }
+    /// "p90", "p999" as 0.999: what slo::text() calls a percentile.
+    double quantile_in(std::string_view name) {
+        if (name == "p999") return 0.999;
+        const auto percent = parsed_number<int>(name.substr(name.empty() ? 0 : 1));
+        const bool is_one = name.substr(0, 1) == "p" && percent && *percent >= 1 && *percent <= 99;
+        if (is_one) return *percent / 100.0;
+        rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
+        refuse("mean, max, min, p1 to p99, p999, percentile or goodput");
+    }
+    double percentile(double q, metric_id) const {
+        if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
+        return q;
+    }
+    statistic_data extreme_or_mean(std::string_view name) {
+        const statistic_kind kind = name == "mean"  ? statistic_kind::mean
+                                    : name == "max" ? statistic_kind::max
+                                                    : statistic_kind::min;
+        if (kind != statistic_kind::min && take("server_metric(\"")) return gauge_of(kind);
+        const std::string_view before = rest_;
+        const metric_id m = any_metric_named();
+        const metric_shape shape = shape_of(m);
+        const bool of_requests = shape == metric_shape::of_requests;
+        const bool fits = kind == statistic_kind::mean  ? shape != metric_shape::of_run
+                          : kind == statistic_kind::min ? is_speed(m)
+                          : shape == metric_shape::of_gauges || (of_requests && !is_speed(m));
+        if (fits) return make_statistic(kind, m, 0);
+        rest_ = before;
+        refuse("a metric that has a " + std::string(name));
+    }
+    /// A name of a series, in which labels have quotes of their own.
+    statistic_data gauge_of(statistic_kind kind) {
+        const std::size_t end = rest_.find("\")");
+        if (end == std::string_view::npos) refuse("the end of a name, \"\\\")\",");
+        const std::string name(rest_.substr(0, end));
+        rest_.remove_prefix(end + 2);
+        return make_gauge(kind, name);
+    }
+    metric_id any_metric_named() {
+        const std::string_view name = word();
+        for (const metric_facts& f : metric_table) {
+            if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::server_metric)
+                continue;
+            rest_.remove_prefix(name.size());
+            return f.id;
+        }
+        std::string names;
+        for (const metric_facts& f : metric_table)
+            if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric)
+                names += (names.empty() ? "" : ", ") + std::string(f.name);
+        refuse("a metric (" + names + ")");
+    }
+    metric_id metric(metric_shape shape) {
+        const std::string_view before = rest_;
+        const metric_id m = any_metric_named();
+        if (shape_of(m) == shape) return m;
+        rest_ = before;
+        refuse(shape == metric_shape::of_run ? "a metric of the whole run"
+                                             : "a metric of each request");
+    }
+    statistic_data value_of_run() {
+        return make_statistic(statistic_kind::value, metric(metric_shape::of_run), 0);
+    }
+
+    statistic_data goodput_of() {
+        const predicate p = either(0);
+        expect(")");
+        return make_goodput(p.steps, p.text);
+    }
+    predicate either(int depth) {
+        predicate p = both(depth);
+        while (take("||")) p = p || both(depth);
+        return p;
+    }
+    predicate both(int depth) {
+        predicate p = condition(depth);
+        while (take("&&")) p = p && condition(depth);
+        return p;
+    }
+    predicate condition(int depth) {
+        if (depth > deepest_)
+            refuse(printed("at most %d brackets in each other: no more", deepest_));
+        if (take("(")) {
+            predicate p = either(depth + 1);
+            expect(")");
+            return p;
+        }
+        const metric_id m = metric(metric_shape::of_requests);
+        const bool at_most = side(facts_of(m).side);
+        const double bound = in_unit(m, number());
+        return {one_step(m, at_most, bound), comparison_text(m, at_most, bound)};
+    }
+
+    std::string_view whole_, rest_;
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C10] URLs ================================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3283,7 +3571,7 @@ inline http_url parsed_url(std::string_view whole, std::string_view field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C10] HTTP/1.1 ============================================================================
+// ===== [C11] HTTP/1.1 ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3648,7 +3936,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C11] server-sent events ==================================================================
+// ===== [C12] server-sent events ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3761,7 +4049,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C12] numbers as Go reads them ============================================================
+// ===== [C13] numbers as Go reads them ============================================================
 // What strconv.ParseFloat takes, and so what Prometheus lets stand on a page.
 
 namespace llmbench {
@@ -3842,7 +4130,7 @@ inline std::optional<double> go_float(std::string_view s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C13] what a page of metrics says =========================================================
+// ===== [C14] what a page of metrics says =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -3981,7 +4269,7 @@ inline bool are_sound(const std::vector<histogram_bucket>& buckets, const histog
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C14] pages of metrics ====================================================================
+// ===== [C15] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused: a number of
 // half a page would be judged as one of the server.
 
@@ -4365,7 +4653,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C15] what a server says, whichever API it has ============================================
+// ===== [C16] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4493,7 +4781,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C16] OpenAI's answers ====================================================================
+// ===== [C17] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4812,7 +5100,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] bodies of requests ==================================================================
+// ===== [C18] bodies of requests ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4925,7 +5213,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] what each API writes and reads ======================================================
+// ===== [C19] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5165,7 +5453,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] the table of APIs ===================================================================
+// ===== [C20] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5279,7 +5567,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] from the bytes of a body to events ==================================================
+// ===== [C21] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5387,7 +5675,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] servers' names for what they tell of themselves =====================================
+// ===== [C22] servers' names for what they tell of themselves =====================================
 // One row for each name on a page of metrics that means the same on every server, with what makes
 // SI of its value. A name that means nearly the same has none, and stands in a comment.
 
@@ -5721,7 +6009,7 @@ inline std::string how_to_switch_on(std::optional<server_kind> server) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] readings of a server's pages ========================================================
+// ===== [C23] readings of a server's pages ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5881,7 +6169,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] the timeline of one answer ==========================================================
+// ===== [C24] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -6064,7 +6352,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] from bytes to the timeline of an answer =============================================
+// ===== [C25] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6183,7 +6471,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] histograms of lateness and of gaps ==================================================
+// ===== [C26] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6296,7 +6584,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] when the client did not run =========================================================
+// ===== [C27] when the client did not run =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6410,7 +6698,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] what a server tells of itself in a repeat ===========================================
+// ===== [C28] what a server tells of itself in a repeat ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6516,7 +6804,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what one repeat measured ============================================================
+// ===== [C29] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6618,7 +6906,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] the requests of a repeat, as they end ===============================================
+// ===== [C30] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6720,7 +7008,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] whether an answer can have come as its numbers say ==================================
+// ===== [C31] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6810,7 +7098,7 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] how a repeat is read where the client may have been late ============================
+// ===== [C32] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7034,7 +7322,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] tokens and requests per second ======================================================
+// ===== [C33] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7104,7 +7392,7 @@ inline double window_rate(metric_id m, const repeat_data& d, reading how = readi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] metrics that a server tells of itself ===============================================
+// ===== [C34] metrics that a server tells of itself ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7268,7 +7556,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] metrics of requests and of repeats ==================================================
+// ===== [C35] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7631,7 +7919,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] statistics of several repeats together ==============================================
+// ===== [C36] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -7729,7 +8017,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] what a server's prefix cache had of the prompts =====================================
+// ===== [C37] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7756,7 +8044,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] what verdicts are given on ==========================================================
+// ===== [C38] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7835,7 +8123,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] the rule: looks, bounds, prior noise ================================================
+// ===== [C39] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -8019,7 +8307,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] what evidence is held against =======================================================
+// ===== [C40] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8079,7 +8367,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C41] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8384,7 +8672,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] errors of a baseline ================================================================
+// ===== [C42] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8426,7 +8714,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] what the client can say against its own numbers =====================================
+// ===== [C43] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8554,7 +8842,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C44] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8575,7 +8863,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] distances from a limit ==============================================================
+// ===== [C45] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -8625,7 +8913,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] values: times, speeds and rates =====================================================
+// ===== [C46] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9029,7 +9317,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] verdicts in words ===================================================================
+// ===== [C47] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9138,7 +9426,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] what the numbers alone say of an objective ==========================================
+// ===== [C48] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9204,7 +9492,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] verdicts that the client may have decided ===========================================
+// ===== [C49] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9362,7 +9650,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] how many requests a verdict rests on at least =======================================
+// ===== [C50] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -9438,7 +9726,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] what a server's answers can say against its numbers =================================
+// ===== [C51] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9639,7 +9927,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] verdicts that stand although tokens were held back ==================================
+// ===== [C52] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9668,7 +9956,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] servers that cannot keep up =========================================================
+// ===== [C53] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9775,7 +10063,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] what a server's state explains ======================================================
+// ===== [C54] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9856,7 +10144,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] the server as a witness of our own numbers ==========================================
+// ===== [C55] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -10021,7 +10309,7 @@ inline std::string server_word_fault(const evidence& e, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] what makes a measurement invalid ====================================================
+// ===== [C56] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10106,7 +10394,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] the verdicts of a gate ==============================================================
+// ===== [C57] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10276,7 +10564,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] from verdicts to an exit code =======================================================
+// ===== [C58] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10360,7 +10648,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what a calibration tells ============================================================
+// ===== [C59] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10378,7 +10666,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] calibration =========================================================================
+// ===== [C60] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10424,7 +10712,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C61] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -10614,7 +10902,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] settings beside each other: from what was measured of each ==========================
+// ===== [C62] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10781,7 +11069,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] settings beside each other, in words ================================================
+// ===== [C63] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10979,7 +11267,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the search for a capacity ===========================================================
+// ===== [C64] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -11433,7 +11721,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what probes say of a load ===========================================================
+// ===== [C65] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11515,7 +11803,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] the capacity that probes show =======================================================
+// ===== [C66] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -11819,7 +12107,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C67] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -12067,7 +12355,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] a capacity held against a live baseline's ===========================================
+// ===== [C68] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -12276,7 +12564,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] files of others' making, value by value =============================================
+// ===== [C69] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -12470,7 +12758,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] datasets ============================================================================
+// ===== [C70] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12782,7 +13070,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] traces ==============================================================================
+// ===== [C71] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12935,7 +13223,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] when requests are sent ==============================================================
+// ===== [C72] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13098,7 +13386,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] arrivals ============================================================================
+// ===== [C73] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13209,7 +13497,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] lengths =============================================================================
+// ===== [C74] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13270,7 +13558,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] prompts of a given number of tokens =================================================
+// ===== [C75] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13432,7 +13720,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] places of a trace ===================================================================
+// ===== [C76] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -13507,7 +13795,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] conversations, recorded and made up =================================================
+// ===== [C77] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -13616,7 +13904,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] prompts that stand alone ============================================================
+// ===== [C78] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -13739,7 +14027,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] where prompts come from =============================================================
+// ===== [C79] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13765,7 +14053,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the plan of a gate ==================================================================
+// ===== [C80] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13942,7 +14230,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] which SLOs a scenario can have ======================================================
+// ===== [C81] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14094,7 +14382,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] the options of requests =============================================================
+// ===== [C82] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14169,7 +14457,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the load that is profiled ===========================================================
+// ===== [C83] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14216,7 +14504,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] a load that is searched =============================================================
+// ===== [C84] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14461,7 +14749,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] from a workload to its part of the plan =============================================
+// ===== [C85] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14667,7 +14955,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] from a scenario to its plan =========================================================
+// ===== [C86] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14850,7 +15138,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] a plan in words =====================================================================
+// ===== [C87] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14940,7 +15228,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] where a gate's server stood =========================================================
+// ===== [C88] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14989,7 +15277,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the hash of all that a plan sends ===================================================
+// ===== [C89] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15026,7 +15314,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the requests of a plan ==============================================================
+// ===== [C90] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15093,7 +15381,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] what a plan says of the evidence that it will bring =================================
+// ===== [C91] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15116,7 +15404,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C92] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15172,7 +15460,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] what of a scenario does not go with several settings ================================
+// ===== [C93] what of a scenario does not go with several settings ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15228,9 +15516,209 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] JSON files of other tools ===========================================================
-// Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value after
-// another where a file was appended to.
+// ===== [C94] our requests in other tools' definitions ============================================
+// From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
+// 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+enum class other_tool : unsigned char { vllm, sglang, guidellm, aiperf };
+struct other_tool_name {
+    other_tool id;
+    const char *name, *title;
+};
+inline constexpr other_tool_name other_tools[] = {
+    {other_tool::vllm, "vllm", "vLLM bench serve"},
+    {other_tool::sglang, "sglang", "SGLang bench_serving"},
+    {other_tool::guidellm, "guidellm", "guidellm"},
+    {other_tool::aiperf, "aiperf", "AIPerf"}};
+
+/// LLMBENCH_SHOW_AS: "vllm,guidellm". Each is shown once, in this order.
+inline std::vector<other_tool> tools_named(const std::string& list) {
+    std::vector<other_tool> tools;
+    std::string allowed;
+    for (const other_tool_name& t : other_tools)
+        allowed += (allowed.empty() ? "" : ", ") + std::string(t.name);
+    std::string_view rest = list;
+    while (!rest.empty()) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        const std::string_view one = trimmed(rest.substr(0, comma));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+        if (one.empty()) continue;
+        const auto at = std::find_if(std::begin(other_tools), std::end(other_tools),
+                                     [&](const other_tool_name& t) { return one == t.name; });
+        require(at != std::end(other_tools), "LLMBENCH_SHOW_AS is \"" + printable(list, 80) +
+                                                 "\": \"" + printable(one, 40) +
+                                                 "\" is none of " + allowed);
+        if (std::find(tools.begin(), tools.end(), at->id) == tools.end()) tools.push_back(at->id);
+    }
+    return tools;
+}
+
+/// One of a tool's metrics, seconds.
+struct other_row {
+    std::string name{};
+    double mean = not_a_number, p50 = not_a_number, p90 = not_a_number, p99 = not_a_number;
+};
+/// A tool's numbers of our requests, and what cannot be computed of them.
+struct other_view {
+    std::string tool{};  // its name in LLMBENCH_SHOW_AS
+    std::string title{};
+    std::vector<other_row> rows{};
+    std::vector<std::string> notes{};
+};
+
+/// As NumPy's percentile has it: between the two values around it.
+inline double interpolated(const std::vector<double>& sorted, double q) {
+    const double at = q * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(std::floor(at));
+    if (below + 1 >= sorted.size()) return sorted.back();
+    return sorted[below] + (at - std::floor(at)) * (sorted[below + 1] - sorted[below]);
+}
+inline other_row row_of_values(std::string name, std::vector<double> values, bool nearest) {
+    other_row r{std::move(name)};
+    if (values.empty()) return r;
+    std::sort(values.begin(), values.end());
+    const auto at = [&](double q) {
+        return nearest ? nearest_rank(values, q) : interpolated(values, q);
+    };
+    r.mean = mean_of(values);
+    r.p50 = at(0.50);
+    r.p90 = at(0.90);
+    r.p99 = at(0.99);
+    return r;
+}
+/// The values of the completed measured requests; those without one are left out.
+template <class Value>
+std::vector<double> values_of_completed(const std::vector<repeat_data>& arm, Value&& value) {
+    std::vector<double> values;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records)
+            if (is_pooled(r))
+                if (const double v = value(r); !std::isnan(v)) values.push_back(v);
+    return values;
+}
+inline std::vector<double> all_gaps(const std::vector<repeat_data>& arm) {
+    std::vector<double> values;
+    for (const repeat_data& d : arm)
+        for (std::size_t i = 0; i < d.records.size(); ++i)
+            for (std::size_t k = 0; is_pooled(d.records[i]) && k < gap_count(d.records[i]); ++k)
+                values.push_back(d.gaps[d.gap_offsets[i] + k] / 1e6);
+    return values;
+}
+inline double seconds_between(long long from_ns, long long to_ns) {
+    return static_cast<double>(to_ns - from_ns) / 1e9;
+}
+/// A time over the tokens after the first; NaN where there are none.
+inline double per_later_token(const record& r, double seconds) {
+    return r.output_tokens > 1 ? seconds / (r.output_tokens - 1) : not_a_number;
+}
+
+/// Adds a row of gaps where every one was kept.
+inline void add_gap_row(other_view& v, const std::vector<repeat_data>& arm, const char* name) {
+    const bool counted = std::any_of(arm.begin(), arm.end(),
+                                     [](const repeat_data& d) { return d.gaps_counted; });
+    if (!counted) v.rows.push_back(row_of_values(name, all_gaps(arm), false));
+    else v.notes.push_back(std::string(name) + ": the gaps were too many to keep each one");
+}
+
+inline void show_as_vllm(other_view& v, const std::vector<repeat_data>& arm, bool is_chat) {
+    if (is_chat) {
+        v.notes.push_back("TTFT, TPOT, ITL and E2EL count the chunks with the role and with the "
+                          "finish reason, whose times are not recorded: with openai_completions "
+                          "there are none");
+        return;
+    }
+    const auto add = [&](const char* name, auto&& value) {
+        v.rows.push_back(row_of_values(name, values_of_completed(arm, value), false));
+    };
+    add("TTFT", [](const record& r) { return seconds_between(r.dispatched_ns, r.first_token_ns); });
+    add("TPOT", [](const record& r) {
+        return per_later_token(r, seconds_between(r.first_token_ns, r.last_token_ns));
+    });
+    add_gap_row(v, arm, "ITL");
+    add("E2EL", [](const record& r) { return seconds_between(r.dispatched_ns, r.last_token_ns); });
+    v.notes.push_back("chunks without text are tokens there, and are not recorded here");
+}
+inline void show_as_sglang(other_view& v, const std::vector<repeat_data>& arm) {
+    const auto add = [&](const char* name, auto&& value) {
+        v.rows.push_back(row_of_values(name, values_of_completed(arm, value), false));
+    };
+    add("TTFT", [](const record& r) { return seconds_between(r.dispatched_ns, r.first_token_ns); });
+    add("TPOT", [](const record& r) {
+        return per_later_token(r, seconds_between(r.first_token_ns, r.end_ns));
+    });
+    add_gap_row(v, arm, "ITL");
+    add("E2E Latency", [](const record& r) { return seconds_between(r.dispatched_ns, r.end_ns); });
+    v.notes.push_back("it makes a new connection for each request, which these had at hand; where "
+                      "a server tells no usage it takes the length that it asked for");
+}
+inline void show_as_guidellm(other_view& v, const std::vector<repeat_data>& arm) {
+    const auto add = [&](const char* name, auto&& value) {
+        v.rows.push_back(row_of_values(name, values_of_completed(arm, value), true));
+    };
+    add("TTFT", [](const record& r) { return seconds_between(r.sent_ns, r.first_token_ns); });
+    add("ITL (our tpot)", [](const record& r) {
+        return per_later_token(r, seconds_between(r.first_token_ns, r.last_token_ns));
+    });
+    add("TPOT (with ttft)", [](const record& r) {
+        return r.output_tokens > 0
+                   ? seconds_between(r.sent_ns, r.last_token_ns) / r.output_tokens
+                   : not_a_number;
+    });
+    add("Latency", [](const record& r) { return seconds_between(r.sent_ns, r.end_ns); });
+}
+inline void show_as_aiperf(other_view& v, const std::vector<repeat_data>& arm) {
+    const auto add = [&](const char* name, auto&& value) {
+        v.rows.push_back(row_of_values(name, values_of_completed(arm, value), false));
+    };
+    add("TTFT", [](const record& r) { return seconds_between(r.dispatched_ns, r.first_token_ns); });
+    add("ITL (our tpot)", [](const record& r) {
+        return per_later_token(r, seconds_between(r.first_token_ns, r.last_token_ns));
+    });
+    add_gap_row(v, arm, "ICL (our itl)");
+    add("Request Latency",
+        [](const record& r) { return seconds_between(r.dispatched_ns, r.last_token_ns); });
+    v.notes.push_back("tokens are those of usage, as with --use-server-token-count; else AIPerf "
+                      "counts them by a tokenizer of its own");
+}
+
+/// `api`: the name of the one that the requests were sent by. `stream`: answers came in pieces.
+inline other_view shown_as(other_tool tool, const std::vector<repeat_data>& arm,
+                           const std::string& api, bool stream) {
+    other_view v;
+    const other_tool_name& name = other_tools[static_cast<std::size_t>(tool)];
+    v.tool = name.name;
+    v.title = name.title;
+    if (!stream) {
+        v.notes.push_back("answers that come in one piece have no first token");
+        return v;
+    }
+    switch (tool) {
+    case other_tool::vllm: show_as_vllm(v, arm, api == "openai_chat"); break;
+    case other_tool::sglang: show_as_sglang(v, arm); break;
+    case other_tool::guidellm: show_as_guidellm(v, arm); break;
+    case other_tool::aiperf: show_as_aiperf(v, arm); break;
+    }
+    return v;
+}
+inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools,
+                                            const std::vector<repeat_data>& arm,
+                                            const std::string& api, bool stream) {
+    std::vector<other_view> all;
+    for (const other_tool t : tools) all.push_back(shown_as(t, arm, api, stream));
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C95] JSON files of other tools ===========================================================
+// Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
+// after another where a file was appended to.
 
 namespace llmbench {
 inline namespace v0 {
@@ -15333,21 +15821,18 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
         values.emplace_back();
         std::string error;
         lean_context context(values.back());
-        const char* const from = at;
         try {
             at = picojson::_parse(context, at, last, &error);
         } catch (const std::exception&) {
-            error = "a number that no double holds";
+            error = "it has a number that no double holds";
         }
-        const auto place = static_cast<std::size_t>(at - s.data());
-        require_json(error.empty() || at != last,
-                     values.size() == 1
-                         ? "it ends inside of its JSON value: the file is cut off"
-                         : printed("it ends inside of value %zu: the file is cut off",
-                                   values.size()));
-        require_json(error.empty() && at != from,
-                     printed("it is not JSON from byte %zu on: ", place) +
-                         printable(s.substr(place < 20 ? 0 : place - 20, 60), 60));
+        // What follows the place of a mistake is in its words; at the end of the file nothing does.
+        const std::string_view words = error, nothing = "near: ";
+        const bool is_cut = words.size() >= nothing.size() &&
+                            words.substr(words.size() - nothing.size()) == nothing;
+        require_json(!is_cut, printed("it ends inside of its JSON value %zu: the file is cut off",
+                                      values.size()));
+        require_json(error.empty(), "it is not JSON: " + printable(error, 100));
     }
     require_json(!values.empty(), "it is empty");
     return values;
@@ -15360,7 +15845,8 @@ inline std::string element_name(const std::string& list, std::size_t i) {
 /// A value as a sentence shows it.
 inline std::string shown_value(const picojson::value& v) {
     if (v.is<picojson::array>()) return "a list";
-    return v.is<picojson::object>() ? "an object" : printable(v.serialize(), 60);
+    if (v.is<picojson::object>()) return "an object";
+    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
 }
 
 inline constexpr double longest_time_s = 1e7;  // of anything that a tool measured
@@ -15415,7 +15901,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] one run of another tool, as its file tells it =======================================
+// ===== [C96] one run of another tool, as its file tells it =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15497,7 +15983,7 @@ struct told_run {
     long long cut_off = 0;              // requests that had not ended when the run did
     long long window_from_ns = 0, window_to_ns = 0;  // of sends that are measured; 0: all are
 
-    told_span clock{}, calendar{};      // from its first send to its last end, where that is told
+    told_span clock{}, calendar{};  // from its first send to its last end, where that is told
 
     void lacks(metric_group of, std::string why) {
         untold.push_back({std::move(why), std::move(of)});
@@ -15542,7 +16028,8 @@ inline void add_even_gaps(told_run& run, told_request& r, int events) {
 
 /// A failed request: what its file says of it, on one line.
 inline void mark_failed(record& r, request_status status, const std::string& error) {
-    const std::string words(trimmed(error));
+    const std::size_t end = error.find_last_not_of(" \t\r\n");
+    const std::string words = error.substr(0, end == std::string::npos ? 0 : end + 1);
     r.status = status;
     r.error = words.empty() ? "the file does not say why"
                             : printable(words.substr(words.rfind('\n') + 1), 200);
@@ -15662,7 +16149,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] result files of AIPerf ==============================================================
+// ===== [C97] result files of AIPerf ==============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -15675,7 +16162,8 @@ inline bool is_aiperf_record(const picojson::value& v) {
     return member_at(v, "metadata", "request_start_ns") && member(v, "metrics");
 }
 inline bool is_aiperf_summary(const picojson::value& v) {
-    return member(v, "aiperf_version") || (member(v, "input_config") && member(v, "request_latency"));
+    return member(v, "aiperf_version") ||
+           (member(v, "input_config") && member(v, "request_latency"));
 }
 
 /// Which file belongs to one of the two.
@@ -15862,9 +16350,11 @@ inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
     run.settings.push_back({"model", run.model});
     if (const picojson::value* endpoint = member(*config, "endpoint"))
         for (const char* name : {"type", "streaming", "use_server_token_count"})
-            run.settings.push_back({std::string("endpoint ") + name, setting_text(*endpoint, name)});
+            run.settings.push_back(
+                {std::string("endpoint ") + name, setting_text(*endpoint, name)});
     if (const picojson::value* phase = aiperf_phase(summary)) {
-        for (const char* name : {"type", "rate", "concurrency", "requests", "duration", "smoothness"})
+        for (const char* name :
+             {"type", "rate", "concurrency", "requests", "duration", "smoothness"})
             run.settings.push_back({std::string("phase ") + name, setting_text(*phase, name)});
         set_aiperf_arrivals(run, *phase);
     }
@@ -15915,8 +16405,10 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
     else
         run.lacks_all("profile_export_aiperf.json is not beside it, so nothing tells under which "
                       "load these requests were sent, nor whether they are all");
-    run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end at "
-                         "the last event that it can use; e2e ends at [DONE]");
+    run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end "
+                         "at the last event that it can use; e2e ends at [DONE]");
+    run.notes.push_back("an error that the server tells inside of its stream counts as a success "
+                        "there");
     if (lacks.without_usage > 0)
         run.lacks(of_output_counts(),
                   printed("of %zu of %zu completed requests it has no usage_completion_tokens, and "
@@ -15937,9 +16429,9 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] result files of guidellm ============================================================
-// As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the wall
-// clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
+// ===== [C98] result files of guidellm ============================================================
+// As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
+// wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
 namespace llmbench {
 inline namespace v0 {
@@ -16003,11 +16495,12 @@ private:
     const picojson::value* timings_ = nullptr;
 };
 
-/// How requests were planned. Users and batches have no plan: their requests are due when a place is
-/// free.
+/// How requests were planned. Users and batches have no plan: their requests are due when a place
+/// is free.
 inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
     const std::string kind = string_member(strategy, "type_");
-    const double rate = number_member(strategy, "rate"), most = number_member(strategy, "max_concurrency");
+    const double rate = number_member(strategy, "rate");
+    const double most = number_member(strategy, "max_concurrency");
     const double streams = number_member(strategy, "streams");
     arrival_data& a = run.arrivals;
     if (kind == "constant" || kind == "poisson") {
@@ -16138,15 +16631,16 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
                    "errored and incomplete");
     if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
     set_guidellm_settings(run, b);
-    if (const picojson::value* s = member_at(b, "config", "strategy")) set_guidellm_arrivals(run, *s);
+    if (const picojson::value* s = member_at(b, "config", "strategy"))
+        set_guidellm_arrivals(run, *s);
     for (const char* list : {"successful", "errored", "incomplete"}) {
         const picojson::array& items = array_member(*requests, list);
         for (std::size_t i = 0; i < items.size(); ++i) add_guidellm_request(run, items[i], list, i);
     }
     set_guidellm_window(run, b);
     check_guidellm_counts(run, b, *requests);
-    run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is our "
-                         "tpot");
+    run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is "
+                         "our tpot");
     run.lacks(of_event_times(), "guidellm keeps no time of each token, so nothing tells how many "
                                 "came inside the steady window");
     run.clock = span_of(run.requests);
@@ -16158,7 +16652,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] files that tell of their requests in lists, one value of each request in each =======
+// ===== [C99] files that tell of their requests in lists, one value of each request in each =======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -16251,8 +16745,8 @@ inline void check_sums(told_run& run, const picojson::value& of, const told_sums
     const auto differs = [&](const char* name, long long n) {
         const double told = number_member(of, name);
         if (std::isnan(told) || std::llround(told) == n) return false;
-        run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests were "
-                              "left out, or changed", name, told, n));
+        run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests "
+                              "were left out, or changed", name, told, n));
         return true;
     };
     if (differs("completed", found.completed)) return;
@@ -16274,7 +16768,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] result files of SGLang's bench_serving ==============================================
+// ===== [C100] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -16398,7 +16892,8 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
                              "sharegpt_output_len", "random_input_len", "random_output_len",
                              "random_range_ratio"})
         run.settings.push_back({name, setting_text(v, name)});
-    const double rate = number_or_inf(v, "request_rate"), most = number_member(v, "max_concurrency");
+    const double rate = number_or_inf(v, "request_rate");
+    const double most = number_member(v, "max_concurrency");
     run.knows_arrivals = rate > 0;
     if (run.knows_arrivals) set_arrivals(run, rate, 1, std::isnan(most) ? 0 : most);
     if (!member(v, "ttfts"))
@@ -16413,7 +16908,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] result files of vLLM bench serve ====================================================
+// ===== [C101] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -16597,7 +17092,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] which tool wrote a result file, and what it tells ==================================
+// ===== [C102] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16654,7 +17149,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] runs of another tool as the repeats of one gate ====================================
+// ===== [C103] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -16787,7 +17282,8 @@ inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) 
 inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& runs) {
     std::vector<untold_metrics> all;
     for (std::size_t i = 1; i < runs.size(); ++i) {
-        for (std::string& why : other_settings(runs[0], runs[i])) all.push_back({std::move(why), {}});
+        for (std::string& why : other_settings(runs[0], runs[i]))
+            all.push_back({std::move(why), {}});
         for (std::size_t k = 0; k < i; ++k)
             for (std::string& why : not_two_repeats(runs[k], runs[i]))
                 all.push_back({std::move(why), {}});
@@ -16898,7 +17394,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] engine model =======================================================================
+// ===== [C104] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -17107,7 +17603,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] what a request asks the simulated server ===========================================
+// ===== [C105] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17224,7 +17720,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] answers of the simulated server ====================================================
+// ===== [C106] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -17461,7 +17957,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] the simulated server's page of metrics =============================================
+// ===== [C107] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -17633,7 +18129,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] what the simulated server says besides answers =====================================
+// ===== [C108] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17710,7 +18206,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] what a result holds of its gate ====================================================
+// ===== [C109] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17763,7 +18259,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] what a result of several settings holds ============================================
+// ===== [C110] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17815,7 +18311,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C111] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17843,7 +18339,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] points and round steps of drawings =================================================
+// ===== [C112] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17873,7 +18369,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C113] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17937,7 +18433,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] the curve of a search: objectives over the load ====================================
+// ===== [C114] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17996,7 +18492,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] how requests ended, and what their answers say of tokens ===========================
+// ===== [C115] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18071,7 +18567,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] how long made-up prompts were to be, and were ======================================
+// ===== [C116] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18117,7 +18613,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] what a server told of itself, over all repeats =====================================
+// ===== [C117] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18204,7 +18700,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] timelines: repeats in windows of equal length ======================================
+// ===== [C118] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18338,7 +18834,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C119] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18384,6 +18880,7 @@ struct gate_figures {
     std::uint64_t counted_gaps = 0;  // in classes, because they were too many
     arm_figures candidate{}, baseline{};
     load_curve search{};
+    std::vector<other_view> others{};  // the candidate's requests in other tools' definitions
 };
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.
@@ -18522,7 +19019,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the progress line ==================================================================
+// ===== [C120] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18584,7 +19081,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] what reports tell of several settings ==============================================
+// ===== [C121] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18601,7 +19098,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] several settings in result.json ====================================================
+// ===== [C122] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18675,7 +19172,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] what came of a profile =============================================================
+// ===== [C123] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18731,7 +19228,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] what reports are made of ===========================================================
+// ===== [C124] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18776,7 +19273,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] what a server told of itself, in result.json =======================================
+// ===== [C125] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18875,7 +19372,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] words of reports ===================================================================
+// ===== [C126] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19046,6 +19543,22 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     return notes;
 }
 
+/// Our requests in the definitions of other tools, a table each; "" where none was asked for.
+inline std::string others_text(const gate_report& g) {
+    std::string out;
+    for (const other_view& v : g.figures.others) {
+        out += printed("\n  as %s has it, failed requests left out\n", v.title.c_str());
+        if (!v.rows.empty())
+            out += printed("  %-17s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99");
+        for (const other_row& r : v.rows)
+            out += printed("  %-17s %10s %10s %10s %10s\n", r.name.c_str(),
+                           time_text(r.mean).c_str(), time_text(r.p50).c_str(),
+                           time_text(r.p90).c_str(), time_text(r.p99).c_str());
+        for (const std::string& note : v.notes) out += "  " + note + "\n";
+    }
+    return out;
+}
+
 /// Where a gate's reports are.
 inline std::string reports_text(const std::string& directory) {
     return "  report: " + directory + "/report.html, and there summary.md, junit.xml, result.json, "
@@ -19080,7 +19593,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] result.json and records.jsonl ======================================================
+// ===== [C127] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19388,6 +19901,22 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
     j.close();
 }
 
+/// In other tools' definitions, seconds.
+inline void write_others(json_writer& j, const std::vector<other_view>& others) {
+    if (others.empty()) return;
+    j.key("shown_as").open('[');
+    for (const other_view& v : others) {
+        j.open('{').field("tool", v.tool).key("metrics").open('[');
+        for (const other_row& r : v.rows)
+            j.open('{').field("name", r.name).field("mean", r.mean).field("p50", r.p50)
+                .field("p90", r.p90).field("p99", r.p99).close();
+        j.close().key("notes").open('[');
+        for (const std::string& note : v.notes) j.value(std::string_view(note));
+        j.close().close();
+    }
+    j.close();
+}
+
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
                                const std::vector<comparison_report>& comparisons = {}) {
@@ -19426,6 +19955,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);
         write_self_check(j, g.self_check);
         write_profile(j, g.profile);
+        write_others(j, g.figures.others);
         j.close();
     }
     j.close();
@@ -19477,7 +20007,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] stored results =====================================================================
+// ===== [C128] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -19864,7 +20394,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] several settings on the console ====================================================
+// ===== [C129] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19959,7 +20489,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] words in Markdown ==================================================================
+// ===== [C130] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19995,7 +20525,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] several settings in summary.md =====================================================
+// ===== [C131] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20037,7 +20567,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C132] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20177,6 +20707,7 @@ inline std::string summary_of(const gate_report& g) {
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
+    if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";
 }
 
@@ -20318,7 +20849,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] what a console can show ============================================================
+// ===== [C133] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20347,7 +20878,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] the console ========================================================================
+// ===== [C134] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20437,7 +20968,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += "  baseline: " + status_text(g.figures.baseline) + "\n";
     for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
     if (g.profile.wanted) out += "  " + profile_text(g.profile) + "\n";
-    return out + "  client: " + client_text(g) + "\n";
+    return out + "  client: " + client_text(g) + "\n" + others_text(g);
 }
 
 /// The last word where there were several gates: how many ended how, and which did not pass.
@@ -20471,7 +21002,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] the report page: style, icons and script ===========================================
+// ===== [C135] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -20681,7 +21212,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] the report page: drawings ==========================================================
+// ===== [C136] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20927,7 +21458,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] the report page: verdicts ==========================================================
+// ===== [C137] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21100,7 +21631,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] the report page: distributions =====================================================
+// ===== [C138] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21216,7 +21747,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] the report page: gates beside each other ===========================================
+// ===== [C139] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21324,7 +21855,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] the report page: what a search found ===============================================
+// ===== [C140] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21415,7 +21946,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] the report page: what else a gate has to say =======================================
+// ===== [C141] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21589,7 +22120,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] the report page: several settings beside each other ================================
+// ===== [C142] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21688,7 +22219,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] the report page: timelines =========================================================
+// ===== [C143] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21843,7 +22374,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] the report page: the whole =========================================================
+// ===== [C144] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21915,6 +22446,9 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (measured && g.target.kind != target_kind::files) h += self_check_html(g.self_check);
     if (measured) h += repeats_html(g);
     h += scenario_html(g);
+    if (const std::string t = others_text(g); !t.empty())
+        h += folded("In other tools' definitions", "", true,
+                    "<pre>" + escaped_lines(t) + "</pre>\n");
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again + "</section>\n";
 }
@@ -22141,6 +22675,10 @@ types::text slo::text() const {
                                           : detail::limit_text(what.metric, bound);
     const std::string whole = detail::str(what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
+}
+slo parse_slo(const types::text& text) {
+    const std::string s = detail::str(text);
+    return detail::slo_reader(s).read();
 }
 slo operator>=(capacity_metric, const capacity_limit& l) {
     const auto id = l.in_users ? detail::metric_id::capacity_in_users
@@ -22623,6 +23161,7 @@ struct settings {
     std::string calibration{};
     bool write_baseline = false;
     progress_mode progress = progress_mode::automatic;
+    std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
 };
 
 inline bool says_yes(const char* name, const std::string& v) {
@@ -22687,6 +23226,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.calibration = look_up("LLMBENCH_CALIBRATION");
     s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
+    s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
     return s;
 }
 
@@ -28247,6 +28787,9 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
+    if (!p.is_read && !p.searches())
+        g.figures.others =
+            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.common.stream);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);

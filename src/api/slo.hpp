@@ -84,6 +84,12 @@ using slo_list = types::list<slo>;
 /// Measured, judged and reported like any other, but never changes the outcome of the build.
 slo advisory(const slo& s);
 
+/// The SLO that a text says, as text() prints it or as one writes it in C++: "p90(ttft) <= 300 ms",
+/// "goodput(ttft <= 300_ms && tpot <= 30_ms) >= 90_pct", "advisory(mean(tpot) <= 25 ms)",
+/// "p50(e2e) <= 1.1 * baseline". Throws std::invalid_argument that names the place where it cannot
+/// be read and what is expected there. What a gate refuses of an SLO it refuses later.
+slo parse_slo(const types::text& text);
+
 /// A limit on a capacity: a rate, a number of users, or a share of the baseline's.
 struct capacity_limit {
     double bound = 0, factor = 0;

@@ -337,8 +337,9 @@ fresh_cell measured_fresh_cell(const setting& at, long long n, long long trials)
 
 // ---- against a baseline -------------------------------------------------------------------------
 
-enum design : std::size_t { one_each, aabb, abba, kept, designs };
-constexpr const char* design_names[] = {"ratio of one run each", "AABB, all of one arm first",
+enum design : std::size_t { one_each, stable_means, interval, aabb, abba, kept, designs };
+constexpr const char* design_names[] = {"ratio of one run each", "3 runs each, CV <= 5 %, delta",
+                                        "3 runs each, 90 % interval", "AABB, all of one arm first",
                                         "**the rule**, ABBA", "**the rule**, stored"};
 constexpr double day_to_day = 0.05;
 
@@ -377,6 +378,31 @@ struct pairs_of_gate {
     }
 };
 
+/// Three runs of the baseline, then three of the candidate: where either side varies by more than
+/// 5 % nothing is said, else the ratio of the means is held against the limit.
+verdict by_stable_means(const std::vector<double>& a, const std::vector<double>& b,
+                        double factor) {
+    for (const auto* side : {&a, &b})
+        if (std::sqrt(sample_variance(*side)) > 0.05 * mean_of(*side)) return verdict::inconclusive;
+    return mean_of(b) > factor * mean_of(a) ? verdict::fail : verdict::pass;
+}
+/// The same runs as inference-doctor 0.4.1 judges them (compare-runs, its defaults): a two-sided
+/// interval of 90 % for the logarithm of the ratio of the means, by the delta method and
+/// Welch-Satterthwaite. All of it on one side of the limit is a verdict.
+verdict by_interval(const std::vector<double>& a, const std::vector<double>& b, double factor) {
+    const auto term = [](const std::vector<double>& x) {
+        return sample_variance(x) / (static_cast<double>(x.size()) * mean_of(x) * mean_of(x));
+    };
+    const double of_a = term(a), of_b = term(b), both = of_a + of_b;
+    const double df = both * both / (of_a * of_a / (static_cast<double>(a.size()) - 1) +
+                                     of_b * of_b / (static_cast<double>(b.size()) - 1));
+    const double beyond = std::log(mean_of(b) / mean_of(a) / factor);
+    const double half = student_t_quantile(0.95, df) * std::sqrt(both);
+    return beyond - half >= 0  ? verdict::fail
+           : beyond + half < 0 ? verdict::pass
+                               : verdict::inconclusive;
+}
+
 /// `walk`: the machine changes by this much from one run to the next, and keeps the change.
 relative_cell measured_relative_cell(const setting& at, double walk, long long trials) {
     return over_trials<relative_cell>(trials, [&](relative_cell& c, std::uint64_t trial) {
@@ -406,6 +432,11 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             alone.candidate.push_back(runs[i]);
             another_day.push_back(evaluate(what, runs[i + last_look]) * shift);
         }
+        std::vector<double> first_three, next_three;
+        for (std::size_t i = 0; i < 3; ++i) {
+            first_three.push_back(evaluate(what, runs[i]));
+            next_three.push_back(evaluate(what, runs[i + 3]));
+        }
         drift = 0;
         std::array<double, 2> single{};
         for (std::size_t i = 0; i < 2; ++i)
@@ -419,6 +450,8 @@ relative_cell measured_relative_cell(const setting& at, double walk, long long t
             s.factor = of.factor / of.truth;
             c.at(one_each, k).add(
                 single[1] <= s.factor * single[0] ? verdict::pass : verdict::fail, 1);
+            c.at(stable_means, k).add(by_stable_means(first_three, next_three, s.factor), 3);
+            c.at(interval, k).add(by_interval(first_three, next_three, s.factor), 3);
             const slo_verdict in_blocks = blocks.judged_on(s), in_pairs = pairs.judged_on(s);
             c.at(aabb, k).add(in_blocks.outcome, in_blocks.repeats);
             c.at(abba, k).add(in_pairs.outcome, in_pairs.repeats);

@@ -6,6 +6,7 @@
 #include "api/slo.hpp"
 #include "api/text.hpp"
 #include "core/base/text.hpp"
+#include "core/metric/slo_text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
 
@@ -79,6 +80,10 @@ types::text slo::text() const {
                                           : detail::limit_text(what.metric, bound);
     const std::string whole = detail::str(what.name) + side + right;
     return is_advisory ? "advisory(" + whole + ")" : whole;
+}
+slo parse_slo(const types::text& text) {
+    const std::string s = detail::str(text);
+    return detail::slo_reader(s).read();
 }
 slo operator>=(capacity_metric, const capacity_limit& l) {
     const auto id = l.in_users ? detail::metric_id::capacity_in_users

@@ -14,6 +14,7 @@
 #include "core/judging/witness.hpp"
 #include "core/capacity/found.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/others/definitions.hpp"
 #include "core/figures/distributions.hpp"
 #include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
@@ -72,6 +73,7 @@ struct gate_figures {
     std::uint64_t counted_gaps = 0;  // in classes, because they were too many
     arm_figures candidate{}, baseline{};
     load_curve search{};
+    std::vector<other_view> others{};  // the candidate's requests in other tools' definitions
 };
 
 /// What result.json tells of each repeat, so that a later run can be compared with it.

@@ -29,7 +29,8 @@ inline bool is_aiperf_record(const picojson::value& v) {
     return member_at(v, "metadata", "request_start_ns") && member(v, "metrics");
 }
 inline bool is_aiperf_summary(const picojson::value& v) {
-    return member(v, "aiperf_version") || (member(v, "input_config") && member(v, "request_latency"));
+    return member(v, "aiperf_version") ||
+           (member(v, "input_config") && member(v, "request_latency"));
 }
 
 /// Which file belongs to one of the two.
@@ -216,9 +217,11 @@ inline void set_aiperf_settings(told_run& run, const picojson::value& summary) {
     run.settings.push_back({"model", run.model});
     if (const picojson::value* endpoint = member(*config, "endpoint"))
         for (const char* name : {"type", "streaming", "use_server_token_count"})
-            run.settings.push_back({std::string("endpoint ") + name, setting_text(*endpoint, name)});
+            run.settings.push_back(
+                {std::string("endpoint ") + name, setting_text(*endpoint, name)});
     if (const picojson::value* phase = aiperf_phase(summary)) {
-        for (const char* name : {"type", "rate", "concurrency", "requests", "duration", "smoothness"})
+        for (const char* name :
+             {"type", "rate", "concurrency", "requests", "duration", "smoothness"})
             run.settings.push_back({std::string("phase ") + name, setting_text(*phase, name)});
         set_aiperf_arrivals(run, *phase);
     }
@@ -269,8 +272,10 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
     else
         run.lacks_all("profile_export_aiperf.json is not beside it, so nothing tells under which "
                       "load these requests were sent, nor whether they are all");
-    run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end at "
-                         "the last event that it can use; e2e ends at [DONE]");
+    run.lacks(of_ends(), "AIPerf's request_latency ends at the last content, and its request_end "
+                         "at the last event that it can use; e2e ends at [DONE]");
+    run.notes.push_back("an error that the server tells inside of its stream counts as a success "
+                        "there");
     if (lacks.without_usage > 0)
         run.lacks(of_output_counts(),
                   printed("of %zu of %zu completed requests it has no usage_completion_tokens, and "

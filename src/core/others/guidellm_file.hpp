@@ -1,6 +1,6 @@
 // result files of guidellm
-// As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the wall
-// clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
+// As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
+// wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 #pragma once
 
 #include "api/result.hpp"
@@ -81,11 +81,12 @@ private:
     const picojson::value* timings_ = nullptr;
 };
 
-/// How requests were planned. Users and batches have no plan: their requests are due when a place is
-/// free.
+/// How requests were planned. Users and batches have no plan: their requests are due when a place
+/// is free.
 inline void set_guidellm_arrivals(told_run& run, const picojson::value& strategy) {
     const std::string kind = string_member(strategy, "type_");
-    const double rate = number_member(strategy, "rate"), most = number_member(strategy, "max_concurrency");
+    const double rate = number_member(strategy, "rate");
+    const double most = number_member(strategy, "max_concurrency");
     const double streams = number_member(strategy, "streams");
     arrival_data& a = run.arrivals;
     if (kind == "constant" || kind == "poisson") {
@@ -216,15 +217,16 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
                    "errored and incomplete");
     if (const picojson::value* c = member(b, "config")) run.identity = setting_text(*c, "id_");
     set_guidellm_settings(run, b);
-    if (const picojson::value* s = member_at(b, "config", "strategy")) set_guidellm_arrivals(run, *s);
+    if (const picojson::value* s = member_at(b, "config", "strategy"))
+        set_guidellm_arrivals(run, *s);
     for (const char* list : {"successful", "errored", "incomplete"}) {
         const picojson::array& items = array_member(*requests, list);
         for (std::size_t i = 0; i < items.size(); ++i) add_guidellm_request(run, items[i], list, i);
     }
     set_guidellm_window(run, b);
     check_guidellm_counts(run, b, *requests);
-    run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is our "
-                         "tpot");
+    run.lacks(of_gaps(), "guidellm keeps no gaps: its ITL is one mean of each request, which is "
+                         "our tpot");
     run.lacks(of_event_times(), "guidellm keeps no time of each token, so nothing tells how many "
                                 "came inside the steady window");
     run.clock = span_of(run.requests);

@@ -1,6 +1,6 @@
 // JSON files of other tools
-// Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value after
-// another where a file was appended to.
+// Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
+// after another where a file was appended to.
 #pragma once
 
 #include "core/base/json.hpp"
@@ -119,21 +119,18 @@ inline std::vector<picojson::value> read_json_values(std::string_view s, const s
         values.emplace_back();
         std::string error;
         lean_context context(values.back());
-        const char* const from = at;
         try {
             at = picojson::_parse(context, at, last, &error);
         } catch (const std::exception&) {
-            error = "a number that no double holds";
+            error = "it has a number that no double holds";
         }
-        const auto place = static_cast<std::size_t>(at - s.data());
-        require_json(error.empty() || at != last,
-                     values.size() == 1
-                         ? "it ends inside of its JSON value: the file is cut off"
-                         : printed("it ends inside of value %zu: the file is cut off",
-                                   values.size()));
-        require_json(error.empty() && at != from,
-                     printed("it is not JSON from byte %zu on: ", place) +
-                         printable(s.substr(place < 20 ? 0 : place - 20, 60), 60));
+        // What follows the place of a mistake is in its words; at the end of the file nothing does.
+        const std::string_view words = error, nothing = "near: ";
+        const bool is_cut = words.size() >= nothing.size() &&
+                            words.substr(words.size() - nothing.size()) == nothing;
+        require_json(!is_cut, printed("it ends inside of its JSON value %zu: the file is cut off",
+                                      values.size()));
+        require_json(error.empty(), "it is not JSON: " + printable(error, 100));
     }
     require_json(!values.empty(), "it is empty");
     return values;
@@ -146,7 +143,8 @@ inline std::string element_name(const std::string& list, std::size_t i) {
 /// A value as a sentence shows it.
 inline std::string shown_value(const picojson::value& v) {
     if (v.is<picojson::array>()) return "a list";
-    return v.is<picojson::object>() ? "an object" : printable(v.serialize(), 60);
+    if (v.is<picojson::object>()) return "an object";
+    return v.is<double>() ? json_number(v.get<double>()) : printable(v.serialize(), 60);
 }
 
 inline constexpr double longest_time_s = 1e7;  // of anything that a tool measured

@@ -109,8 +109,8 @@ inline void check_sums(told_run& run, const picojson::value& of, const told_sums
     const auto differs = [&](const char* name, long long n) {
         const double told = number_member(of, name);
         if (std::isnan(told) || std::llround(told) == n) return false;
-        run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests were "
-                              "left out, or changed", name, told, n));
+        run.lacks_all(printed("it says %s %.0f, its lists of requests add up to %lld: requests "
+                              "were left out, or changed", name, told, n));
         return true;
     };
     if (differs("completed", found.completed)) return;

@@ -153,7 +153,8 @@ inline std::vector<untold_metrics> untold_by(const std::vector<told_run>& runs) 
 inline std::vector<untold_metrics> untold_between(const std::vector<told_run>& runs) {
     std::vector<untold_metrics> all;
     for (std::size_t i = 1; i < runs.size(); ++i) {
-        for (std::string& why : other_settings(runs[0], runs[i])) all.push_back({std::move(why), {}});
+        for (std::string& why : other_settings(runs[0], runs[i]))
+            all.push_back({std::move(why), {}});
         for (std::size_t k = 0; k < i; ++k)
             for (std::string& why : not_two_repeats(runs[k], runs[i]))
                 all.push_back({std::move(why), {}});

@@ -142,7 +142,8 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
                              "sharegpt_output_len", "random_input_len", "random_output_len",
                              "random_range_ratio"})
         run.settings.push_back({name, setting_text(v, name)});
-    const double rate = number_or_inf(v, "request_rate"), most = number_member(v, "max_concurrency");
+    const double rate = number_or_inf(v, "request_rate");
+    const double most = number_member(v, "max_concurrency");
     run.knows_arrivals = rate > 0;
     if (run.knows_arrivals) set_arrivals(run, rate, 1, std::isnan(most) ? 0 : most);
     if (!member(v, "ttfts"))

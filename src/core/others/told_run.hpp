@@ -100,7 +100,7 @@ struct told_run {
     long long cut_off = 0;              // requests that had not ended when the run did
     long long window_from_ns = 0, window_to_ns = 0;  // of sends that are measured; 0: all are
 
-    told_span clock{}, calendar{};      // from its first send to its last end, where that is told
+    told_span clock{}, calendar{};  // from its first send to its last end, where that is told
 
     void lacks(metric_group of, std::string why) {
         untold.push_back({std::move(why), std::move(of)});
@@ -145,7 +145,8 @@ inline void add_even_gaps(told_run& run, told_request& r, int events) {
 
 /// A failed request: what its file says of it, on one line.
 inline void mark_failed(record& r, request_status status, const std::string& error) {
-    const std::string words(trimmed(error));
+    const std::size_t end = error.find_last_not_of(" \t\r\n");
+    const std::string words = error.substr(0, end == std::string::npos ? 0 : end + 1);
     r.status = status;
     r.error = words.empty() ? "the file does not say why"
                             : printable(words.substr(words.rfind('\n') + 1), 200);

@@ -161,6 +161,7 @@ inline std::string summary_of(const gate_report& g) {
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
+    if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";
 }
 

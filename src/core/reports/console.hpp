@@ -109,7 +109,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += "  baseline: " + status_text(g.figures.baseline) + "\n";
     for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
     if (g.profile.wanted) out += "  " + profile_text(g.profile) + "\n";
-    return out + "  client: " + client_text(g) + "\n";
+    return out + "  client: " + client_text(g) + "\n" + others_text(g);
 }
 
 /// The last word where there were several gates: how many ended how, and which did not pass.

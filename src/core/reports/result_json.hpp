@@ -25,6 +25,7 @@
 #include "core/traffic/target_facts.hpp"
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/others/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/comparison_json.hpp"
 #include "core/reports/comparison_report.hpp"
@@ -343,6 +344,22 @@ inline void write_self_check(json_writer& j, const self_check_t& c) {
     j.close();
 }
 
+/// In other tools' definitions, seconds.
+inline void write_others(json_writer& j, const std::vector<other_view>& others) {
+    if (others.empty()) return;
+    j.key("shown_as").open('[');
+    for (const other_view& v : others) {
+        j.open('{').field("tool", v.tool).key("metrics").open('[');
+        for (const other_row& r : v.rows)
+            j.open('{').field("name", r.name).field("mean", r.mean).field("p50", r.p50)
+                .field("p90", r.p90).field("p99", r.p99).close();
+        j.close().key("notes").open('[');
+        for (const std::string& note : v.notes) j.value(std::string_view(note));
+        j.close().close();
+    }
+    j.close();
+}
+
 inline std::string result_json(const std::vector<gate_report>& gates, const environment_facts& env,
                                const event_index& events, int exit_code,
                                const std::vector<comparison_report>& comparisons = {}) {
@@ -381,6 +398,7 @@ inline std::string result_json(const std::vector<gate_report>& gates, const envi
         if (g.what.has_baseline) write_arm(j, g, run_arm::baseline);
         write_self_check(j, g.self_check);
         write_profile(j, g.profile);
+        write_others(j, g.figures.others);
         j.close();
     }
     j.close();

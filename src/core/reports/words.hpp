@@ -17,6 +17,7 @@
 #include "core/traffic/plan_words.hpp"
 #include "core/traffic/searched.hpp"
 #include "core/traffic/target_facts.hpp"
+#include "core/others/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
 
@@ -194,6 +195,22 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     }
     return notes;
+}
+
+/// Our requests in the definitions of other tools, a table each; "" where none was asked for.
+inline std::string others_text(const gate_report& g) {
+    std::string out;
+    for (const other_view& v : g.figures.others) {
+        out += printed("\n  as %s has it, failed requests left out\n", v.title.c_str());
+        if (!v.rows.empty())
+            out += printed("  %-17s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99");
+        for (const other_row& r : v.rows)
+            out += printed("  %-17s %10s %10s %10s %10s\n", r.name.c_str(),
+                           time_text(r.mean).c_str(), time_text(r.p50).c_str(),
+                           time_text(r.p90).c_str(), time_text(r.p99).c_str());
+        for (const std::string& note : v.notes) out += "  " + note + "\n";
+    }
+    return out;
 }
 
 /// Where a gate's reports are.

@@ -19,6 +19,7 @@
 #include "core/traffic/requests.hpp"
 #include "core/traffic/searched.hpp"
 #include "core/traffic/trace_hash.hpp"
+#include "core/others/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/console.hpp"
 #include "core/reports/gate_report.hpp"
@@ -129,6 +130,9 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
+    if (!p.is_read && !p.searches())
+        g.figures.others =
+            shown_as_all(asked.show_as, m.seen.candidate, m.target.api, p.common.stream);
     g.undecided_fails = asked.inconclusive == inconclusive_means::fail;
     g.outcome = outcome_of(g.verdicts, asked.inconclusive);
     if (!g.figures.search.fault.empty()) g.outcome = worse_of(g.outcome, gate_outcome::invalid);

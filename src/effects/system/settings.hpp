@@ -3,6 +3,7 @@
 
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/others/definitions.hpp"
 #include "core/reports/console_style.hpp"
 
 #include <cstdint>  // uint64_t
@@ -10,6 +11,7 @@
 #include <functional>  // where variables are looked up
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <unistd.h>  // isatty
 
@@ -37,6 +39,7 @@ struct settings {
     std::string calibration{};
     bool write_baseline = false;
     progress_mode progress = progress_mode::automatic;
+    std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
 };
 
 inline bool says_yes(const char* name, const std::string& v) {
@@ -101,6 +104,7 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.calibration = look_up("LLMBENCH_CALIBRATION");
     s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
+    s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
     return s;
 }
 

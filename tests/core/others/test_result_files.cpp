@@ -105,7 +105,7 @@ TEST_CASE("the tools' own means come out of their requests, where they mean the 
     told_run aiperf = read_told_run(fixture("aiperf-ok-1/profile_export.jsonl"),
                                     "aiperf-ok-1/profile_export.jsonl", fixture_beside);
     CHECK_FALSE(lacks(aiperf, metric_id::itl));
-    CHECK_FALSE(lacks(aiperf, metric_id::tpot));  // by the server's usage, not by AIPerf's tokenizer
+    CHECK_FALSE(lacks(aiperf, metric_id::tpot));  // by usage, not by AIPerf's tokenizer
     CHECK(lacks(aiperf, metric_id::e2e));
 }
 
@@ -239,13 +239,13 @@ TEST_CASE("what is no result file, or no time, is refused in one sentence") {
     CHECK(refusal("") == "run.json: it is empty");
     CHECK(refusal("[1]") == "run.json: it is a list, the result file of a tool is a JSON object");
     CHECK(refusal(good.substr(0, good.size() / 2)) ==
-          "run.json: it ends inside of its JSON value: the file is cut off");
+          "run.json: it ends inside of its JSON value 1: the file is cut off");
     CHECK(refusal("{\"a\": 1}").find("no tool that is known wrote it") != std::string::npos);
     CHECK(refusal("{\"schema\": \"llmbench/result/1\"}").find("judge() reads") !=
           std::string::npos);
     CHECK(refusal(good + "\n" + good) ==
           "run.json: it holds 2 runs, one after the other; a file is one repeat");
-    CHECK(refusal("\x89PNG\r\n").find("run.json: it is not JSON from byte 0 on") == 0);
+    CHECK(refusal("\x89PNG\r\n").find("run.json: it is not JSON: syntax error at line 1 near: ") == 0);
     CHECK(refusal(std::string(300, '[')) == "run.json: its JSON nests deeper than 100 levels");
     const auto with_ttft = [&](const std::string& value) {
         std::string s = good;

@@ -97,6 +97,9 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     if (measured && g.target.kind != target_kind::files) h += self_check_html(g.self_check);
     if (measured) h += repeats_html(g);
     h += scenario_html(g);
+    if (const std::string t = others_text(g); !t.empty())
+        h += folded("In other tools' definitions", "", true,
+                    "<pre>" + escaped_lines(t) + "</pre>\n");
     if (!g.verdicts.empty()) h += arithmetic_html(g);
     return h + again + "</section>\n";
 }

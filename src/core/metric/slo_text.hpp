@@ -1,0 +1,293 @@
+// SLOs read from their texts
+// What slo::text() prints, and what one writes in C++: "p90(ttft) <= 300 ms", "300_ms", "300ms".
+#pragma once
+
+#include "api/metrics.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+
+#include <cmath>  // isfinite
+#include <cstddef>  // size_t
+#include <iterator>  // size
+#include <stdexcept>  // invalid_argument
+#include <string>
+#include <string_view>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of which statistics a metric has, as its type says.
+template <class... Metrics>
+constexpr metric_shape shape_among(metric_id m) {
+    metric_shape shape = metric_shape::of_run;
+    const auto look = [&](metric_id first, metric_shape s) { if (first <= m) shape = s; };
+    (look(metric_traits<Metrics>::first, metric_traits<Metrics>::shape), ...);
+    return shape;
+}
+constexpr metric_shape shape_of(metric_id m) {
+    if (is_capacity(m)) return metric_shape::of_run;
+    return shape_among<latency_metric, speed_metric, token_throughput, request_throughput_t,
+                       share_metric, run_time_metric, server_time, queue_gauge, running_gauge,
+                       cache_gauge, server_count, server_share, draft_metric, energy_metric>(m);
+}
+
+/// The units of a dimension, each with what it is in SI. The first is what slo::text() prints.
+struct unit_name {
+    metric_unit of;
+    std::string_view name;
+    double si;
+};
+inline constexpr unit_name unit_names[] = {
+    {metric_unit::time, "ms", 1e3},         {metric_unit::time, "s", 1},
+    {metric_unit::time, "min", 1 / 60.0},   {metric_unit::tokens_per_s, "tok/s", 1},
+    {metric_unit::tokens_per_s, "tps", 1},  {metric_unit::requests_per_s, "req/s", 1},
+    {metric_unit::requests_per_s, "rps", 1}, {metric_unit::users, "users", 1},
+    {metric_unit::share, "%", 100},         {metric_unit::share, "pct", 100},
+    {metric_unit::energy, "J", 1}};
+
+class slo_reader {
+public:
+    explicit slo_reader(std::string_view text) : whole_(text), rest_(text) {
+        if (text.size() > most_) refuse(printed("a text of up to %zu characters", most_));
+    }
+    slo read() {
+        slo s = take("advisory(") ? advisory_one() : objective();
+        skip_blanks();
+        if (!rest_.empty()) refuse("the end");
+        return s;
+    }
+
+private:
+    static constexpr std::size_t most_ = 4000;
+    static constexpr int deepest_ = 50;
+
+    [[noreturn]] void refuse(const std::string& expected) const {
+        const std::size_t at = whole_.size() - rest_.size();
+        throw std::invalid_argument(
+            "the SLO \"" + printable(whole_, 200) +
+            printed("\" cannot be read from character %zu on (\"", at + 1) + printable(rest_, 40) +
+            "\"): " + expected + " is expected there");
+    }
+    void skip_blanks() {
+        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t')) rest_.remove_prefix(1);
+    }
+    bool take(std::string_view what) {
+        skip_blanks();
+        if (rest_.substr(0, what.size()) != what) return false;
+        rest_.remove_prefix(what.size());
+        return true;
+    }
+    void expect(std::string_view what) {
+        if (!take(what)) refuse("\"" + std::string(what) + "\"");
+    }
+    std::string_view word() {
+        skip_blanks();
+        std::size_t n = 0;
+        const auto is_part = [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+        };
+        while (n < rest_.size() && is_part(rest_[n])) ++n;
+        return rest_.substr(0, n);
+    }
+    double number() {
+        skip_blanks();
+        const std::string_view before = rest_;
+        const auto v = leading_number<double>(rest_);
+        if (v && std::isfinite(*v)) return *v;
+        rest_ = before;
+        refuse("a number");
+    }
+
+    slo advisory_one() {
+        slo s = objective();
+        expect(")");
+        s.is_advisory = true;
+        return s;
+    }
+    slo objective() {
+        slo s;
+        s.what = statistic();
+        s.at_most = side(facts_of(s.what.metric).side);
+        limit(s);
+        return s;
+    }
+    bool side(bound_side allowed) {
+        const bool at_most = rest_at("<="), at_least = rest_at(">=");
+        if (allowed == bound_side::at_most && !at_most) refuse("\"<=\"");
+        if (allowed == bound_side::at_least && !at_least) refuse("\">=\"");
+        if (!at_most && !at_least) refuse("\"<=\" or \">=\"");
+        rest_.remove_prefix(2);
+        return at_most;
+    }
+    bool rest_at(std::string_view what) {
+        skip_blanks();
+        return rest_.substr(0, what.size()) == what;
+    }
+    /// "300 ms", "1.1 * baseline", "baseline", "110 % * baseline".
+    void limit(slo& s) {
+        metric_id& m = s.what.metric;
+        if (take("baseline")) {
+            s.factor = 1;
+            return;
+        }
+        const double v = number();
+        if (take("*")) {
+            expect("baseline");
+            s.factor = v;
+            return;
+        }
+        if (is_capacity(m) && unit_of(metric_unit::users)) {
+            m = metric_id::capacity_in_users;
+            s.what = make_statistic(statistic_kind::value, m, 0);
+            s.bound = v;
+            return;
+        }
+        s.bound = in_unit(m, v);
+    }
+    const unit_name* unit_of(metric_unit of) {
+        const std::string_view before = rest_;
+        take("_");
+        for (const unit_name& u : unit_names) {
+            if (u.of != of || !rest_at(u.name)) continue;
+            const std::string_view after = rest_.substr(u.name.size());
+            const bool goes_on = !after.empty() && ((after[0] >= 'a' && after[0] <= 'z') ||
+                                                    (after[0] >= 'A' && after[0] <= 'Z'));
+            if (goes_on) continue;
+            rest_ = after;
+            return &u;
+        }
+        rest_ = before;
+        return nullptr;
+    }
+    double in_unit(metric_id m, double v) {
+        const metric_unit unit = facts_of(m).unit;
+        if (unit == metric_unit::none) return v;
+        if (const unit_name* u = unit_of(unit)) return v / u->si;
+        std::string names;
+        for (const unit_name& u : unit_names)
+            if (u.of == unit || (is_capacity(m) && u.of == metric_unit::users))
+                names += (names.empty() ? "" : ", ") + std::string(u.name);
+        refuse("the unit of " + std::string(metric_name(m)) + ", which is one of " + names + ",");
+    }
+
+    statistic_data statistic() {
+        const std::string_view name = word();
+        const bool has_argument = rest_.substr(name.size(), 1) == "(";
+        if (!has_argument) return value_of_run();
+        rest_.remove_prefix(name.size() + 1);
+        if (name == "goodput") return goodput_of();
+        statistic_data s;
+        if (name == "percentile") {
+            const metric_id m = metric(metric_shape::of_requests);
+            expect(",");
+            s = make_statistic(statistic_kind::percentile, m, percentile(number(), m));
+        } else if (name == "mean" || name == "max" || name == "min") {
+            s = extreme_or_mean(name);
+        } else {
+            const double q = quantile_in(name);
+            s = make_statistic(statistic_kind::percentile, metric(metric_shape::of_requests), q);
+        }
+        expect(")");
+        return s;
+    }
+    /// "p90", "p999" as 0.999: what slo::text() calls a percentile.
+    double quantile_in(std::string_view name) {
+        if (name == "p999") return 0.999;
+        const auto percent = parsed_number<int>(name.substr(name.empty() ? 0 : 1));
+        const bool is_one = name.substr(0, 1) == "p" && percent && *percent >= 1 && *percent <= 99;
+        if (is_one) return *percent / 100.0;
+        rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
+        refuse("mean, max, min, p1 to p99, p999, percentile or goodput");
+    }
+    double percentile(double q, metric_id) const {
+        if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
+        return q;
+    }
+    statistic_data extreme_or_mean(std::string_view name) {
+        const statistic_kind kind = name == "mean"  ? statistic_kind::mean
+                                    : name == "max" ? statistic_kind::max
+                                                    : statistic_kind::min;
+        if (kind != statistic_kind::min && take("server_metric(\"")) return gauge_of(kind);
+        const std::string_view before = rest_;
+        const metric_id m = any_metric_named();
+        const metric_shape shape = shape_of(m);
+        const bool of_requests = shape == metric_shape::of_requests;
+        const bool fits = kind == statistic_kind::mean  ? shape != metric_shape::of_run
+                          : kind == statistic_kind::min ? is_speed(m)
+                          : shape == metric_shape::of_gauges || (of_requests && !is_speed(m));
+        if (fits) return make_statistic(kind, m, 0);
+        rest_ = before;
+        refuse("a metric that has a " + std::string(name));
+    }
+    /// A name of a series, in which labels have quotes of their own.
+    statistic_data gauge_of(statistic_kind kind) {
+        const std::size_t end = rest_.find("\")");
+        if (end == std::string_view::npos) refuse("the end of a name, \"\\\")\",");
+        const std::string name(rest_.substr(0, end));
+        rest_.remove_prefix(end + 2);
+        return make_gauge(kind, name);
+    }
+    metric_id any_metric_named() {
+        const std::string_view name = word();
+        for (const metric_facts& f : metric_table) {
+            if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::server_metric)
+                continue;
+            rest_.remove_prefix(name.size());
+            return f.id;
+        }
+        std::string names;
+        for (const metric_facts& f : metric_table)
+            if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric)
+                names += (names.empty() ? "" : ", ") + std::string(f.name);
+        refuse("a metric (" + names + ")");
+    }
+    metric_id metric(metric_shape shape) {
+        const std::string_view before = rest_;
+        const metric_id m = any_metric_named();
+        if (shape_of(m) == shape) return m;
+        rest_ = before;
+        refuse(shape == metric_shape::of_run ? "a metric of the whole run"
+                                             : "a metric of each request");
+    }
+    statistic_data value_of_run() {
+        return make_statistic(statistic_kind::value, metric(metric_shape::of_run), 0);
+    }
+
+    statistic_data goodput_of() {
+        const predicate p = either(0);
+        expect(")");
+        return make_goodput(p.steps, p.text);
+    }
+    predicate either(int depth) {
+        predicate p = both(depth);
+        while (take("||")) p = p || both(depth);
+        return p;
+    }
+    predicate both(int depth) {
+        predicate p = condition(depth);
+        while (take("&&")) p = p && condition(depth);
+        return p;
+    }
+    predicate condition(int depth) {
+        if (depth > deepest_)
+            refuse(printed("at most %d brackets in each other: no more", deepest_));
+        if (take("(")) {
+            predicate p = either(depth + 1);
+            expect(")");
+            return p;
+        }
+        const metric_id m = metric(metric_shape::of_requests);
+        const bool at_most = side(facts_of(m).side);
+        const double bound = in_unit(m, number());
+        return {one_step(m, at_most, bound), comparison_text(m, at_most, bound)};
+    }
+
+    std::string_view whole_, rest_;
+};
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
