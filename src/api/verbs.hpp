@@ -49,11 +49,11 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 /// guidellm 0.8 (benchmarks.json) and AIPerf (profile_export.jsonl with profile_export_aiperf.json
 /// beside it, either of which is named). Which tool wrote one is seen from its content. Where a
 /// tool defines a metric as we do, its requests' times are ours; what its files do not support is
-/// said in a sentence, and the objectives that need it are invalid. Files that are no repeats of each other
-/// (the same one twice, parts of one run, other settings, requests left out) make all invalid.
-/// Reported and asserted as by gate(), under `name` (default: the test case). Throws
-/// std::invalid_argument where a file or an SLO cannot be used: a file of over 1 GiB, one that is
-/// cut off, a value that is no time; inside a doctest case that is a failed assertion.
+/// said in a sentence, and the objectives that need it are invalid. Files that are no repeats of
+/// each other (the same one twice, parts of one run, other settings, requests left out) make all
+/// objectives invalid. Reported and asserted as by gate(), under `name` (default: the test case).
+/// Throws std::invalid_argument where a file or an SLO cannot be used: a file of over 1 GiB, one
+/// that is cut off, a value that is no time; inside a doctest case that is a failed assertion.
 ///     judge_files({"run1.json", "run2.json", "run3.json"}, {p90(ttft) <= 300_ms});
 result judge_files(const types::list<types::text>& files, const slo_list& slos,
                    const types::text& name = {}, const char* file = __builtin_FILE(),

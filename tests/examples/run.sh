@@ -71,7 +71,7 @@ finish() {
 for file in "$source"/examples/*.cpp; do
     name=$(basename "$file" .cpp)
     case $name in
-        simulated_server | history | judge_again) ;;  # the server above; what reads comes below
+        simulated_server | history | judge_again | judge_files) ;;  # the server above; what reads comes below
         quickstart) start 0 quickstart "$bin/quickstart" --test-case="chat*" ;;  # ci/demo.sh: all
         server)
             start 0 server "$bin/server" --test-case="chat*"
@@ -87,6 +87,18 @@ if [[ " ${too_busy[*]} " != *" stored_baseline "* ]]; then
 fi
 start 0 judge_again "$bin/judge_again" "$work/quickstart/llmbench-report"
 finish
+
+# Files that other tools wrote: judged, invalid by their definition, missed, the same one twice, none.
+files=("$source"/tests/data/files/vllm-chat-ok-{1,2,3}.json)
+start 0 judge_files "$bin/judge_files" --slo 'p50(ttft) <= 300 ms' --slo 'mean(tpot) <= 25 ms' "${files[@]}"
+start 3 judge_files-e2e "$bin/judge_files" --slo 'p50(e2e) <= 1 s' "${files[@]}"
+start 1 judge_files-missed "$bin/judge_files" --slo 'mean(tpot) <= 10 ms' "${files[@]}"
+start 3 judge_files-twice "$bin/judge_files" --slo 'p50(ttft) <= 300 ms' "${files[0]}" "${files[0]}"
+start 2 judge_files-slo "$bin/judge_files" --slo 'p50(tft) <= 300 ms' "${files[@]}"
+start 2 judge_files-none "$bin/judge_files" --slo 'p50(ttft) <= 300 ms' /nowhere.json
+start 2 judge_files-usage "$bin/judge_files" "${files[@]}"
+finish
+grep -q 'vLLM bench serve' "$work"/judge_files/llmbench-report/{report.html,result.json,summary.md} || failed=1
 
 results=("$work"/*/llmbench-report/result.json)
 start 0 history "$bin/llmbench_history" --page page.html "${results[@]}"

@@ -7,6 +7,9 @@
 #include "core/answers/answer_reader.hpp"
 #include "core/files/datasets.hpp"
 #include "core/files/traces.hpp"
+#include "core/metric/slo_text.hpp"
+#include "core/others/result_files.hpp"
+#include "core/others/runs_together.hpp"
 #include "core/reports/stored.hpp"
 #include "core/wire/go_float.hpp"
 #include "core/wire/metrics_page.hpp"
@@ -17,6 +20,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -345,4 +349,27 @@ void fuzz::metrics_page(std::string_view input) {
     const bool is_rounded_twice = std::fabs(expected) < std::numeric_limits<double>::min();
     if (taken && !std::isnan(*taken) && !is_rounded_twice)
         must_agree(*taken, expected, "a number and the C library's");
+}
+
+/// An SLO that can be read says so in a text that is read as the same one.
+void fuzz::slo_text(std::string_view input) {
+    may_refuse([&] {
+        const slo s = slo_reader(input).read();
+        const std::string told = str(s.text());
+        must_agree(str(slo_reader(told).read().text()), told, "an SLO and its text");
+    });
+}
+
+/// A file of another tool is refused with a sentence, or becomes a repeat whose requests are whole.
+void fuzz::result_file(std::string_view input) {
+    may_refuse([&] {
+        std::vector<told_run> runs;
+        runs.push_back(read_told_run(input, "run.json", [&](const std::string&) {
+            return std::optional<std::string>(input);
+        }));
+        const told_gate g = gate_of_runs(std::move(runs), {});
+        const repeat_data& d = g.seen.candidate[0];
+        for (std::size_t i = 0; i < d.records.size(); ++i)
+            if (d.gap_offsets[i] + gap_count(d.records[i]) > d.gaps.size()) std::abort();
+    });
 }

@@ -11,5 +11,7 @@ void dataset(std::string_view input);
 void api_answer(std::string_view input);
 void stored_result(std::string_view input);
 void metrics_page(std::string_view input);
+void slo_text(std::string_view input);
+void result_file(std::string_view input);
 
 }  // namespace fuzz

@@ -91,3 +91,9 @@ TEST_CASE("settings beside each other") {
     for (const types::text& name : c.settings()) MESSAGE(name);
     MESSAGE(c, c.line().c_str(), c.explain().c_str());
 }
+
+TEST_CASE("other tools' files") {
+    const result r = judge_files({"run1.json", "run2.json", "run3.json"},
+                                 {p90(ttft) <= 300_ms, parse_slo("mean(tpot) <= 25 ms")}, "nightly");
+    CHECK_SLO(r, p50(ttft) <= 300_ms);
+}

@@ -133,8 +133,8 @@ inline void add_gaps(told_run& run, told_request& r, const std::vector<std::uint
     }
 }
 
-/// Where a file keeps no gaps: as many as there were events, of equal length. Nothing that needs the
-/// gaps themselves is judged on them.
+/// Where a file keeps no gaps: as many as there were events, of equal length. Nothing that needs
+/// the gaps themselves is judged on them.
 inline void add_even_gaps(told_run& run, told_request& r, int events) {
     const double all_s = static_cast<double>(r.what.last_token_ns - r.what.first_token_ns) * 1e-9;
     const auto n = static_cast<std::size_t>(events - 1);
