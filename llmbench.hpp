@@ -3214,12 +3214,12 @@ constexpr metric_shape shape_of(metric_id m) {
 }
 
 /// The units of a dimension, each with what it is in SI. The first is what slo::text() prints.
-struct unit_name {
+struct written_unit {
     metric_unit of;
     std::string_view name;
     double si;
 };
-inline constexpr unit_name unit_names[] = {
+inline constexpr written_unit written_units[] = {
     {metric_unit::time, "ms", 1e3},         {metric_unit::time, "s", 1},
     {metric_unit::time, "min", 1 / 60.0},   {metric_unit::tokens_per_s, "tok/s", 1},
     {metric_unit::tokens_per_s, "tps", 1},  {metric_unit::requests_per_s, "req/s", 1},
@@ -3326,10 +3326,10 @@ private:
         }
         s.bound = in_unit(m, v);
     }
-    const unit_name* unit_of(metric_unit of) {
+    const written_unit* unit_of(metric_unit of) {
         const std::string_view before = rest_;
         take("_");
-        for (const unit_name& u : unit_names) {
+        for (const written_unit& u : written_units) {
             if (u.of != of || !rest_at(u.name)) continue;
             const std::string_view after = rest_.substr(u.name.size());
             const bool goes_on = !after.empty() && ((after[0] >= 'a' && after[0] <= 'z') ||
@@ -3344,9 +3344,9 @@ private:
     double in_unit(metric_id m, double v) {
         const metric_unit unit = facts_of(m).unit;
         if (unit == metric_unit::none) return v;
-        if (const unit_name* u = unit_of(unit)) return v / u->si;
+        if (const written_unit* u = unit_of(unit)) return v / u->si;
         std::string names;
-        for (const unit_name& u : unit_names)
+        for (const written_unit& u : written_units)
             if (u.of == unit || (is_capacity(m) && u.of == metric_unit::users))
                 names += (names.empty() ? "" : ", ") + std::string(u.name);
         refuse("the unit of " + std::string(metric_name(m)) + ", which is one of " + names + ",");
@@ -8089,7 +8089,7 @@ struct evidence : load_conditions {
     bool has_live_baseline() const { return !baseline.empty(); }
 };
 
-/// Why nothing can be said of a metric, or of one that a predicate compares; "" where something can.
+/// Why nothing can be said of a metric, or of one that a predicate compares; "" where it can.
 inline std::string untold_reason(const load_conditions& under, const statistic_data& what) {
     for (const untold_metrics& u : under.untold) {
         const bool concerned = concerns_a_metric(what, [&](metric_id m) {
@@ -15913,7 +15913,7 @@ template <class Belongs>
 metric_group metrics_that(Belongs&& belongs) {
     metric_group g;
     for (const metric_facts& f : metric_table)
-        if (belongs(f)) g.push_back(f.id);
+        if (!is_of_server(f.id) && belongs(f)) g.push_back(f.id);
     return g;
 }
 /// What counts from the planned send on.

@@ -55,7 +55,7 @@ struct evidence : load_conditions {
     bool has_live_baseline() const { return !baseline.empty(); }
 };
 
-/// Why nothing can be said of a metric, or of one that a predicate compares; "" where something can.
+/// Why nothing can be said of a metric, or of one that a predicate compares; "" where it can.
 inline std::string untold_reason(const load_conditions& under, const statistic_data& what) {
     for (const untold_metrics& u : under.untold) {
         const bool concerned = concerns_a_metric(what, [&](metric_id m) {

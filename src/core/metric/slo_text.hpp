@@ -35,12 +35,12 @@ constexpr metric_shape shape_of(metric_id m) {
 }
 
 /// The units of a dimension, each with what it is in SI. The first is what slo::text() prints.
-struct unit_name {
+struct written_unit {
     metric_unit of;
     std::string_view name;
     double si;
 };
-inline constexpr unit_name unit_names[] = {
+inline constexpr written_unit written_units[] = {
     {metric_unit::time, "ms", 1e3},         {metric_unit::time, "s", 1},
     {metric_unit::time, "min", 1 / 60.0},   {metric_unit::tokens_per_s, "tok/s", 1},
     {metric_unit::tokens_per_s, "tps", 1},  {metric_unit::requests_per_s, "req/s", 1},
@@ -147,10 +147,10 @@ private:
         }
         s.bound = in_unit(m, v);
     }
-    const unit_name* unit_of(metric_unit of) {
+    const written_unit* unit_of(metric_unit of) {
         const std::string_view before = rest_;
         take("_");
-        for (const unit_name& u : unit_names) {
+        for (const written_unit& u : written_units) {
             if (u.of != of || !rest_at(u.name)) continue;
             const std::string_view after = rest_.substr(u.name.size());
             const bool goes_on = !after.empty() && ((after[0] >= 'a' && after[0] <= 'z') ||
@@ -165,9 +165,9 @@ private:
     double in_unit(metric_id m, double v) {
         const metric_unit unit = facts_of(m).unit;
         if (unit == metric_unit::none) return v;
-        if (const unit_name* u = unit_of(unit)) return v / u->si;
+        if (const written_unit* u = unit_of(unit)) return v / u->si;
         std::string names;
-        for (const unit_name& u : unit_names)
+        for (const written_unit& u : written_units)
             if (u.of == unit || (is_capacity(m) && u.of == metric_unit::users))
                 names += (names.empty() ? "" : ", ") + std::string(u.name);
         refuse("the unit of " + std::string(metric_name(m)) + ", which is one of " + names + ",");

@@ -30,7 +30,7 @@ template <class Belongs>
 metric_group metrics_that(Belongs&& belongs) {
     metric_group g;
     for (const metric_facts& f : metric_table)
-        if (belongs(f)) g.push_back(f.id);
+        if (!is_of_server(f.id) && belongs(f)) g.push_back(f.id);
     return g;
 }
 /// What counts from the planned send on.

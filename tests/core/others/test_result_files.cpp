@@ -59,13 +59,13 @@ std::string replaced(std::string s, const std::string& what, const std::string& 
 }  // namespace
 
 TEST_CASE("files that the tools wrote are read as they are") {
-    for (const char* name : {"vllm-chat-ok-1.json", "guidellm-ok-1.json",
+    for (const char* name : {"vllm-chat-ok-1.json", "sglang-chat-ok-1.jsonl", "guidellm-ok-1.json",
                              "aiperf-ok-1/profile_export.jsonl"}) {
         CAPTURE(name);
         told_run run = read_told_run(fixture(name), name, fixture_beside);
         CHECK_FALSE(lacks_everything(run));
         CHECK(run.requests.size() == 40);
-        CHECK(run.model == "tiny");
+        CHECK(run.model == (run.tool == "SGLang bench_serving" ? "" : "tiny"));  // it tells none
         CHECK(run.arrivals.kind == arrival_kind::closed_loop);
         CHECK(run.arrivals.users == 4);
         const repeat_data d = repeat_of(run, 0);
@@ -116,6 +116,12 @@ TEST_CASE("failures are failures") {
     for (const record& r : d.records) failed += r.status != request_status::ok;
     CHECK(failed == 4);
     CHECK(d.short_outputs == 2);  // told inside of the stream: vLLM's bench counts them as successes
+    told_run sglang_run = read(fixture("sglang-chat-bad-1.jsonl"));
+    CHECK(lacks(sglang_run, metric_id::tpot));  // by the length asked for, which two did not bring
+    d = repeat_of(sglang_run, 0);
+    failed = 0;
+    for (const record& r : d.records) failed += r.status == request_status::server;
+    CHECK(failed == 4);
     told_run other = read(fixture("guidellm-bad-1.json"));
     d = repeat_of(other, 0);
     failed = 0;
