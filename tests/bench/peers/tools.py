@@ -26,6 +26,7 @@ class Tool:
     name = label = version = ""
     rule = "linear"
     ttft = tpot = ""            # what they are called, and from what to what
+    flood = 1                   # times as many requests in a flood
 
     def __init__(self, build):
         self.build = build
@@ -45,6 +46,7 @@ class Tool:
 class Raw(Tool):
     name = label = "raw reader"
     needs = ("raw_client",)
+    flood = 50
     rule = "rank"
     ttft, tpot = "first read", "(last read − first read) / (n − 1)"
 
@@ -63,6 +65,7 @@ class Raw(Tool):
 class Ours(Tool):
     name = label = "llmbench"
     needs = ("our_client",)
+    flood = 50
     rule = "rank"
     ttft, tpot = "`ttft_from_send`, first token event", "(last − first token event) / (n − 1)"
 
