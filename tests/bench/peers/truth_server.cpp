@@ -115,7 +115,7 @@ constexpr const char* models = R"({"object":"list","data":[{"id":"tiny","object"
                                R"("owned_by":"truth","max_model_len":32768}]})";
 /// Role at 5 ms, 33 events of three tokens from 200 ms on every 30 ms, an empty end at 1190, usage
 /// of 100 tokens at 1191, [DONE] at 1192.
-answer example_answer() {
+answer example_answer(bool chat) {
     answer a;
     a.bytes = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
               "Transfer-Encoding: chunked\r\n\r\n";
@@ -123,11 +123,11 @@ answer example_answer() {
         a.ends.push_back((a.bytes += bytes).size());
         a.at_ms.push_back(ms);
     };
-    add(5, event(true, role));
+    add(5, chat ? event(true, role) : event(false, choice(false, "", "null")));
     for (int i = 0; i < 33; ++i)
-        add(200 + 30 * i, event(true, choice(true, " the warm wind", nullptr)));
-    add(1190, event(true, choice(true, "", "\"stop\"")));
-    add(1191, event(true, "", ",\"usage\":" + usage_of(8, 100)));
+        add(200 + 30 * i, event(chat, choice(chat, " the warm wind", nullptr)));
+    add(1190, event(chat, choice(chat, "", "\"stop\"")));
+    add(1191, event(chat, "", ",\"usage\":" + usage_of(8, 100)));
     add(1192, chunk("data: [DONE]\n\n") + "0\r\n\r\n");
     return a;
 }
@@ -383,9 +383,9 @@ private:
         c.fate = is_due(how_.cut, 13)      ? outcome::cut
                  : is_due(how_.broken, 17) ? outcome::broken
                                            : outcome::ok;
-        if (how_.example && example_.bytes.empty()) example_ = example_answer();
         const bool usage = is_true(q.body, "\"include_usage\"");
-        c.out = how_.example ? &example_ : &answer_of(chat, usage, tokens, prompt);
+        if (how_.example && examples_[chat].bytes.empty()) examples_[chat] = example_answer(chat);
+        c.out = how_.example ? &examples_[chat] : &answer_of(chat, usage, tokens, prompt);
         const size_t all = c.out->ends.size();
         c.until = c.fate == outcome::ok ? all : std::max<size_t>(1, all / 2);
         c.sent = c.event = 0;
@@ -517,7 +517,7 @@ private:
     int listener_ = -1, epoll_ = -1;
     unsigned long long born_ = 0;
     std::map<std::tuple<bool, bool, int, int>, answer> answers_{};
-    answer example_{};
+    answer examples_[2] = {};  // completions, chat
     std::unordered_map<int, connection> connections_{};
     std::priority_queue<due, std::vector<due>, std::greater<>> due_{};
     std::vector<record> records_{};
