@@ -163,11 +163,11 @@ TEST_CASE("files without failures that are counted, or without requests, show no
         x.ttft = 0;
         x.gaps.clear();
     }
-    run_file g = run_of(59, 3);
+    run_file g = run_of(60, 3);
     for (std::size_t i = 0; i < g.answers.size(); ++i) g.answers[i] = f.answers[i];
     for (answer& x : g.answers) x.start += 1000;
     const std::string why = why_invalid({vllm_text(f), vllm_text(g)});
-    CHECK(why.find("server: none of 119 requests succeeded (server: refused)") == 0);
+    CHECK(why.find("server: none of 120 requests succeeded (server: refused)") == 0);
     CHECK(why_invalid({vllm_text({}), vllm_text({})}) != "");
     CHECK(verdict_of({vllm_of(60, 1)}, p50(ttft) <= 1_s).outcome == verdict::inconclusive);
 }
