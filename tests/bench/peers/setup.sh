@@ -91,7 +91,8 @@ for tool in "${tools[@]}"; do
     # A function called after `if` would not stop at its first error: hence the shell of its own.
     set +e
     ( set -e; install "$tool" )
-    (( $? )) && missing+=("$tool")
+    status=$?
     set -e
+    if ((status != 0)); then missing+=("$tool"); fi
 done
 (( ${#missing[@]} == 0 )) || { say "not installed: ${missing[*]} (see above)"; exit 1; }
