@@ -67,7 +67,8 @@ std::string bytes_of(const char* file) {
     return all.str();
 }
 /// The record of the one request that is answered so, whole or in pieces of n bytes.
-record record_of(const char* file, api_format api, int tokens, std::size_t n, bool streams = true) {
+record record_of(const char* file, api_format api, int tokens, std::size_t n,
+                 bool streams = true) {
     scripted::answer a;
     if (n > 0) a.push_back(scripted::cut(n));
     a.push_back(scripted::send(bytes_of(file)));
@@ -84,7 +85,7 @@ bool is_whole(const std::string& file) { return file.find(".whole.") != std::str
 
 TEST_CASE("real answers are read as their servers counted them") {
     for (const answered& x : answers)
-        for (const std::size_t pieces : {0, 7}) {
+        for (const std::size_t pieces : {std::size_t(0), std::size_t(7)}) {
             CAPTURE(x.file);
             CAPTURE(pieces);
             const record r = record_of(x.file, x.api, x.output_tokens, pieces, !is_whole(x.file));
@@ -99,7 +100,7 @@ TEST_CASE("real answers are read as their servers counted them") {
 
 TEST_CASE("real refusals are told in the server's words") {
     for (const refused& x : refusals)
-        for (const std::size_t pieces : {0, 7}) {
+        for (const std::size_t pieces : {std::size_t(0), std::size_t(7)}) {
             CAPTURE(x.file);
             CAPTURE(pieces);
             const record r = record_of(x.file, x.api, 8, pieces);
