@@ -113,7 +113,8 @@ TEST_CASE("process: it is started, gated and ended") {
 TEST_CASE("killed: a server that is gone in mid-run is no pass") {
     // Its command has it killed some seconds after it was ready.
     const result r = run({.target = started(),
-                          .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)},
+                          .workload = synthetic{.prompt_tokens = fixed(32),
+                                                .output_tokens = fixed(64)},
                           .arrivals = closed_loop(2),
                           .warmup = 0,
                           .duration = 60_s,
@@ -175,7 +176,8 @@ TEST_CASE("whole: an answer in one piece tells its tokens") {
 }
 
 TEST_CASE("conversations: turns build on the answers before") {
-    scenario s = few(conversations{.turns = fixed(3), .user_tokens = fixed(16), .output_tokens = fixed(16)});
+    scenario s = few(conversations{
+        .turns = fixed(3), .user_tokens = fixed(16), .output_tokens = fixed(16)});
     s.arrivals = closed_loop(1);
     s.requests = 6;
     const result r = run(s);
