@@ -121,16 +121,14 @@ TEST_CASE("killed: a server that is gone in mid-run is no pass") {
                           .slos = {p90(ttft) <= 60_s, error_rate <= 5_pct},
                           .limits = {.first_event = 20_s, .between_events = 20_s},
                           .options = options()});
-    long long ok = 0, failed = 0;
-    for (const record& x : r.requests()) ++(x.status == request_status::ok ? ok : failed);
+    long long ok = 0;
+    for (const record& x : r.requests()) ok += x.status == request_status::ok;
     CHECK(ok > 0);
-    CHECK(failed > 0);
     for (const slo_verdict& v : r.verdicts()) {
         CAPTURE(v.line());
         CHECK(v.outcome != verdict::pass);
     }
-    met("killed", std::to_string(failed) + " failed after " + std::to_string(ok) + " were ok: " +
-                      r.verdicts()[0].line().c_str());
+    met("killed", std::to_string(ok) + " were ok until then; " + r.verdicts()[0].line().c_str());
 }
 
 // ---- a server that runs
@@ -274,7 +272,7 @@ TEST_CASE("page: what it tells can be gated, and agrees with what we sent") {
           .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)},
           .arrivals = closed_loop(2),
           .warmup = 4,
-          .requests = 60,
+          .duration = 10_s,  // its gauges are read once a second
           .repeats = 2,
           .slos = {p90(ttft) <= 20_s, max(running_requests) <= 4, max(queued_requests) <= 4},
           .options = options()});

@@ -21,6 +21,10 @@ struct told {
     std::vector<quantity> quantities;
 };
 const std::vector<told> pages = {
+    {"llama-server-11434/metrics.txt",
+     {quantity::running, quantity::waiting, quantity::prefill_time, quantity::decode_time,
+      quantity::prompt_tokens, quantity::generation_tokens, quantity::drafts,
+      quantity::draft_tokens, quantity::accepted_tokens}},
     {"vllm-0.32.0/metrics.txt",
      {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
       quantity::prefill_time, quantity::decode_time, quantity::prompt_tokens,

@@ -10,7 +10,7 @@ ready="/livez"
 lengths=forced
 context=2048
 key=yes
-page=/metrics
+page=""       # it has one, of its own names: none that the table of servers knows
 cache=""
 ends=""       # words do not end by themselves
 

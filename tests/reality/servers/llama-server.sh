@@ -8,6 +8,7 @@ ready=/health
 lengths=forced
 context=2048
 key=yes
+wrong_model=''   # it has one model, and answers by whatever name it is asked
 page=/metrics
 cache=yes
 own_ttft=llamacpp:prompt_seconds_total
