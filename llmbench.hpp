@@ -51,123 +51,128 @@
 //   [C25] from bytes to the timeline of an answer
 //   [C26] histograms of lateness and of gaps
 //   [C27] when the client did not run
-//   [C28] what a server tells of itself in a repeat
-//   [C29] what one repeat measured
-//   [C30] the requests of a repeat, as they end
-//   [C31] whether an answer can have come as its numbers say
-//   [C32] how a repeat is read where the client may have been late
-//   [C33] tokens and requests per second
-//   [C34] metrics that a server tells of itself
-//   [C35] metrics of requests and of repeats
-//   [C36] statistics of several repeats together
-//   [C37] what a server's prefix cache had of the prompts
-//   [C38] what verdicts are given on
-//   [C39] the rule: looks, bounds, prior noise
-//   [C40] what evidence is held against
-//   [C41] counts: shares, and quantiles of fresh traffic
-//   [C42] errors of a baseline
-//   [C43] what the client can say against its own numbers
-//   [C44] pairs: repeats in turns with those of a baseline
-//   [C45] distances from a limit
-//   [C46] values: times, speeds and rates
-//   [C47] verdicts in words
-//   [C48] what the numbers alone say of an objective
-//   [C49] verdicts that the client may have decided
-//   [C50] how many requests a verdict rests on at least
-//   [C51] what a server's answers can say against its numbers
-//   [C52] verdicts that stand although tokens were held back
-//   [C53] servers that cannot keep up
-//   [C54] what a server's state explains
-//   [C55] the server as a witness of our own numbers
-//   [C56] what makes a measurement invalid
-//   [C57] the verdicts of a gate
-//   [C58] from verdicts to an exit code
-//   [C59] what a calibration tells
-//   [C60] calibration
-//   [C61] settings beside each other: turns, ratios, what is told apart
-//   [C62] settings beside each other: from what was measured of each
-//   [C63] settings beside each other, in words
-//   [C64] the search for a capacity
-//   [C65] what probes say of a load
-//   [C66] the capacity that probes show
-//   [C67] the capacity of a candidate beside that of a baseline
-//   [C68] a capacity held against a live baseline's
-//   [C69] files of others' making, value by value
-//   [C70] datasets
-//   [C71] traces
-//   [C72] when requests are sent
-//   [C73] arrivals
-//   [C74] lengths
-//   [C75] prompts of a given number of tokens
-//   [C76] places of a trace
-//   [C77] conversations, recorded and made up
-//   [C78] prompts that stand alone
-//   [C79] where prompts come from
-//   [C80] the plan of a gate
-//   [C81] which SLOs a scenario can have
-//   [C82] the options of requests
-//   [C83] the load that is profiled
-//   [C84] a load that is searched
-//   [C85] from a workload to its part of the plan
-//   [C86] from a scenario to its plan
-//   [C87] a plan in words
-//   [C88] where a gate's server stood
-//   [C89] the hash of all that a plan sends
-//   [C90] the requests of a plan
-//   [C91] what a plan says of the evidence that it will bring
-//   [C92] what of its prompts a workload lets a prefix cache have
-//   [C93] what of a scenario does not go with several settings
-//   [C94] our requests in other tools' definitions
-//   [C95] JSON files of other tools
-//   [C96] one run of another tool, as its file tells it
-//   [C97] result files of AIPerf
-//   [C98] result files of guidellm
-//   [C99] files that tell of their requests in lists, one value of each request in each
-//   [C100] result files of SGLang's bench_serving
-//   [C101] result files of vLLM bench serve
-//   [C102] which tool wrote a result file, and what it tells
-//   [C103] runs of another tool as the repeats of one gate
-//   [C104] engine model
-//   [C105] what a request asks the simulated server
-//   [C106] answers of the simulated server
-//   [C107] the simulated server's page of metrics
-//   [C108] what the simulated server says besides answers
-//   [C109] what a result holds of its gate
-//   [C110] what a result of several settings holds
-//   [C111] the rows of a table: each metric over the repeats of an arm
-//   [C112] points and round steps of drawings
-//   [C113] distributions: quantiles as lines, of each repeat and of all
-//   [C114] the curve of a search: objectives over the load
-//   [C115] how requests ended, and what their answers say of tokens
-//   [C116] how long made-up prompts were to be, and were
-//   [C117] what a server told of itself, over all repeats
-//   [C118] timelines: repeats in windows of equal length
-//   [C119] all that reports tell of a gate's numbers, computed once
-//   [C120] the progress line
-//   [C121] what reports tell of several settings
-//   [C122] several settings in result.json
-//   [C123] what came of a profile
-//   [C124] what reports are made of
-//   [C125] what a server told of itself, in result.json
-//   [C126] words of reports
-//   [C127] result.json and records.jsonl
-//   [C128] stored results
-//   [C129] several settings on the console
-//   [C130] words in Markdown
-//   [C131] several settings in summary.md
-//   [C132] junit.xml, summary.md, annotations, metrics.txt
-//   [C133] what a console can show
-//   [C134] the console
-//   [C135] the report page: style, icons and script
-//   [C136] the report page: drawings
-//   [C137] the report page: verdicts
-//   [C138] the report page: distributions
-//   [C139] the report page: gates beside each other
-//   [C140] the report page: what a search found
-//   [C141] the report page: what else a gate has to say
-//   [C142] the report page: several settings beside each other
-//   [C143] the report page: timelines
-//   [C144] the report page: the whole
+//   [C28] what each of several programs that sent a load says of itself
+//   [C29] what a server tells of itself in a repeat
+//   [C30] what one repeat measured
+//   [C31] the requests of a repeat, as they end
+//   [C32] whether an answer can have come as its numbers say
+//   [C33] how a repeat is read where the client may have been late
+//   [C34] tokens and requests per second
+//   [C35] metrics that a server tells of itself
+//   [C36] metrics of requests and of repeats
+//   [C37] statistics of several repeats together
+//   [C38] what a server's prefix cache had of the prompts
+//   [C39] one repeat of the parts that several programs sent of it
+//   [C40] what verdicts are given on
+//   [C41] the rule: looks, bounds, prior noise
+//   [C42] what evidence is held against
+//   [C43] counts: shares, and quantiles of fresh traffic
+//   [C44] errors of a baseline
+//   [C45] what the client can say against its own numbers
+//   [C46] pairs: repeats in turns with those of a baseline
+//   [C47] distances from a limit
+//   [C48] values: times, speeds and rates
+//   [C49] verdicts in words
+//   [C50] what the numbers alone say of an objective
+//   [C51] verdicts that the client may have decided
+//   [C52] how many requests a verdict rests on at least
+//   [C53] what a server's answers can say against its numbers
+//   [C54] verdicts that stand although tokens were held back
+//   [C55] servers that cannot keep up
+//   [C56] what a server's state explains
+//   [C57] the server as a witness of our own numbers
+//   [C58] what makes a measurement invalid
+//   [C59] the verdicts of a gate
+//   [C60] from verdicts to an exit code
+//   [C61] what a calibration tells
+//   [C62] calibration
+//   [C63] settings beside each other: turns, ratios, what is told apart
+//   [C64] settings beside each other: from what was measured of each
+//   [C65] settings beside each other, in words
+//   [C66] the search for a capacity
+//   [C67] what probes say of a load
+//   [C68] the capacity that probes show
+//   [C69] the capacity of a candidate beside that of a baseline
+//   [C70] a capacity held against a live baseline's
+//   [C71] files of others' making, value by value
+//   [C72] datasets
+//   [C73] traces
+//   [C74] when requests are sent
+//   [C75] arrivals
+//   [C76] lengths
+//   [C77] prompts of a given number of tokens
+//   [C78] places of a trace
+//   [C79] the part of a load that one of several programs sends
+//   [C80] conversations, recorded and made up
+//   [C81] prompts that stand alone
+//   [C82] where prompts come from
+//   [C83] the plan of a gate
+//   [C84] which SLOs a scenario can have
+//   [C85] the options of requests
+//   [C86] the load that is profiled
+//   [C87] a load that is searched
+//   [C88] from a workload to its part of the plan
+//   [C89] from a scenario to its plan
+//   [C90] a plan in words
+//   [C91] where a gate's server stood
+//   [C92] the hash of all that a plan sends
+//   [C93] the requests of a plan
+//   [C94] what a plan says of the evidence that it will bring
+//   [C95] what of its prompts a workload lets a prefix cache have
+//   [C96] what of a scenario does not go with several settings
+//   [C97] our requests in other tools' definitions
+//   [C98] JSON files of other tools
+//   [C99] one run of another tool, as its file tells it
+//   [C100] result files of AIPerf
+//   [C101] result files of guidellm
+//   [C102] files that tell of their requests in lists, one value of each request in each
+//   [C103] result files of SGLang's bench_serving
+//   [C104] result files of vLLM bench serve
+//   [C105] which tool wrote a result file, and what it tells
+//   [C106] runs of another tool as the repeats of one gate
+//   [C107] engine model
+//   [C108] what a request asks the simulated server
+//   [C109] answers of the simulated server
+//   [C110] the simulated server's page of metrics
+//   [C111] what the simulated server says besides answers
+//   [C112] what a result holds of its gate
+//   [C113] what a result of several settings holds
+//   [C114] the rows of a table: each metric over the repeats of an arm
+//   [C115] points and round steps of drawings
+//   [C116] distributions: quantiles as lines, of each repeat and of all
+//   [C117] the curve of a search: objectives over the load
+//   [C118] how requests ended, and what their answers say of tokens
+//   [C119] how long made-up prompts were to be, and were
+//   [C120] what each of several programs did, over all repeats
+//   [C121] what a server told of itself, over all repeats
+//   [C122] timelines: repeats in windows of equal length
+//   [C123] all that reports tell of a gate's numbers, computed once
+//   [C124] the progress line
+//   [C125] what reports tell of several settings
+//   [C126] several settings in result.json
+//   [C127] what came of a profile
+//   [C128] what reports are made of
+//   [C129] what a server told of itself, in result.json
+//   [C130] words of reports
+//   [C131] result.json and records.jsonl
+//   [C132] stored results
+//   [C133] several settings on the console
+//   [C134] words in Markdown
+//   [C135] several settings in summary.md
+//   [C136] junit.xml, summary.md, annotations, metrics.txt
+//   [C137] what a console can show
+//   [C138] the console
+//   [C139] shards of a load, put together
+//   [C140] the report page: style, icons and script
+//   [C141] the report page: drawings
+//   [C142] the report page: verdicts
+//   [C143] the report page: distributions
+//   [C144] the report page: gates beside each other
+//   [C145] the report page: what a search found
+//   [C146] the report page: what else a gate has to say
+//   [C147] the report page: several settings beside each other
+//   [C148] the report page: timelines
+//   [C149] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -218,15 +223,19 @@
 //   [E47] profiles of servers
 //   [E48] the progress of a repeat
 //   [E49] one repeat
-//   [E50] the repeats of a gate
-//   [E51] gates take turns
-//   [E52] one gate from its scenario to its result
-//   [E53] result files of other tools, judged as a gate
-//   [E54] several settings of a server, measured in turns
-//   [E55] several settings from a scenario to their result
-//   [E56] public functions
-//   [E57] records judged again
-//   [E58] main
+//   [E50] a load that several programs send without a word to each other
+//   [E51] one repeat of a load that several programs send
+//   [E52] the repeats of a gate
+//   [E53] gates take turns
+//   [E54] one gate from its scenario to its result
+//   [E55] result files of other tools, judged as a gate
+//   [E56] a run that is over, with its requests
+//   [E57] the shards of a load, judged as a gate
+//   [E58] several settings of a server, measured in turns
+//   [E59] several settings from a scenario to their result
+//   [E60] public functions
+//   [E61] records judged again
+//   [E62] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1225,6 +1234,7 @@ struct arrival_data {
     double think_s = 0;
     double users_ramp_s = 0;
     bool is_searched = false;  // up to its rate, or its users
+    text told{};               // all of it, in the words of a file that is read again
 };
 }  // namespace detail
 
@@ -2040,6 +2050,17 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 result judge_files(const types::list<types::text>& files, const slo_list& slos,
                    const types::text& name = {}, const char* file = __builtin_FILE(),
                    int line = __builtin_LINE());
+
+/// Judges a load that several programs sent, each told by LLMBENCH_SHARD (such as 2/8, counted from
+/// 0) which part is its own and by LLMBENCH_START_AT (seconds since 1970) when all begin: puts the
+/// records in their report directories together and judges once. `gate` names one of several. A
+/// missing shard, one that is there twice, and one of another run, trace, version, model or time
+/// limit is refused by name; a shard that began more than 50 ms late makes all objectives invalid.
+/// The guard on errors is last. Reported and asserted as by gate().
+///     judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});
+result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
+                    const types::text& gate = {}, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE());
 
 /// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
 /// std::invalid_argument where the file is none.
@@ -6698,7 +6719,52 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what a server tells of itself in a repeat ===========================================
+// ===== [C28] what each of several programs that sent a load says of itself =======================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// One program's part in a repeat: a rank of MPI, or a shard. Every latency is of its own clock;
+/// its start is all that is compared with others', and only the pattern of arrivals hangs on that.
+struct rank_part {
+    int index = 0, count = 1;
+    std::string host{};
+    long long start_ns = 0;   // of its load, on its own clock
+    double off_s = 0;         // how much later than the common start that was
+    double error_s = not_a_number;  // how well that is known; NaN: nobody can tell
+    bool synchronised = true; // its machine's clock, by its system's own account
+    double cpu_share = 0;     // of its busiest thread
+    double memory_bytes = 0;  // the most that its process has had
+    double lateness_p99 = 0;  // of its sends, seconds
+    std::size_t requests = 0, failed = 0;  // measured ones
+};
+
+/// The part whose start is off by more than is allowed, or may be; none: nullptr.
+inline const rank_part* first_skewed(const std::vector<rank_part>& parts, double most_s) {
+    for (const rank_part& r : parts) {
+        const double error = std::isnan(r.error_s) ? 0 : r.error_s;
+        if (std::fabs(r.off_s) + error > most_s) return &r;
+    }
+    return nullptr;
+}
+
+/// Why the load of these parts was another one than planned, "" where it was that.
+inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s) {
+    const rank_part* r = first_skewed(parts, most_s);
+    if (!r) return {};
+    const std::string known =
+        std::isnan(r->error_s) ? "" : " (known to within " + time_text(r->error_s) + ")";
+    return printed("client: rank %d of %d on %s began ", r->index, r->count, r->host.c_str()) +
+           time_text(std::fabs(r->off_s)) + (r->off_s < 0 ? " early" : " late") + known +
+           ", up to " + time_text(most_s) + " is allowed";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C29] what a server tells of itself in a repeat ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6804,7 +6870,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] what one repeat measured ============================================================
+// ===== [C30] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6862,6 +6928,7 @@ struct repeat_facts {
     handshakes_t handshakes_full{}, handshakes_resumed{};
     blind_stretches blind{};  // of all threads
     server_word server{};     // what the server told of itself meanwhile
+    std::vector<rank_part> ranks{};  // of a load that several programs sent
 };
 
 /// The same with its requests. Nothing is judged yet.
@@ -6906,7 +6973,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] the requests of a repeat, as they end ===============================================
+// ===== [C31] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6921,6 +6988,12 @@ inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint
         if (is_pooled(r)) pool.add(gaps[at + k]);
     }
     return longest;
+}
+
+/// The place of a request in its trace, which ends its id.
+inline std::size_t index_of(const record& r, std::size_t otherwise) {
+    const std::string id(r.id.c_str());
+    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1)).value_or(otherwise);
 }
 
 struct finished_request {
@@ -6980,6 +7053,23 @@ public:
     }
     std::deque<finished_request>& requests() { return requests_; }
     const std::deque<finished_request>& requests() const { return requests_; }
+    /// What became these records, which are gone from there: the way back from move_into().
+    static request_log again(repeat_data& d) {
+        request_log log;
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const std::size_t index = index_of(d.records[i], i);
+            log.requests_.push_back({index, std::move(d.records[i]), d.gap_offsets[i],
+                                     d.gaps_counted, d.gaps_counted ? d.longest_gaps[i] : 0});
+        }
+        (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
+        log.pooled_ = std::move(d.pooled_gaps);
+        d.records.clear();
+        d.gap_offsets.clear();
+        d.longest_gaps.clear();
+        d.gaps = {};
+        d.pooled_gaps = {};
+        return log;
+    }
     /// Becomes the records of a repeat, in the order of their planned sends. `counted`: all are.
     void move_into(repeat_data& d, bool counted) {
         std::sort(requests_.begin(), requests_.end(),
@@ -7008,7 +7098,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] whether an answer can have come as its numbers say ==================================
+// ===== [C32] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7098,7 +7188,7 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] how a repeat is read where the client may have been late ============================
+// ===== [C33] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7322,7 +7412,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] tokens and requests per second ======================================================
+// ===== [C34] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7392,7 +7482,7 @@ inline double window_rate(metric_id m, const repeat_data& d, reading how = readi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] metrics that a server tells of itself ===============================================
+// ===== [C35] metrics that a server tells of itself ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7556,7 +7646,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] metrics of requests and of repeats ==================================================
+// ===== [C36] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7919,7 +8009,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] statistics of several repeats together ==============================================
+// ===== [C37] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -8017,7 +8107,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] what a server's prefix cache had of the prompts =====================================
+// ===== [C38] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8044,7 +8134,92 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] what verdicts are given on ==========================================================
+// ===== [C39] one repeat of the parts that several programs sent of it ============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Moves all times of a part by so much: from its own clock to that of another.
+inline void move_clock(repeat_data& d, long long by_ns) {
+    const auto move_time = [by_ns](long long& t) {
+        if (t != 0) t += by_ns;
+    };
+    for (record& r : d.records)
+        for (long long* t : {&r.scheduled_ns, &r.dispatched_ns, &r.connected_ns, &r.sent_ns,
+                             &r.first_token_ns, &r.last_token_ns, &r.end_ns})
+            move_time(*t);
+    for (long long* t : {&d.window_from_ns, &d.window_to_ns}) move_time(*t);
+    for (blind_stretch& s : d.blind) {
+        s.from_ns += by_ns;
+        s.to_ns += by_ns;
+    }
+    for (page_reading& r : d.server.readings) move_time(r.at_ns);
+    for (rank_part& r : d.ranks) move_time(r.start_ns);
+}
+
+/// Adds to a repeat what another part of it says of itself. Both are on one clock.
+inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_of_all) {
+    if (by_window_of_all) {
+        to.window_from_ns = std::max(to.window_from_ns, part.window_from_ns);
+        to.window_to_ns = std::min(to.window_to_ns, part.window_to_ns);
+    }
+    to.short_outputs += part.short_outputs;
+    to.long_outputs += part.long_outputs;
+    to.resends += part.resends;
+    if (part.shared_tokens >= 0)
+        to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
+    // Each part says how far its sends kept to their plan; together they weigh as they sent.
+    const double asked = to.asked_rate + part.asked_rate;
+    to.achieved_rate += part.achieved_rate;
+    to.asked_rate = asked;
+    to.connections_opened += part.connections_opened;
+    to.content_events += part.content_events;
+    to.coalesced_events += part.coalesced_events;
+    to.cpu_share = std::max(to.cpu_share, part.cpu_share);
+    to.thread_cpu_shares.insert(to.thread_cpu_shares.end(), part.thread_cpu_shares.begin(),
+                                part.thread_cpu_shares.end());
+    to.loop_lag_p99 = std::max(to.loop_lag_p99, part.loop_lag_p99);
+    to.loop_lag_max = std::max(to.loop_lag_max, part.loop_lag_max);
+    to.stamp_lag_p99 = std::max(to.stamp_lag_p99, part.stamp_lag_p99);
+    to.stamp_lag_max = std::max(to.stamp_lag_max, part.stamp_lag_max);
+    add_handshakes(to.handshakes_full, part.handshakes_full);
+    add_handshakes(to.handshakes_resumed, part.handshakes_resumed);
+    to.blind = blind_log::together(to.blind, part.blind);
+    if (to.target_gone.empty()) to.target_gone = part.target_gone;
+    to.interrupted = to.interrupted || part.interrupted;
+    to.cut_short = to.cut_short || part.cut_short;
+    if (!to.server.is_read) to.server = part.server;
+    to.ranks.insert(to.ranks.end(), part.ranks.begin(), part.ranks.end());
+}
+
+/// The repeat that these are the parts of, on the clock of the first one: each with a single entry
+/// of `ranks`, its own. `closed`: users wait for answers, so that each part has a window of its
+/// own, and that of the whole is what all of them have in common.
+inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
+    repeat_data all = std::move(parts.front());
+    request_log log;
+    log.take(request_log::again(all));
+    bool counted = all.gaps_counted;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        repeat_data& part = parts[i];
+        move_clock(part, all.ranks.front().start_ns - part.ranks.front().start_ns);
+        log.take(request_log::again(part));
+        counted = counted || part.gaps_counted;
+        add_facts(all, part, closed);
+        part = {};
+    }
+    if (counted) log.count_all(all.window_from_ns, all.window_to_ns);
+    log.move_into(all, counted);
+    note_bunches(all);
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C40] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8072,6 +8247,7 @@ struct load_conditions {
     double arrival_cv2 = not_a_number;
     bool short_outputs_expected = false;  // outputs of one token were asked for
     bool spins = false;                   // the client was told to burn its core
+    double most_skew_s = infinity;        // by which the parts of a shared load may begin apart
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
     std::vector<untold_metrics> untold{};  // by the files that it was read from
@@ -8123,7 +8299,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] the rule: looks, bounds, prior noise ================================================
+// ===== [C41] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -8307,7 +8483,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] what evidence is held against =======================================================
+// ===== [C42] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8367,7 +8543,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C43] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8672,7 +8848,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] errors of a baseline ================================================================
+// ===== [C44] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8714,7 +8890,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] what the client can say against its own numbers =====================================
+// ===== [C45] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8842,7 +9018,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C46] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8863,7 +9039,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] distances from a limit ==============================================================
+// ===== [C47] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -8913,7 +9089,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] values: times, speeds and rates =====================================================
+// ===== [C48] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9317,7 +9493,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] verdicts in words ===================================================================
+// ===== [C49] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9426,7 +9602,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] what the numbers alone say of an objective ==========================================
+// ===== [C50] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9492,7 +9668,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] verdicts that the client may have decided ===========================================
+// ===== [C51] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9650,7 +9826,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] how many requests a verdict rests on at least =======================================
+// ===== [C52] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -9726,7 +9902,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] what a server's answers can say against its numbers =================================
+// ===== [C53] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9927,7 +10103,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] verdicts that stand although tokens were held back ==================================
+// ===== [C54] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9956,7 +10132,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] servers that cannot keep up =========================================================
+// ===== [C55] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10063,7 +10239,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] what a server's state explains ======================================================
+// ===== [C56] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10144,7 +10320,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] the server as a witness of our own numbers ==========================================
+// ===== [C57] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -10171,6 +10347,10 @@ inline double sent_requests(const repeat_data& d) {
         if (r.sent_ns > 0) n += 1 + r.resends;
     return n;
 }
+/// Others have sent the rest of the load: only all together can be held against a page.
+inline bool is_a_part(const repeat_data& d) {
+    return d.ranks.size() == 1 && d.ranks.front().count > 1;
+}
 inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
     cross_check c;
     c.unfinished_before = unfinished_before;
@@ -10181,7 +10361,7 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
-    if (!may_be_held_against(d)) return c;
+    if (!may_be_held_against(d) || is_a_part(d)) return c;
     const reading_span s = *whole_span(d.server);
     c.requests_told = s.change(server_quantity::requests_done);
     c.prompt_tokens_told = s.change(server_quantity::prompt_tokens);
@@ -10251,7 +10431,7 @@ inline std::string witness_against(const evidence& e, const repeat_data& d) {
         return printed("it restarted in repeat %d, or another one answers at its address: the "
                        "counters on its page began anew",
                        d.index + 1);
-    if (!may_be_held_against(d)) return {};
+    if (!may_be_held_against(d) || is_a_part(d)) return {};
     const cross_check c = cross_check_of(d, unfinished_before(e, d));
     if (!is_another_load(c)) return {};
     return printed("it served others too: in repeat %d its page counts %.0f finished requests, "
@@ -10309,7 +10489,7 @@ inline std::string server_word_fault(const evidence& e, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what makes a measurement invalid ====================================================
+// ===== [C58] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10321,6 +10501,11 @@ inline std::string gate_invalid_reason(const evidence& e) {
     for (const untold_metrics& u : e.untold)
         if (u.of.empty()) return u.why;
     if (const std::string lack = client_lack(e); !lack.empty()) return lack;
+    std::string skewed;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        if (skewed.empty()) skewed = skew_fault(d.ranks, e.most_skew_s);
+    });
+    if (!skewed.empty()) return skewed;
     for (const auto* arm : {&e.candidate, &e.baseline}) {
         const std::string who = arm == &e.baseline ? "baseline server" : "server";
         std::size_t measured = 0, succeeded = 0;
@@ -10394,7 +10579,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the verdicts of a gate ==============================================================
+// ===== [C59] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10564,7 +10749,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] from verdicts to an exit code =======================================================
+// ===== [C60] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10648,7 +10833,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a calibration tells ============================================================
+// ===== [C61] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10666,7 +10851,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] calibration =========================================================================
+// ===== [C62] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10712,7 +10897,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C63] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -10902,7 +11087,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] settings beside each other: from what was measured of each ==========================
+// ===== [C64] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11069,7 +11254,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] settings beside each other, in words ================================================
+// ===== [C65] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11267,7 +11452,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] the search for a capacity ===========================================================
+// ===== [C66] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -11721,7 +11906,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what probes say of a load ===========================================================
+// ===== [C67] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11803,7 +11988,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the capacity that probes show =======================================================
+// ===== [C68] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -12107,7 +12292,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C69] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -12355,7 +12540,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] a capacity held against a live baseline's ===========================================
+// ===== [C70] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -12564,7 +12749,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] files of others' making, value by value =============================================
+// ===== [C71] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -12758,7 +12943,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] datasets ============================================================================
+// ===== [C72] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13070,7 +13255,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] traces ==============================================================================
+// ===== [C73] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13223,7 +13408,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] when requests are sent ==============================================================
+// ===== [C74] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13386,7 +13571,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] arrivals ============================================================================
+// ===== [C75] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13411,6 +13596,7 @@ inline bool is_counted_in_users(const arrival_data& a) {
 }
 
 inline std::string arrival_text(const arrival_data& a) {
+    if (!a.told.empty()) return str(a.told);
     std::string t = arrival_name(a.kind);
     const char* most = a.is_searched ? "up to " : "";
     switch (a.kind) {
@@ -13497,7 +13683,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] lengths =============================================================================
+// ===== [C76] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13558,7 +13744,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] prompts of a given number of tokens =================================================
+// ===== [C77] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13720,7 +13906,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] places of a trace ===================================================================
+// ===== [C78] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -13795,7 +13981,32 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] conversations, recorded and made up =================================================
+// ===== [C79] the part of a load that one of several programs sends ===============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of `count` programs that carry out one plan, the one with this number, counted from 0. Each
+/// takes every count-th start of the trace, a user or a conversation as a whole, at the time that
+/// the plan has for it: together they send the trace, and nothing of it twice.
+struct load_share {
+    std::size_t index = 0, count = 1;
+    bool is_whole() const { return count == 1; }
+    /// How many of these are its own.
+    std::size_t of(std::size_t all) const { return all / count + (index < all % count); }
+};
+
+/// The share of one thread of so many in every program.
+inline load_share share_of_thread(const load_share& s, std::size_t thread, std::size_t threads) {
+    return {s.index + s.count * thread, s.count * threads};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C80] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -13904,7 +14115,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] prompts that stand alone ============================================================
+// ===== [C81] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14027,7 +14238,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] where prompts come from =============================================================
+// ===== [C82] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14053,7 +14264,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the plan of a gate ==================================================================
+// ===== [C83] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14067,6 +14278,13 @@ struct searched_load {
     std::vector<slo> keeps{};     // what it must keep; the plan's objectives are of the capacity
     std::vector<double> asked{};  // loads that those name, the ones that count first
     bool to_the_interval = false; // else until these are decided
+};
+
+/// What a file of an earlier run says of its load in words; nothing of it can be sent again.
+struct told_load {
+    bool is_there = false;
+    long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
+    std::string extent{}, options{}, limits{};
 };
 
 /// A scenario that was found sound, with every default filled in.
@@ -14088,10 +14306,13 @@ struct plan {
     stored_result stored{};
     judging_rule rule{};
     std::uint64_t seed = 1;
+    load_share share{};       // of it, what this program sends
+    double most_skew_s = infinity;  // by which the programs that share it may begin apart
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
+    told_load told{};       // in place of all that is needed to send it
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
@@ -14164,6 +14385,7 @@ inline long long requests_before(const plan& p, std::size_t last) {
 
 /// Measured requests that one repeat will have, 0 where only the run can tell.
 inline long long expected_requests(const plan& p) {
+    if (p.told.is_there) return p.told.requests;
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
         const recorded_trace& trace = p.files->trace;
@@ -14230,7 +14452,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] which SLOs a scenario can have ======================================================
+// ===== [C84] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14382,7 +14604,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the options of requests =============================================================
+// ===== [C85] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14457,7 +14679,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the load that is profiled ===========================================================
+// ===== [C86] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14504,7 +14726,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] a load that is searched =============================================================
+// ===== [C87] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14749,7 +14971,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] from a workload to its part of the plan =============================================
+// ===== [C88] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14955,7 +15177,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] from a scenario to its plan =========================================================
+// ===== [C89] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15138,7 +15360,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] a plan in words =====================================================================
+// ===== [C90] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15150,6 +15372,7 @@ inline std::string warmup_text(const plan& p) {
 }
 /// How long one repeat is; of a search, one probe at least.
 inline std::string extent_text(const plan& p) {
+    if (p.told.is_there) return p.told.extent;
     if (p.searches())
         return printed("probes of %g s and %lld requests at least, longer where answers are slow",
                        p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
@@ -15157,8 +15380,17 @@ inline std::string extent_text(const plan& p) {
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
 }
+inline std::string limits_text(const plan& p) {
+    if (p.told.is_there) return p.told.limits;
+    const limits& l = p.limits;
+    const auto of = [](time_span t) { return time_text(t.seconds()); };
+    return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
+           ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
+           of(l.drain);
+}
 /// What every request says beside its prompt.
 inline std::string options_text(const plan& p) {
+    if (p.told.is_there) return p.told.options;
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));
@@ -15228,7 +15460,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] where a gate's server stood =========================================================
+// ===== [C91] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15277,7 +15509,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the hash of all that a plan sends ===================================================
+// ===== [C92] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15314,7 +15546,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the requests of a plan ==============================================================
+// ===== [C93] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15381,7 +15613,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] what a plan says of the evidence that it will bring =================================
+// ===== [C94] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15397,6 +15629,7 @@ inline load_conditions load_conditions_of(const plan& p) {
         c.arrival_cv2 = arrival_cv2_of(p.arrivals) + static_cast<double>(p.stride);
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = p.client.spin;
+    c.most_skew_s = p.most_skew_s;
     return c;
 }
 
@@ -15404,7 +15637,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C95] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15460,7 +15693,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] what of a scenario does not go with several settings ================================
+// ===== [C96] what of a scenario does not go with several settings ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15516,7 +15749,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] our requests in other tools' definitions ============================================
+// ===== [C97] our requests in other tools' definitions ============================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -15716,7 +15949,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] JSON files of other tools ===========================================================
+// ===== [C98] JSON files of other tools ===========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -15901,7 +16134,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] one run of another tool, as its file tells it =======================================
+// ===== [C99] one run of another tool, as its file tells it =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16149,7 +16382,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] result files of AIPerf ==============================================================
+// ===== [C100] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -16429,7 +16662,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] result files of guidellm ============================================================
+// ===== [C101] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -16652,7 +16885,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] files that tell of their requests in lists, one value of each request in each =======
+// ===== [C102] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -16768,7 +17001,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] result files of SGLang's bench_serving =============================================
+// ===== [C103] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -16908,7 +17141,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] result files of vLLM bench serve ===================================================
+// ===== [C104] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -17092,7 +17325,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] which tool wrote a result file, and what it tells ==================================
+// ===== [C105] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17149,7 +17382,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] runs of another tool as the repeats of one gate ====================================
+// ===== [C106] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -17394,7 +17627,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] engine model =======================================================================
+// ===== [C107] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -17603,7 +17836,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] what a request asks the simulated server ===========================================
+// ===== [C108] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17720,7 +17953,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] answers of the simulated server ====================================================
+// ===== [C109] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -17957,7 +18190,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] the simulated server's page of metrics =============================================
+// ===== [C110] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -18129,7 +18362,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] what the simulated server says besides answers =====================================
+// ===== [C111] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18206,7 +18439,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] what a result holds of its gate ====================================================
+// ===== [C112] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18259,7 +18492,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] what a result of several settings holds ============================================
+// ===== [C113] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18311,7 +18544,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C114] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18339,7 +18572,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] points and round steps of drawings =================================================
+// ===== [C115] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18369,7 +18602,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C116] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18433,7 +18666,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the curve of a search: objectives over the load ====================================
+// ===== [C117] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18492,7 +18725,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] how requests ended, and what their answers say of tokens ===========================
+// ===== [C118] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18567,7 +18800,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] how long made-up prompts were to be, and were ======================================
+// ===== [C119] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18613,7 +18846,80 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] what a server told of itself, over all repeats =====================================
+// ===== [C120] what each of several programs did, over all repeats ================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of each program the worst of its repeats, and all of its requests; in the order of their
+/// numbers.
+inline std::vector<rank_part> rank_figures_of(const std::vector<repeat_data>& arm) {
+    std::vector<rank_part> all;
+    for (const repeat_data& d : arm)
+        for (const rank_part& r : d.ranks) {
+            const auto at = std::find_if(all.begin(), all.end(),
+                                         [&](const rank_part& x) { return x.index == r.index; });
+            if (at == all.end()) {
+                all.push_back(r);
+                continue;
+            }
+            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
+            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
+            at->synchronised = at->synchronised && r.synchronised;
+            at->cpu_share = std::max(at->cpu_share, r.cpu_share);
+            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
+            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
+            at->requests += r.requests;
+            at->failed += r.failed;
+        }
+    return all;
+}
+
+inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
+
+/// From the least to the most of them.
+template <class F, class Text>
+std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
+    double least = infinity, most = -infinity;
+    for (const rank_part& r : all) {
+        least = std::min(least, of(r));
+        most = std::max(most, of(r));
+    }
+    const std::string a = text(least), b = text(most);
+    return a == b ? a : a + " to " + b;
+}
+
+/// "4 programs on 2 machines sent the load: ...", "" where it was one.
+inline std::string ranks_text(const std::vector<rank_part>& all) {
+    if (all.size() < 2) return {};
+    std::vector<std::string> hosts;
+    std::size_t unsynchronised = 0;
+    double off = 0;
+    for (const rank_part& r : all) {
+        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
+        unsynchronised += !r.synchronised && std::isnan(r.error_s);
+        off = std::max(off, std::fabs(r.off_s));
+    }
+    const auto share = [](double x) { return printed("%.1f %%", 100 * x); };
+    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
+                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
+    t += time_text(off) + ", sent late by p99 " +
+         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
+         range_text(all, [](const rank_part& r) { return r.cpu_share; }, share) +
+         " of a core and " +
+         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
+    if (hosts.size() > 1 && unsynchronised > 0)
+        t += printed("; the clocks of %zu of them are not known to be synchronised",
+                     unsynchronised);
+    return t;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C121] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18700,7 +19006,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] timelines: repeats in windows of equal length ======================================
+// ===== [C122] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18834,7 +19140,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C123] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18860,6 +19166,7 @@ struct arm_figures {
     prefix_hits prefix_cache{};
     prompt_lengths prompts{};
     server_account server{};
+    std::vector<rank_part> ranks{};  // where several programs sent the load
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -18938,6 +19245,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.prefix_cache = prefix_hits_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
     a.server = server_account_of(arm);
+    a.ranks = rank_figures_of(arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }
@@ -19019,7 +19327,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] the progress line ==================================================================
+// ===== [C124] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19081,7 +19389,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] what reports tell of several settings ==============================================
+// ===== [C125] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19098,7 +19406,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] several settings in result.json ====================================================
+// ===== [C126] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19172,7 +19480,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] what came of a profile =============================================================
+// ===== [C127] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19228,7 +19536,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] what reports are made of ===========================================================
+// ===== [C128] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19273,7 +19581,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] what a server told of itself, in result.json =======================================
+// ===== [C129] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19372,7 +19680,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] words of reports ===================================================================
+// ===== [C130] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19526,6 +19834,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
     for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
+    if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
+        notes.push_back(std::move(t));
     const prompt_lengths& lengths = g.figures.candidate.prompts;
     if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));
@@ -19593,7 +19903,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] result.json and records.jsonl ======================================================
+// ===== [C131] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19709,6 +20019,28 @@ inline std::string blind_text(const repeat_facts& d) {
     return "[" + all + "]";
 }
 
+/// Of a load that several programs sent; the start is in ns since the window began.
+inline void write_ranks(json_writer& j, const repeat_facts& d) {
+    if (d.ranks.empty()) return;
+    j.key("ranks").open('[');
+    for (const rank_part& r : d.ranks)
+        j.open('{')
+            .field("index", r.index)
+            .field("count", r.count)
+            .field("host", printable(r.host, 256))
+            .field("start_ns", r.start_ns - d.window_from_ns)
+            .field("off_s", r.off_s)
+            .field("off_error_s", r.error_s)
+            .field("clock_is_synchronised", r.synchronised)
+            .field("cpu_share", r.cpu_share)
+            .field("memory_bytes", r.memory_bytes)
+            .field("lateness_p99", r.lateness_p99)
+            .field("requests", r.requests)
+            .field("failed", r.failed)
+            .close();
+    j.close();
+}
+
 inline void write_repeat(json_writer& j, const repeat_figures& d,
                          const std::vector<statistic_data>& kept) {
     j.open('{').field("index", d.index);
@@ -19737,6 +20069,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
     if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window_from_ns);
+    write_ranks(j, d);
     j.key("statistics").open('{');
     for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);
     j.close().close();
@@ -19796,6 +20129,7 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
+    if (std::isfinite(g.under.most_skew_s)) j.field("most_skew_s", g.under.most_skew_s);
     j.key("set_aside").open('[');
     for (const set_aside_repeat& r : g.under.set_aside)
         j.open('{').field("arm", to_string(r.arm)).field("index", r.index).field("why", r.why)
@@ -19848,7 +20182,14 @@ inline void write_scenario(json_writer& j, const plan& p) {
         .field("seed_text", std::to_string(p.seed))
         .field("trace_hash", trace_hash(p))
         .field("nonce", printed("%016llx", static_cast<unsigned long long>(p.nonce)))
-        .close();
+        .field("limits", limits_text(p));
+    if (!p.share.is_whole())
+        j.key("shard")
+            .open('{')
+            .field("index", p.share.index)
+            .field("count", p.share.count)
+            .close();
+    j.close();
 }
 
 /// What a search found, and from which probes.
@@ -20007,7 +20348,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] stored results =====================================================================
+// ===== [C132] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -20024,7 +20365,37 @@ struct stored_gate {
     terms held{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
     double carried = 0;  // the highest load that a search showed, 0: none
+    // Of a shard, what the other ones must have, too.
+    std::size_t shard = 0, shards = 1;
+    std::string nonce{}, limits{}, version{}, url{}, sent_as_given{};
+    plan told{};  // the load, as far as the file tells it
 };
+
+/// The load of a stored gate in the form that reports tell it from.
+inline plan told_plan(const picojson::value& scenario, const stored_gate& g) {
+    plan p;
+    p.told = {true, g.context.requests, g.extent, g.options, g.limits};
+    p.name = g.name;
+    p.arrivals.told = g.arrivals;
+    const std::string kind = string_member(scenario, "arrival_kind");
+    for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
+        if (kind == arrival_name(static_cast<arrival_kind>(k)))
+            p.arrivals.kind = static_cast<arrival_kind>(k);
+    p.arrivals.rate = number_member(scenario, "offered_rate");
+    p.arrivals.users = large_count(scenario, "users");
+    p.arrivals.max_in_flight = large_count(scenario, "max_in_flight");
+    p.requests = large_count(scenario, "requests");
+    p.duration_s = number_member(scenario, "duration_s");
+    p.warmup_requests = large_count(scenario, "warmup_requests");
+    p.warmup_s = number_member(scenario, "warmup_s");
+    p.seed = parsed_number<std::uint64_t>(g.seed).value_or(0);
+    p.hash = g.trace_hash;
+    p.nonce = parsed_number<std::uint64_t>(g.nonce, 16).value_or(0);
+    p.workload_text = g.workload;
+    p.sent_as_given = g.sent_as_given;
+    p.common.stream = g.context.streams;
+    return p;
+}
 
 inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     repeat_data d;
@@ -20064,6 +20435,28 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     return d;
 }
 
+/// Of a load that several programs sent.
+inline std::vector<rank_part> read_ranks(const picojson::value& v, long long window_from_ns) {
+    std::vector<rank_part> all;
+    for (const picojson::value& told : array_member(v, "ranks")) {
+        rank_part r;
+        r.index = count_member(told, "index");
+        r.count = count_member(told, "count");
+        r.host = printable(string_member(told, "host"), 256);
+        r.start_ns = window_from_ns + static_cast<long long>(number_member(told, "start_ns"));
+        r.off_s = number_member(told, "off_s");
+        r.error_s = number_member(told, "off_error_s");
+        r.synchronised = true_member(told, "clock_is_synchronised");
+        r.cpu_share = number_member(told, "cpu_share");
+        r.memory_bytes = number_member(told, "memory_bytes");
+        r.lateness_p99 = number_member(told, "lateness_p99");
+        r.requests = static_cast<std::size_t>(std::max(0, count_member(told, "requests")));
+        r.failed = static_cast<std::size_t>(std::max(0, count_member(told, "failed")));
+        all.push_back(r);
+    }
+    return all;
+}
+
 /// Files of older versions have none.
 inline blind_stretches read_blind(const picojson::value& v, long long window_from_ns) {
     blind_stretches all;
@@ -20091,6 +20484,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     g.seen.arrival_cv2 = number_member(v, "arrival_cv2");
     g.seen.short_outputs_expected = true_member(v, "short_outputs_expected");
     g.seen.spins = true_member(v, "spin");
+    if (member(v, "most_skew_s")) g.seen.most_skew_s = number_member(v, "most_skew_s");
+    if (std::isnan(g.seen.most_skew_s)) g.seen.most_skew_s = infinity;
     g.seen.stopped = string_member(v, "stopped");
     if (const picojson::value* noise = member(v, "calibrated_sd");
         noise && noise->is<picojson::object>())
@@ -20130,6 +20525,30 @@ inline std::string fault_of_stored(const picojson::value& gate) {
     return is_invalid ? "was invalid" : "";
 }
 
+inline void read_scenario(const picojson::value& scenario, stored_gate& g) {
+    g.workload = string_member(scenario, "workload");
+    g.arrivals = string_member(scenario, "arrivals");
+    g.extent = string_member(scenario, "extent");
+    g.options = string_member(scenario, "options");
+    const picojson::value* stream = member(scenario, "stream");
+    g.context.streams = !stream || stream->evaluate_as_boolean();
+    g.seed = string_member(scenario, "seed_text");
+    g.trace_hash = string_member(scenario, "trace_hash");
+    g.nonce = string_member(scenario, "nonce");
+    g.limits = string_member(scenario, "limits");
+    g.sent_as_given = string_member(scenario, "sent_as_given");
+    if (const picojson::value* shard = member(scenario, "shard")) {
+        g.shard = static_cast<std::size_t>(large_count(*shard, "index"));
+        g.shards = static_cast<std::size_t>(large_count(*shard, "count"));
+    }
+    g.context.arrivals = g.arrivals;
+    const std::string kind = string_member(scenario, "arrival_kind");
+    g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
+    for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
+        if (kind == arrival_name(static_cast<arrival_kind>(k)))
+            g.context.saturates = saturates(static_cast<arrival_kind>(k));
+}
+
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
 inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
                                     const std::string& name) {
@@ -20163,30 +20582,18 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     stored_gate g;
     g.name = string_member(*found, "name");
     g.definitions = string_member(root, "definitions");
+    g.version = string_member(root, "version");
     g.fault = fault_of_stored(*found);
     if (const picojson::value* t = member(*found, "target")) {
         g.model = string_member(*t, "model");
+        g.url = string_member(*t, "url");
         g.api = string_member(*t, "api");
     }
-    if (const picojson::value* s = member(*found, "scenario")) {
-        g.workload = string_member(*s, "workload");
-        g.arrivals = string_member(*s, "arrivals");
-        g.extent = string_member(*s, "extent");
-        g.options = string_member(*s, "options");
-        const picojson::value* stream = member(*s, "stream");
-        g.context.streams = !stream || stream->evaluate_as_boolean();
-        g.seed = string_member(*s, "seed_text");
-        g.trace_hash = string_member(*s, "trace_hash");
-        g.context.arrivals = g.arrivals;
-        const std::string kind = string_member(*s, "arrival_kind");
-        g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
-        for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
-            if (kind == arrival_name(static_cast<arrival_kind>(k)))
-                g.context.saturates = saturates(static_cast<arrival_kind>(k));
-    }
+    if (const picojson::value* s = member(*found, "scenario")) read_scenario(*s, g);
     if (const picojson::value* c = member(*found, "capacity"))
         g.carried = number_member(*c, "low");
     read_judging(*member(*found, "judging"), g);
+    if (const picojson::value* s = member(*found, "scenario")) g.told = told_plan(*s, g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const picojson::value* a = member(*found, to_string(arm));
         if (!a) continue;
@@ -20199,6 +20606,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             repeats.back().window_to_ns = to[repeats_before++];
             repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
             repeats.back().server = read_server_word(r, repeats.back().window_from_ns);
+            repeats.back().ranks = read_ranks(r, repeats.back().window_from_ns);
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())
@@ -20394,7 +20802,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] several settings on the console ====================================================
+// ===== [C133] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20489,7 +20897,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] words in Markdown ==================================================================
+// ===== [C134] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20525,7 +20933,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] several settings in summary.md =====================================================
+// ===== [C135] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20567,7 +20975,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C136] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20849,7 +21257,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] what a console can show ============================================================
+// ===== [C137] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20878,7 +21286,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] the console ========================================================================
+// ===== [C138] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21002,7 +21410,122 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] the report page: style, icons and script ===========================================
+// ===== [C139] shards of a load, put together =====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What one program left of the load that it shared, with its requests.
+struct stored_shard {
+    std::string directory{};
+    stored_gate gate{};
+};
+
+/// What all of them have in common, whole again.
+struct gathered_shards {
+    plan what{};
+    target_facts target{};
+    evidence seen{};
+    terms held{};
+};
+
+/// Numbers in a row: "3, 5, 6", of many the first ten.
+inline std::string numbers_text(const std::vector<std::size_t>& all) {
+    std::string t;
+    for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
+        t += (i > 0 ? ", " : "") + std::to_string(all[i]);
+    return all.size() > 10 ? t + printed(" and %zu more", all.size() - 10) : t;
+}
+
+/// Refuses what is not each of the shards of one load, once.
+inline void check_all_there(const std::vector<stored_shard>& shards) {
+    const stored_shard& first = shards.front();
+    for (const stored_shard& s : shards)
+        require(s.gate.shards > 1, s.directory + " is no shard of a load: \"" + s.gate.name +
+                                       "\" was measured as a whole");
+    std::vector<const stored_shard*> found(first.gate.shards, nullptr);
+    for (const stored_shard& s : shards) {
+        require(s.gate.shards == found.size(),
+                s.directory + printed(" is one of %zu shards, ", s.gate.shards) +
+                    first.directory + printed(" one of %zu", found.size()));
+        const stored_shard*& place = found[std::min(s.gate.shard, found.size() - 1)];
+        require(place == nullptr, printed("shard %zu is there twice: ", s.gate.shard) +
+                                      (place ? place->directory : "") + " and " + s.directory);
+        place = &s;
+    }
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < found.size(); ++i)
+        if (!found[i]) missing.push_back(i);
+    require(missing.empty(), printed("of %zu shards these are missing: ", found.size()) +
+                                 numbers_text(missing));
+}
+
+/// Refuses shards that are not of one run of one load.
+inline void check_alike(const stored_shard& first, const stored_shard& s) {
+    const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+        require(a == b, s.directory + " belongs to another load: " + what + " \"" + printable(b) +
+                            "\", in " + first.directory + " \"" + printable(a) + "\"");
+    };
+    const stored_gate &a = first.gate, &b = s.gate;
+    same("gate", a.name, b.name);
+    same("version", a.version, b.version);
+    same("definitions version", a.definitions, b.definitions);
+    same("trace hash", a.trace_hash, b.trace_hash);
+    same("run", a.nonce, b.nonce);
+    same("model", a.model, b.model);
+    same("api", a.api, b.api);
+    same("arrivals", a.arrivals, b.arrivals);
+    same("workload", a.workload, b.workload);
+    same("extent", a.extent, b.extent);
+    same("options", a.options, b.options);
+    same("limits", a.limits, b.limits);
+    same("seed", a.seed, b.seed);
+    same("number of repeats", std::to_string(a.seen.candidate.size()),
+         std::to_string(b.seen.candidate.size()));
+}
+
+/// Throws std::invalid_argument with one sentence where they are not the whole of one run. There
+/// is one at least, and its repeats have their records.
+inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+    check_all_there(shards);
+    for (const stored_shard& s : shards) check_alike(shards.front(), s);
+    std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
+        return a.gate.shard < b.gate.shard;
+    });
+    const stored_gate& first = shards.front().gate;
+    gathered_shards g;
+    g.what = first.told;
+    g.what.rule = first.held.rule;
+    g.what.first_repeats = g.what.most_repeats = static_cast<int>(first.seen.candidate.size());
+    for (const slo& s : slos) g.what.slos.push_back(s);
+    g.target.kind = target_kind::endpoint;
+    g.target.url = first.url;
+    g.target.model = first.model;
+    g.target.api = first.api;
+    g.held.slos = g.what.slos;
+    g.held.rule = first.held.rule;
+    static_cast<load_conditions&>(g.seen) = first.seen;
+    const bool closed = !g.what.is_open_loop();
+    for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
+        std::vector<repeat_data> parts;
+        for (stored_shard& s : shards) {
+            require(!s.gate.seen.candidate[i].ranks.empty(),
+                    s.directory + printed(": repeat %zu does not say when it began", i));
+            parts.push_back(std::move(s.gate.seen.candidate[i]));
+        }
+        g.seen.candidate.push_back(together(std::move(parts), closed));
+    }
+    for (const stored_shard& s : shards)
+        if (g.seen.stopped.empty()) g.seen.stopped = s.gate.seen.stopped;
+    return g;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C140] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -21212,7 +21735,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] the report page: drawings ==========================================================
+// ===== [C141] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21458,7 +21981,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] the report page: verdicts ==========================================================
+// ===== [C142] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21631,7 +22154,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] the report page: distributions =====================================================
+// ===== [C143] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21747,7 +22270,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] the report page: gates beside each other ===========================================
+// ===== [C144] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21855,7 +22378,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] the report page: what a search found ===============================================
+// ===== [C145] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21946,7 +22469,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] the report page: what else a gate has to say =======================================
+// ===== [C146] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22045,17 +22568,36 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
 }
 
+/// What each of several programs did.
+inline std::string ranks_html(const gate_report& g) {
+    const std::vector<rank_part>& all = g.figures.candidate.ranks;
+    if (all.size() < 2) return {};
+    std::string rows;
+    for (const rank_part& r : all) {
+        rows += printed("<tr><th scope=\"row\">%d</th><td>", r.index) + xml_escaped(r.host) +
+                "</td>" + number_cell(std::to_string(r.requests)) +
+                number_cell(std::to_string(r.failed));
+        for (const std::string& cell :
+             {time_text(r.off_s), std::isnan(r.error_s) ? std::string("?") : time_text(r.error_s),
+              time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_share),
+              memory_text(r.memory_bytes)})
+            rows += number_cell(cell);
+        rows += "</tr>\n";
+    }
+    return folded("Programs that sent the load", plural(all.size(), "rank"), false,
+                  page_table("Ranks of " + g.what.name,
+                             {"rank", "machine", "requests", "failed", "began late by",
+                              "known to", "sends late by p99", "busiest thread", "memory"},
+                             rows, 2));
+}
+
 /// What only whoever sends knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;
-    const auto limit = [](time_span t) { return time_text(t.seconds()); };
     return row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p)) +
            row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)) +
            row_of("options", options_text(p)) +
-           row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
-                                limit(p.limits.first_event) + ", between events " +
-                                limit(p.limits.between_events) + ", total " +
-                                limit(p.limits.total) + ", drain " + limit(p.limits.drain));
+           row_of("limits", limits_text(p));
 }
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;
@@ -22120,7 +22662,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] the report page: several settings beside each other ================================
+// ===== [C147] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22219,7 +22761,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] the report page: timelines =========================================================
+// ===== [C148] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22374,7 +22916,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] the report page: the whole =========================================================
+// ===== [C149] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22444,7 +22986,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     if (measured && g.target.kind != target_kind::files) h += self_check_html(g.self_check);
-    if (measured) h += repeats_html(g);
+    if (measured) h += repeats_html(g) + ranks_html(g);
     h += scenario_html(g);
     if (const std::string t = others_text(g); !t.empty())
         h += folded("In other tools' definitions", "", true,
@@ -22549,7 +23091,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <chrono>
 #include <condition_variable>
 #include <ctime>  // clock_gettime, timespec, time_t, time, strftime
-#include <exception>
+#include <exception>  // current_exception, rethrow_exception
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
@@ -22569,10 +23111,10 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <signal.h>  // SIGKILL, sigaction, SIGINT, SIGTERM, SIGHUP
 #include <sys/file.h>  // flock
 #include <sys/ioctl.h>  // the width of a terminal
-#include <sys/resource.h>  // how many files may be open
+#include <sys/resource.h>  // how many files may be open, how much memory was used
 #include <sys/socket.h>  // getsockopt, send, recv
 #include <sys/types.h>  // ssize_t, pid_t
-#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, pread, getpid
+#include <unistd.h>  // STDOUT_FILENO, unlink, write, close, _exit, isatty, gethostname, pread, ...
 
 // ===== [E1] functions of text ====================================================================
 
@@ -23161,6 +23703,8 @@ struct settings {
     std::string calibration{};
     bool write_baseline = false;
     progress_mode progress = progress_mode::automatic;
+    load_share shard{};     // what this program sends of the load
+    double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
 };
 
@@ -23214,6 +23758,28 @@ inline progress_mode progress_of(const std::string& s) {
     return progress_mode::automatic;
 }
 
+inline constexpr std::size_t most_shards = 10000;
+/// LLMBENCH_SHARD, the whole where it is not set.
+inline load_share shard_of(const std::string& s) {
+    if (s.empty()) return {};
+    const std::size_t slash = std::min(s.find('/'), s.size());
+    const auto index = parsed_number<std::size_t>(s.substr(0, slash));
+    const auto count = parsed_number<std::size_t>(s.substr(std::min(slash + 1, s.size())));
+    require(index && count && *count > 0 && *count <= most_shards && *index < *count,
+            "LLMBENCH_SHARD is \"" + printable(s, 40) +
+                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most");
+    return {*index, *count};
+}
+/// LLMBENCH_START_AT, 0 where it is not set.
+inline double start_at_of(const std::string& s) {
+    if (s.empty()) return 0;
+    const double at = parsed_number<double>(s).value_or(0);
+    require(at >= 1e9 && at < 1e10, "LLMBENCH_START_AT is \"" + printable(s, 40) +
+                                        "\": it must be a time in seconds since 1970, such as "
+                                        "$(($(date +%s) + 60))");
+    return at;
+}
+
 /// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
 inline settings settings_of(const variable_lookup& look_up) {
     settings s;
@@ -23227,6 +23793,12 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
+    s.shard = shard_of(look_up("LLMBENCH_SHARD"));
+    s.start_at_s = start_at_of(look_up("LLMBENCH_START_AT"));
+    require(s.shard.is_whole() == (s.start_at_s == 0),
+            "LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin at "
+            "one time, and only " + std::string(s.shard.is_whole() ? "the second" : "the first") +
+            " is set");
     return s;
 }
 
@@ -23360,6 +23932,9 @@ inline environment_facts environment_now() {
 
 // ===== [E13] what the system lets one process have ===============================================
 
+#ifdef __linux__
+#include <sys/timex.h>  // adjtimex
+#endif
 #ifdef __APPLE__
 #include <sys/sysctl.h>  // its range of ports
 #include <sys/syslimits.h>  // OPEN_MAX
@@ -23383,6 +23958,31 @@ inline rlim_t raised_open_files(rlim_t wanted) {
     files.rlim_cur = std::min(wanted, most);
     const bool raised = files.rlim_cur > so_far && ::setrlimit(RLIMIT_NOFILE, &files) == 0;
     return raised ? files.rlim_cur : so_far;
+}
+
+/// The most memory that this process has had, in bytes.
+inline double most_memory_so_far() {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+#ifdef __APPLE__
+    return static_cast<double>(used.ru_maxrss);
+#else
+    return 1024.0 * static_cast<double>(used.ru_maxrss);
+#endif
+}
+inline std::string name_of_the_machine() {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+/// Whether the system believes that its clock goes by others'.
+inline bool clock_is_synchronised() {
+#ifdef __linux__
+    timex told{};
+    return ::adjtimex(&told) != TIME_ERROR;
+#else
+    return true;  // nobody can be asked
+#endif
 }
 
 /// Ports that connections to one server can have on this side, 0 where nobody knows.
@@ -24846,9 +25446,18 @@ struct load_order {
     bool measured_by_time = false;
     std::size_t warmup = 0;            // requests of the trace that warm up, else
     long long most_measured = 0;       // after a warm-up that is a time; 0: no limit
+    // When to begin, ns: asked by the caller's thread once all connections are open. None: at once.
+    std::function<long long()> start{};
 
-    /// Requests of it that wait for none before them: all, or the first ones of conversations.
-    std::size_t starts() const { return (last - first + what->stride - 1) / what->stride; }
+    /// Requests of it that wait for none before them: all, or the first ones of conversations. Of
+    /// several programs, this one's.
+    std::size_t starts() const {
+        return what->share.of((last - first + what->stride - 1) / what->stride);
+    }
+    /// Users of a closed loop, this program's.
+    std::size_t users() const {
+        return what->share.of(static_cast<std::size_t>(what->arrivals.users));
+    }
 };
 
 /// A request of the trace, when it is due, and the user of a closed loop whose it is.
@@ -25257,26 +25866,22 @@ struct due_request {
 /// what waits because of max_in_flight, and conversations that go on. Times are steady-clock ns.
 class agenda {
 public:
-    /// Share `index` of `count`.
+    /// Of thread `index` of `count`.
     agenda(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
         : order_(order),
           plan_(*order.what),
           shared_(shared),
-          index_(index),
-          count_(count),
-          next_open_(index) {
-        const long long cap = plan_.arrivals.max_in_flight;
-        const auto threads = static_cast<long long>(count);
-        cap_ = cap > 0
-                   ? std::max(1ll, cap / threads + (static_cast<long long>(index) < cap % threads))
-                   : 0;
+          share_(share_of_thread(order.what->share, index, count)),
+          next_open_(share_.index) {
+        const auto cap = static_cast<std::size_t>(plan_.arrivals.max_in_flight);
+        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(share_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
         if (!order_.send_at.empty()) return;
         const auto users = static_cast<std::size_t>(plan_.arrivals.users);
-        for (std::size_t u = index_; u < users; u += count_) {
+        for (std::size_t u = share_.index; u < users; u += share_.count) {
             const double offset =
                 plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
             users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
@@ -25302,7 +25907,7 @@ public:
             planned_request next{0, due, -1};
             if (due == next_planned()) {
                 next.index = order_.first + next_open_ * plan_.stride;
-                next_open_ += count_;
+                next_open_ += share_.count;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
@@ -25419,6 +26024,7 @@ private:
         const std::size_t place = out_of_time || enough        ? order_.last
                                   : u.turn != new_conversation ? u.turn
                                                                : shared_.next.fetch_add(
+                                                                     plan_.share.count *
                                                                      plan_.stride);
         if (place < order_.last) return place;
         long long none = 0;
@@ -25448,7 +26054,7 @@ private:
     const load_order& order_;
     const plan& plan_;
     load_state& shared_;
-    const std::size_t index_, count_;
+    const load_share share_;
     std::size_t next_open_;  // of order.send_at
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
@@ -25822,13 +26428,17 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+inline std::size_t in_flight_at_most(const load_order& o) {
+    return o.what->share.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
+}
+
 /// Connections that this load needs at one time; 0 where that is up to the server's speed.
 inline std::size_t connections_needed(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
     std::size_t n = 0;
     if (a.kind == arrival_kind::all_at_once) n = o.starts();
-    else if (o.send_at.empty()) n = std::min(o.starts(), static_cast<std::size_t>(a.users));
-    return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
+    else if (o.send_at.empty()) n = std::min(o.starts(), o.users());
+    return a.max_in_flight > 0 ? std::min(n, in_flight_at_most(o)) : n;
 }
 
 /// Of these, the ones that one thread of `count` needs for what it sends first.
@@ -25836,10 +26446,8 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
     const arrival_data& a = o.what->arrivals;
     std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
     if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
-    if (o.send_at.empty() && a.users_ramp_s == 0)
-        at_once = std::min(o.starts(), static_cast<std::size_t>(a.users));
-    if (a.max_in_flight > 0)
-        at_once = std::min(at_once, static_cast<std::size_t>(a.max_in_flight));
+    if (o.send_at.empty() && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
+    if (a.max_in_flight > 0) at_once = std::min(at_once, in_flight_at_most(o));
     return at_once / count + (index < at_once % count);
 }
 
@@ -25865,7 +26473,8 @@ inline void make_room_for(const load_order& o) {
 inline std::size_t default_threads(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
     const double needed = static_cast<double>(connections_needed(o));
-    const double streams = needed > 0 ? needed : 10 * a.rate;  // answers of ten seconds
+    const double own_rate = a.rate / static_cast<double>(o.what->share.count);
+    const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
     const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
 }
@@ -25881,21 +26490,29 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order);
     // A cap below the number of threads would give some of them nothing to send.
-    const long long cap = order.what->arrivals.max_in_flight;
-    if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
-    state.next = order.first;
+    if (order.what->arrivals.max_in_flight > 0)
+        threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
+    state.next = order.first + order.what->share.index * order.what->stride;
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
-    // Every thread is awake again 10 ms after the last one has its connections.
-    const auto start = [&state]() noexcept { state.start_ns = now_ns() + 10000000; };
-    std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
+    const auto count = static_cast<std::ptrdiff_t>(threads);
+    std::barrier all_connected(count), start_is_known(count);
     // On their way to the server, of all threads: as many as its queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
     std::atomic<bool> called_off{false};
+    std::exception_ptr refused;
     const auto work = [&](std::size_t i) {
         workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
         all_connected.arrive_and_wait();
+        // Every thread is awake again 10 ms after the last one has its connections.
+        if (i == 0) try {
+            state.start_ns = order.start && !called_off ? order.start() : now_ns() + 10000000;
+        } catch (...) {
+            refused = std::current_exception();
+            called_off = true;
+        }
+        start_is_known.arrive_and_wait();
         if (!called_off) workers[i]->run();
     };
     std::vector<std::thread> running;
@@ -25907,10 +26524,14 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
                        "on threads, ulimit -u, or ask for fewer, client.threads",
                        running.size() + 1, threads, e.what());
         called_off = true;
-        for (std::size_t i = running.size() + 1; i < threads; ++i) all_connected.arrive_and_drop();
+        for (std::size_t i = running.size() + 1; i < threads; ++i) {
+            all_connected.arrive_and_drop();
+            start_is_known.arrive_and_drop();
+        }
     }
     work(0);
     for (std::thread& t : running) t.join();
+    if (refused) std::rethrow_exception(refused);
     if (called_off) throw std::runtime_error(lack);
     for (const auto& w : workers) {
         const client_io& io = w->io();
@@ -28148,7 +28769,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
     const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
                             p.arrivals.kind != arrival_kind::replay && p.stride == 1;
     const double n = static_cast<double>(sent_at.size());
-    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(*last - *first, 1e-9);
+    const double own_rate = p.arrivals.rate / static_cast<double>(p.share.count);
+    d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
 
@@ -28157,35 +28779,45 @@ struct repeat_terms {
     std::uint64_t most_gaps = most_gaps_kept;  // to be kept one by one
     outbox* out = nullptr;                     // where the records go while the load runs
     progress_meter* meter = nullptr;
+    std::function<long long()> start{};  // of a load that is shared: when to begin it
 };
-/// One repeat of one arm.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
-                              int gate_number, const repeat_terms& terms = {}) {
-    repeat_data d;
-    d.arm = arm;
-    d.index = repeat;
-    load_order order;
-    order.what = &p;
-    order.target = &target.load();
-    order.arm = arm;
-    order.repeat = repeat;
-    order.id_prefix =
-        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
-    d.startup_s = target.take_startup_s();
 
-    load_state state;
-    state.deadline_ns = terms.deadline_ns;
-    state.most_gaps = terms.most_gaps;
-    state.out = terms.out;
-    const progress_watch watched(terms.meter, state);
-    request_log all;
-    const auto gather = [&] { run_load(order, state, d, all); };
+/// What this program says of its part in a load that it shares.
+inline rank_part part_of(const repeat_data& d, const load_share& share, long long start_ns) {
+    rank_part r;
+    r.index = static_cast<int>(share.index);
+    r.count = static_cast<int>(share.count);
+    r.host = name_of_the_machine();
+    r.start_ns = start_ns;
+    r.cpu_share = d.cpu_share;
+    r.memory_bytes = most_memory_so_far();
+    r.synchronised = clock_is_synchronised();
+    std::vector<double> late;
+    for (const record& x : d.records) {
+        if (!is_measured(x)) continue;
+        ++r.requests;
+        r.failed += x.status != request_status::ok;
+        if (x.dispatched_ns > 0) late.push_back(static_cast<double>(x.late_ns) * 1e-9);
+    }
+    std::sort(late.begin(), late.end());
+    if (!late.empty()) r.lateness_p99 = nearest_rank(late, 0.99);
+    return r;
+}
+
+/// Gives an order all that its plan says of when and how much, and has it carried out: by `gather`,
+/// which is called once for each stretch of load.
+template <class Gather>
+void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
+              const request_log& all, const Gather& gather) {
     const conversation_counts counts = counted_conversations(p);
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    const auto planned_here = [&](std::size_t last) {
+        const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
+        return static_cast<long long>(p.share.of(all_of_them));
+    };
     if (at_once) {
         // The warm-up is answered before the measured part starts.
-        state.planned = requests_before(
-            p, end_of_trace(p, counts.warmup + counts.measured));
+        state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
         order.warmup = order.last = counts.warmup * p.stride;
         order.send_at.assign(counts.warmup, 0);
         if (order.last > 0) gather();
@@ -28201,7 +28833,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     } else if (p.is_open_loop()) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
-        state.planned = requests_before(p, order.last);
+        state.planned = planned_here(order.last);
         order.warmup = s.warmup * p.stride;
         order.measured_from_ns = ns_of(s.measured_from);
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
@@ -28215,13 +28847,41 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         const bool counted = p.requests > 0 && !order.measured_by_time;
         order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
                              : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = requests_before(p, order.last);
-        if (order.measured_by_time) order.most_measured = p.requests;
+        if (counted) state.planned = planned_here(order.last);
+        if (order.measured_by_time && p.requests > 0)
+            order.most_measured = static_cast<long long>(
+                std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
         gather();
         d.window_from_ns =
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
         d.window_to_ns = state.exhausted_at.load();
     }
+}
+
+/// One repeat of one arm.
+inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
+                              int gate_number, const repeat_terms& terms = {}) {
+    repeat_data d;
+    d.arm = arm;
+    d.index = repeat;
+    load_order order;
+    order.what = &p;
+    order.target = &target.load();
+    order.arm = arm;
+    order.repeat = repeat;
+    order.id_prefix =
+        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    order.start = terms.start;
+    d.startup_s = target.take_startup_s();
+
+    load_state state;
+    state.deadline_ns = terms.deadline_ns;
+    state.most_gaps = terms.most_gaps;
+    state.out = terms.out;
+    const progress_watch watched(terms.meter, state);
+    request_log all;
+    const auto gather = [&] { run_load(order, state, d, all); };
+    send_all(p, order, state, d, all, gather);
     note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
@@ -28235,6 +28895,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.loop_lag_max = d.loop_lag.max();
     d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
     d.stamp_lag_max = d.stamp_lag.max();
+    if (!p.share.is_whole()) d.ranks = {part_of(d, p.share, state.start_ns)};
     d.interrupted = interrupted.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
     return d;
@@ -28253,7 +28914,149 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] the repeats of a gate ===============================================================
+// ===== [E50] a load that several programs send without a word to each other ======================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What no share of a load can be, whoever shares it.
+inline void check_share(const plan& p, const load_share& share) {
+    const auto count = static_cast<long long>(share.count);
+    const std::string shared = printed("the load is shared by %lld programs, and ", count);
+    const arrival_data& a = p.arrivals;
+    require(p.is_open_loop() || a.is_searched || a.users >= count,
+            shared + printed("arrivals has %lld users: each program needs one", a.users));
+    require(a.max_in_flight == 0 || a.max_in_flight >= count,
+            shared + printed("max_in_flight is %lld: each program needs one", a.max_in_flight));
+}
+/// A server of their own would make them loads of their own.
+inline void check_shared_target(const scenario& s) {
+    for (const box* what : {&s.target.what(), &s.baseline.live().what()}) {
+        require(!what->get<process>(), "target is a process, and the load is shared by several "
+                                       "programs: start the server once, and name its endpoint");
+        require(!what->get<simulated_server>(),
+                "target is simulated(), and the load is shared by several programs: start the "
+                "simulated server once (serve_simulated), and name its endpoint");
+    }
+}
+
+/// What shards cannot do, as they hear nothing of each other before the end.
+inline void check_shard(const plan& p, const scenario& s, const settings& asked) {
+    const std::string of = printed("LLMBENCH_SHARD is %zu/%zu: ", asked.shard.index,
+                                   asked.shard.count);
+    require(!p.searches(), of + "a search needs a verdict between its probes, which shards do not "
+                                "have: use MPI, or ask for one load");
+    require(!p.has_baseline && !p.has_stored_baseline,
+            of + "a baseline is measured in turns with the candidate, which shards cannot agree "
+                 "on: use MPI, or run the gate in one program");
+    require(p.rule.traffic == replayed,
+            of + "traffic is fresh: shards replay one trace, or use MPI");
+    require(asked.calibrate == 0 && !asked.write_baseline,
+            of + "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are of a whole load");
+    require(p.is_open_loop() || p.duration_s > 0,
+            of + "arrivals is a closed loop without a duration, so that no shard knows when the "
+                 "next repeat begins: set .duration");
+    check_share(p, asked.shard);
+    check_shared_target(s);
+}
+
+/// Repeats that shards measure where the scenario names none: there is one look at the end, which
+/// red takes three for.
+inline constexpr int repeats_of_shards = 3;
+
+/// Their starts go by the clocks of their machines, of which NTP keeps some ten milliseconds.
+inline constexpr double most_skew_of_shards_s = 0.05;
+
+/// When the shards of this program's gates begin their repeats: all know the first one, and how
+/// long each lasts at most, so none has to ask. Times are Unix seconds.
+class shard_clock {
+public:
+    static shard_clock& of_this_program() {
+        static shard_clock clock;
+        return clock;
+    }
+    /// The words of all shards are the same, and those of no other run.
+    static std::uint64_t nonce(const settings& asked, std::size_t gate) {
+        const auto at = static_cast<std::uint64_t>(std::llround(asked.start_at_s * 1e6));
+        return mixed(at ^ mixed(asked.seed + 7919 * (gate + 1)));
+    }
+    void begin_gate(double start_at_s) {
+        if (next_s_ == 0) next_s_ = start_at_s;
+        else next_s_ += between_gates_s;
+    }
+    /// The start of the next repeat, which takes its time up to begin_next().
+    double start_s() const { return next_s_; }
+    /// The measured part of a batch begins when its warm-up must be over.
+    static double measured_after_s(const plan& p) { return p.limits.drain.seconds() + 1; }
+    /// When all shards have heard all answers to a repeat that begins now.
+    double end_s(const plan& p) const {
+        const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+        const double sends_s = at_once && p.warmup_requests > 0 ? measured_after_s(p) :
+                               p.is_open_loop() ? expected_seconds(p)
+                                                : p.warmup_s + p.duration_s + first_answers_s;
+        return next_s_ + sends_s + p.limits.drain.seconds() + 1;
+    }
+    void begin_next(const plan& p) { next_s_ = end_s(p) + between_repeats_s; }
+
+private:
+    static constexpr double between_gates_s = 15;  // to find the server, and its words
+    static constexpr double between_repeats_s = 4;
+    static constexpr double first_answers_s = 10;  // of users whose warm-up is a number
+    double next_s_ = 0;
+};
+
+/// Waits for a time of the machine's clock, or for a signal.
+inline void wait_for_unix_time(double at_s) {
+    for (double left = at_s - unix_s(); left > 0 && !interrupted.load(); left = at_s - unix_s())
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, 0.05)));
+}
+/// That time on the clock that a load goes by.
+inline long long steady_ns_at(double unix_time_s) {
+    return now_ns() + std::llround((unix_time_s - unix_s()) * 1e9);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E51] one repeat of a load that several programs send =====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A shard's part, which begins when all others do. Only the first shard reads the server's page,
+/// before any of them sends and when all have heard their answers.
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm arm, int repeat,
+                                   int gate_number, repeat_terms terms) {
+    constexpr double to_connect_s = 2;
+    shard_clock& clock = shard_clock::of_this_program();
+    double begins_s = clock.start_s();
+    const double ends_s = clock.end_s(p);
+    clock.begin_next(p);
+    wait_for_unix_time(begins_s - to_connect_s);
+    long long planned_ns = 0;
+    terms.start = [&] {
+        planned_ns = steady_ns_at(begins_s);
+        begins_s += shard_clock::measured_after_s(p);
+        return std::max(planned_ns, now_ns() + 10000000);
+    };
+    const server_pages none{};
+    page_watch pages(p.share.index == 0 ? target.pages() : none, named_series(p.slos));
+    repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
+    for (rank_part& r : d.ranks)
+        r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
+    wait_for_unix_time(ends_s);
+    d.server = pages.word(cross_check_of(d).finished);
+    return d;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E52] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28288,7 +29091,8 @@ struct run_mode {
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
     std::string noise_file{};
-    bool judges() const { return calibrate == 0 && !write_baseline; }
+    bool is_shard = false;
+    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 inline run_mode mode_of(const plan& p, const settings& asked) {
     run_mode mode;
@@ -28299,6 +29103,7 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     require(mode.calibrate == 0 || p.rule.traffic == replayed,
             "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
             "of the same traffic");
+    mode.is_shard = !asked.shard.is_whole();
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
     if (!asked.calibration.empty())
@@ -28350,9 +29155,10 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
                                    int gate, long long deadline_ns, progress_meter& meter) {
     session& program = session::of_this_program();
     record_writer writer(program.records(), what.name);
-    repeat_data d =
-        watched_repeat(what, target, arm, number, gate,
-                       {deadline_ns, program.room_for_gaps(), &writer.box(), &meter});
+    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
+    repeat_data d = what.share.is_whole()
+                        ? watched_repeat(what, target, arm, number, gate, terms)
+                        : repeat_of_shard(what, target, arm, number, gate, terms);
     program.note_gaps(d.gaps.size());
     return d;
 }
@@ -28439,7 +29245,7 @@ private:
         const plan again = profiled(p_);
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
-                              {until_ns, most_gaps_kept, nullptr, &meter_})
+                              {until_ns, most_gaps_kept, nullptr, &meter_, {}})
                 .records.size();
         });
     }
@@ -28449,6 +29255,7 @@ private:
             if (is_out_of_time(next_slot())) return tell_stop();
             if (!measure_once(next_slot())) return tell_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+            if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
             if (!mode_.judges() || !is_look(count())) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
                 if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));
@@ -28672,7 +29479,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] gates take turns ====================================================================
+// ===== [E53] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28702,7 +29509,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] one gate from its scenario to its result ============================================
+// ===== [E54] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28733,6 +29540,25 @@ inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t see
     return p;
 }
 
+/// What one shard of a load does of a plan.
+inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
+    check_shard(p, s, asked);
+    const long long repeats = s.repeats;
+    p.share = asked.shard;
+    p.most_skew_s = most_skew_of_shards_s;
+    p.nonce = shard_clock::nonce(asked, gate);
+    p.most_repeats = p.first_repeats =
+        repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
+    p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats, false);
+    shard_clock::of_this_program().begin_gate(asked.start_at_s);
+    const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
+    require(ahead_s > 0 && ahead_s < 86400,
+            printed("LLMBENCH_START_AT: the first repeat was to begin %.0f s %s: all shards must "
+                    "be there before it, and within a day",
+                    std::fabs(ahead_s), ahead_s < 0 ? "ago" : "from now"));
+    return p;
+}
+
 /// With the load that an earlier run was shown to carry, times what is asked of it.
 inline plan against_stored(plan p) {
     const std::string file = str(p.stored.file);
@@ -28747,6 +29573,11 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
         const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
         if (concerned) v = without_advice(v, verdict::skipped, why);
     }
+}
+
+/// What is left of a part, of which nothing can be said by itself.
+inline void mark_all_skipped(std::vector<slo_verdict>& verdicts, const std::string& why) {
+    for (slo_verdict& v : verdicts) v = without_advice(v, verdict::skipped, why);
 }
 
 /// Why what was measured is no baseline, "" where it is one.
@@ -28786,6 +29617,10 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         g.calibration = calibration_of(m.seen, m.held);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
+    if (!asked.shard.is_whole() && m.found.on.invalid.empty())
+        mark_all_skipped(g.verdicts,
+                         printed("shard %zu of %zu is measured: judge_shards judges all of them",
+                                 asked.shard.index, asked.shard.count));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
     if (!p.is_read && !p.searches())
         g.figures.others =
@@ -28890,6 +29725,52 @@ private:
     std::optional<interrupt_guard> signals_{};
 };
 
+/// One that reads what others have measured, and judges it as a gate.
+class reading_execution : public execution {
+public:
+    /// Without evidence.
+    result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, as_, outcome, why);
+        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        close(std::move(g));
+        return r;
+    }
+
+protected:
+    reading_execution(const scenario& as, const char* file, int line, const char* verb)
+        : execution(as, file, line, verb), as_(as) {}
+    /// What runs measured is settled; the load is that of the files.
+    void begin_reading() {
+        begin();
+        asked_.calibrate = 0;
+        asked_.shard = {};
+    }
+    /// The plan with the name and the place of this gate.
+    plan named(plan p) const {
+        p.name = who_.what.name;
+        p.test_case = who_.what.test_case;
+        p.file = who_.what.file;
+        p.line = who_.what.line;
+        return p;
+    }
+    result judged(const plan& what, measured_gate m) {
+        m.found = assess(m.seen, m.held);
+        gate_report g = report_of(what, m, asked_);
+        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        close(std::move(g));
+        return r;
+    }
+    const scenario& as_;
+
+private:
+    void close(gate_report&& g) {
+        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        say(console_text(g, surroundings_of_program().style()));
+        if (all_.records().are_open()) say(reports_text(report_directory()));
+        all_.close_gate(number_, std::move(g), true, in_test_case_);
+    }
+};
+
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
@@ -28907,11 +29788,12 @@ public:
         plan p = plan_of(scenario_, who_, asked_.seed,
                          searches && writes ? scenario_use::find_capacity : use_);
         const run_mode mode = mode_of(p, asked_);
+        if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
         if (searches && mode.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges() && !searches) {
+        if (!mode.judges() && !mode.is_shard && !searches) {
             p.first_repeats = p.most_repeats;
             p.most_if_noisy = 0;
         }
@@ -28981,7 +29863,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] result files of other tools, judged as a gate =======================================
+// ===== [E55] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29027,50 +29909,28 @@ inline void check_slos_of_files(const plan& p) {
 }
 
 /// The files of one gate, from their names to its report.
-class files_execution : public execution {
+class files_execution : public reading_execution {
 public:
     files_execution(const types::list<types::text>& files, const scenario& as,
                     const char* file, int line)
-        : execution(as, file, line, "judge_files"), files_(files), as_(as) {}
+        : reading_execution(as, file, line, "judge_files"), files_(files) {}
     result measured() {
-        begin();
-        asked_.calibrate = 0;
+        begin_reading();
         require(files_.size() > 0, "files: none is named, two or more are allowed");
         std::vector<told_run> runs;
         for (const text& path : files_) runs.push_back(told_run_of(str(path)));
         told_gate told = gate_of_runs(std::move(runs), as_.slos);
-        told.what.name = who_.what.name;
-        told.what.test_case = who_.what.test_case;
-        told.what.file = who_.what.file;
-        told.what.line = who_.what.line;
-        check_slos_of_files(told.what);
+        const plan p = named(std::move(told.what));
+        check_slos_of_files(p);
         measured_gate m;
         m.target = told.target;
-        m.held = terms_of_files(told.what);
+        m.held = terms_of_files(p);
         m.seen = std::move(told.seen);
-        m.found = assess(m.seen, m.held);
-        gate_report g = report_of(told.what, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
-        close(std::move(g));
-        return r;
-    }
-    /// Without evidence.
-    result ended_by(gate_outcome outcome, const std::string& why) {
-        gate_report g = unmeasured(who_, as_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
-        close(std::move(g));
-        return r;
+        return judged(p, std::move(m));
     }
 
 private:
-    void close(gate_report&& g) {
-        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        say(console_text(g, surroundings_of_program().style()));
-        if (all_.records().are_open()) say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), true, in_test_case_);
-    }
     const types::list<types::text>& files_;
-    const scenario& as_;
 };
 
 inline result judged_files(const types::list<types::text>& files, const slo_list& slos,
@@ -29085,7 +29945,176 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] several settings of a server, measured in turns =====================================
+// ===== [E56] a run that is over, with its requests ===============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Puts the records of one gate into its repeats. The line of each is where its gaps are listed;
+/// `events` may be a file that cannot be read.
+inline void read_records(stored_gate& g, const std::string& file,
+                         const std::vector<std::size_t>& offsets, std::istream& events) {
+    std::ifstream in(file, std::ios::binary);
+    require(static_cast<bool>(in), "records_file: " + file + " cannot be read");
+    std::map<const repeat_data*, request_log> logs;
+    std::string line, gate, bytes;
+    std::size_t number = 0, at_byte = 0;
+    for (; std::getline(in, line); ++number) {
+        record r;
+        try {
+            r = read_record(line, gate);
+        } catch (const std::invalid_argument& e) {
+            if (in.eof() && number >= offsets.size()) break;  // a run cut off in the middle of it
+            throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
+        }
+        if (gate != g.name) continue;
+        auto& arm = r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate;
+        const auto at = std::find_if(arm.begin(), arm.end(),
+                                     [&](const repeat_data& d) { return d.index == r.repeat; });
+        if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
+        bytes.assign(4 * gap_count(r), '\0');
+        if (number < offsets.size() && events) {
+            if (offsets[number] != at_byte) events.seekg(static_cast<long long>(offsets[number]));
+            events.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+            at_byte = offsets[number] + bytes.size();
+        }
+        gap_list gaps;
+        for (std::size_t i = 0; i < bytes.size(); i += 4) {
+            std::uint32_t gap = 0;
+            for (std::size_t b = 4; b-- > 0;)
+                gap = gap << 8 | static_cast<unsigned char>(bytes[i + b]);
+            gaps.push_back(gap);
+        }
+        request_log& log = logs[&*at];
+        log.add(index_of(r, number), std::move(r), gaps);
+        if (at->gaps_counted) log.count_all(at->window_from_ns, at->window_to_ns);
+    }
+    for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
+        for (repeat_data& d : *arm) {
+            logs[&d].move_into(d, d.gaps_counted);
+            fail_frequent_resends(d);
+            note_bunches(d);
+            require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
+                                                file.c_str(), d.index, g.name.c_str()));
+        }
+    require(number >= offsets.size(),
+            printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
+                    number, offsets.size()));
+}
+/// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
+/// measured since may have added to it.
+inline std::string problem_of_events(std::istream& in, const std::string& file,
+                                     const picojson::value& index) {
+    if (!in) return file + " cannot be read";
+    const double told = number_member(index, "bytes");
+    std::vector<char> some(1 << 20);
+    fnv1a hash;
+    for (double left = std::isnan(told) ? infinity : told; left > 0 && in;) {
+        const double most = std::min(left, static_cast<double>(some.size()));
+        in.read(some.data(), static_cast<std::streamsize>(most));
+        hash.add(some.data(), static_cast<std::size_t>(in.gcount()));
+        left -= static_cast<double>(in.gcount());
+    }
+    in.clear();
+    in.seekg(0);
+    return hash.text() == string_member(index, "fnv1a_64")
+               ? ""
+               : file + " is not the one of this result: its hash differs";
+}
+
+/// One gate of a run as its files tell it, and why the times of its events are not known, "" where
+/// they are.
+struct stored_run {
+    stored_gate gate{};
+    std::string problem_of_events{};
+};
+/// From its records.jsonl, and the result.json and events.bin beside it. Throws
+/// std::invalid_argument with one sentence where they cannot be used.
+inline stored_run read_stored_run(const std::filesystem::path& records, const std::string& gate) {
+    const std::string result_file = (records.parent_path() / "result.json").string();
+    const std::string json = file_content(result_file, "records_file: the result beside it");
+    stored_run run{read_stored_gate(json, result_file, gate), ""};
+    require(run.gate.definitions == definitions_version,
+            result_file + " has the definitions " + run.gate.definitions + ", these are " +
+                definitions_version);
+    picojson::value root;
+    parse_json(json, root);
+    const picojson::value* index = member(root, "events");
+    std::vector<std::size_t> offsets;
+    run.problem_of_events = index ? "" : result_file + " has no index of the events";
+    const std::string events_file = (records.parent_path() / "events.bin").string();
+    std::ifstream events(events_file, std::ios::binary);
+    if (index) {
+        for (const picojson::value& o : array_member(*index, "offsets"))
+            offsets.push_back(o.is<double>() ? static_cast<std::size_t>(o.get<double>()) : 0);
+        run.problem_of_events = problem_of_events(events, events_file, *index);
+    }
+    if (!run.problem_of_events.empty()) events.setstate(std::ios::failbit);
+    read_records(run.gate, records.string(), offsets, events);
+    return run;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E57] the shards of a load, judged as a gate ==============================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline stored_shard read_shard(const std::string& directory, const std::string& gate) {
+    require(directory != report_directory(),
+            "directories: " + directory + " is where this program's own report goes: set "
+            "LLMBENCH_REPORT_DIR to another one");
+    stored_run run =
+        read_stored_run(std::filesystem::path(directory) / "records.jsonl", gate);
+    require(run.problem_of_events.empty(), directory + ": " + run.problem_of_events);
+    return {directory, std::move(run.gate)};
+}
+
+/// The shards of one gate, from their directories to its report.
+class shards_execution : public reading_execution {
+public:
+    shards_execution(const types::list<types::text>& directories, const scenario& as,
+                     const char* file, int line)
+        : reading_execution(as, file, line, "judge_shards"), directories_(directories) {}
+    result measured() {
+        begin_reading();
+        require(directories_.size() > 0, "directories: none is named, one for each shard is "
+                                         "needed");
+        std::vector<stored_shard> shards;
+        for (const text& d : directories_) shards.push_back(read_shard(str(d), str(as_.name)));
+        gathered_shards all = gathered(std::move(shards), as_.slos);
+        const plan p = named(std::move(all.what));
+        const slo_context context = slo_context_of(p);
+        for (const slo& s : p.slos) check_slo(s, context);
+        measured_gate m;
+        m.target = all.target;
+        m.seen = std::move(all.seen);
+        m.held = std::move(all.held);
+        return judged(p, std::move(m));
+    }
+
+private:
+    const types::list<types::text>& directories_;
+};
+
+inline result judged_shards(const types::list<types::text>& directories, const slo_list& slos,
+                            const types::text& gate, const char* file, int line) {
+    scenario as;
+    as.name = gate;
+    as.slos = slos;
+    return executed(shards_execution(directories, as, file, line), file, line, "judge_shards");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E58] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29305,7 +30334,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] several settings from a scenario to their result ====================================
+// ===== [E59] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29452,7 +30481,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] public functions ====================================================================
+// ===== [E60] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29538,92 +30567,20 @@ result judge_files(const types::list<types::text>& files, const slo_list& slos,
                    const types::text& name, const char* file, int line) {
     return detail::asserted(detail::judged_files(files, slos, name, file, line), file, line);
 }
+result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
+                    const types::text& gate, const char* file, int line) {
+    return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
+}
 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E57] records judged again ================================================================
+// ===== [E61] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
-/// The place of a request in its trace, which ends its id.
-inline std::size_t index_of(const record& r, std::size_t otherwise) {
-    const std::string id = str(r.id);
-    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1)).value_or(otherwise);
-}
-/// Puts the records of one gate into its repeats. The line of each is where its gaps are listed;
-/// `events` may be a file that cannot be read.
-inline void read_records(stored_gate& g, const std::string& file,
-                         const std::vector<std::size_t>& offsets, std::istream& events) {
-    std::ifstream in(file, std::ios::binary);
-    require(static_cast<bool>(in), "records_file: " + file + " cannot be read");
-    std::map<const repeat_data*, request_log> logs;
-    std::string line, gate, bytes;
-    std::size_t number = 0, at_byte = 0;
-    for (; std::getline(in, line); ++number) {
-        record r;
-        try {
-            r = read_record(line, gate);
-        } catch (const std::invalid_argument& e) {
-            if (in.eof() && number >= offsets.size()) break;  // a run cut off in the middle of it
-            throw std::invalid_argument(printed("%s:%zu: %s", file.c_str(), number + 1, e.what()));
-        }
-        if (gate != g.name) continue;
-        auto& arm = r.arm == run_arm::baseline ? g.seen.baseline : g.seen.candidate;
-        const auto at = std::find_if(arm.begin(), arm.end(),
-                                     [&](const repeat_data& d) { return d.index == r.repeat; });
-        if (at == arm.end()) continue;  // a repeat that was cut short is no evidence
-        bytes.assign(4 * gap_count(r), '\0');
-        if (number < offsets.size() && events) {
-            if (offsets[number] != at_byte) events.seekg(static_cast<long long>(offsets[number]));
-            events.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-            at_byte = offsets[number] + bytes.size();
-        }
-        gap_list gaps;
-        for (std::size_t i = 0; i < bytes.size(); i += 4) {
-            std::uint32_t gap = 0;
-            for (std::size_t b = 4; b-- > 0;)
-                gap = gap << 8 | static_cast<unsigned char>(bytes[i + b]);
-            gaps.push_back(gap);
-        }
-        request_log& log = logs[&*at];
-        log.add(index_of(r, number), std::move(r), gaps);
-        if (at->gaps_counted) log.count_all(at->window_from_ns, at->window_to_ns);
-    }
-    for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
-        for (repeat_data& d : *arm) {
-            logs[&d].move_into(d, d.gaps_counted);
-            fail_frequent_resends(d);
-            note_bunches(d);
-            require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
-                                                file.c_str(), d.index, g.name.c_str()));
-        }
-    require(number >= offsets.size(),
-            printed("%s has %zu whole lines, the result beside it tells of %zu", file.c_str(),
-                    number, offsets.size()));
-}
-/// Why an events.bin is not the one that belongs to a result.json, "" where it is. Gates that were
-/// measured since may have added to it.
-inline std::string problem_of_events(std::istream& in, const std::string& file,
-                                     const picojson::value& index) {
-    if (!in) return file + " cannot be read";
-    const double told = number_member(index, "bytes");
-    std::vector<char> some(1 << 20);
-    fnv1a hash;
-    for (double left = std::isnan(told) ? infinity : told; left > 0 && in;) {
-        const double most = std::min(left, static_cast<double>(some.size()));
-        in.read(some.data(), static_cast<std::streamsize>(most));
-        hash.add(some.data(), static_cast<std::size_t>(in.gcount()));
-        left -= static_cast<double>(in.gcount());
-    }
-    in.clear();
-    in.seekg(0);
-    return hash.text() == string_member(index, "fnv1a_64")
-               ? ""
-               : file + " is not the one of this result: its hash differs";
-}
 /// Of a search the objectives that are no capacity say what a load must keep.
 inline void divide_by_loads(stored_gate& g) {
     const std::vector<repeat_data>& probes = g.seen.candidate;
@@ -29654,27 +30611,9 @@ inline void divide_by_loads(stored_gate& g) {
 types::list<slo_verdict> judge(const types::text& records_file, const slo_list& slos,
                                const types::text& gate) {
     using namespace detail;
-    const std::filesystem::path records = str(records_file);
-    const std::string result_file = (records.parent_path() / "result.json").string();
-    const std::string json = file_content(result_file, "records_file: the result beside it");
-    stored_gate g = read_stored_gate(json, result_file, str(gate));
-    require(g.definitions == definitions_version, result_file + " has the definitions " +
-                                                      g.definitions + ", these are " +
-                                                      definitions_version);
-    picojson::value root;
-    parse_json(json, root);
-    const picojson::value* index = member(root, "events");
-    std::vector<std::size_t> offsets;
-    std::string problem = index ? "" : result_file + " has no index of the events";
-    const std::string events_file = (records.parent_path() / "events.bin").string();
-    std::ifstream events(events_file, std::ios::binary);
-    if (index) {
-        for (const picojson::value& o : array_member(*index, "offsets"))
-            offsets.push_back(o.is<double>() ? static_cast<std::size_t>(o.get<double>()) : 0);
-        problem = problem_of_events(events, events_file, *index);
-    }
-    if (!problem.empty()) events.setstate(std::ios::failbit);
-    read_records(g, records.string(), offsets, events);
+    stored_run run = read_stored_run(str(records_file), str(gate));
+    stored_gate& g = run.gate;
+    const std::string& problem = run.problem_of_events;
     for (const slo& s : slos) g.held.slos.push_back(s);
     g.context.slos = g.held.slos;
     divide_by_loads(g);
@@ -29691,7 +30630,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E58] main ================================================================================
+// ===== [E62] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -59,6 +59,17 @@ result judge_files(const types::list<types::text>& files, const slo_list& slos,
                    const types::text& name = {}, const char* file = __builtin_FILE(),
                    int line = __builtin_LINE());
 
+/// Judges a load that several programs sent, each told by LLMBENCH_SHARD (such as 2/8, counted from
+/// 0) which part is its own and by LLMBENCH_START_AT (seconds since 1970) when all begin: puts the
+/// records in their report directories together and judges once. `gate` names one of several. A
+/// missing shard, one that is there twice, and one of another run, trace, version, model or time
+/// limit is refused by name; a shard that began more than 50 ms late makes all objectives invalid.
+/// The guard on errors is last. Reported and asserted as by gate().
+///     judge_shards({"shard-0", "shard-1"}, {p90(ttft) <= 300_ms});
+result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
+                    const types::text& gate = {}, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE());
+
 /// Reads a result.json, to compare runs with each other (examples/history.cpp). Throws
 /// std::invalid_argument where the file is none.
 past_result read_result(const types::text& file);

@@ -19,6 +19,7 @@
 #include "effects/simulated/host.hpp"
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/judged_files.hpp"
+#include "effects/gates/judged_shards.hpp"
 #include "effects/gates/measure.hpp"
 #include "effects/gates/measure_settings.hpp"
 #include "effects/gates/session.hpp"
@@ -112,6 +113,10 @@ result gate(const scenario& s, const char* file, int line) {
 result judge_files(const types::list<types::text>& files, const slo_list& slos,
                    const types::text& name, const char* file, int line) {
     return detail::asserted(detail::judged_files(files, slos, name, file, line), file, line);
+}
+result judge_shards(const types::list<types::text>& directories, const slo_list& slos,
+                    const types::text& gate, const char* file, int line) {
+    return detail::asserted(detail::judged_shards(directories, slos, gate, file, line), file, line);
 }
 
 }  // inline namespace v0

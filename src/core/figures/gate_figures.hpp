@@ -19,6 +19,7 @@
 #include "core/figures/load_curve.hpp"
 #include "core/figures/outcomes.hpp"
 #include "core/figures/prompt_lengths.hpp"
+#include "core/figures/rank_figures.hpp"
 #include "core/figures/rows.hpp"
 #include "core/figures/server_account.hpp"
 #include "core/figures/timelines.hpp"
@@ -53,6 +54,7 @@ struct arm_figures {
     prefix_hits prefix_cache{};
     prompt_lengths prompts{};
     server_account server{};
+    std::vector<rank_part> ranks{};  // where several programs sent the load
     std::vector<repeat_figures> repeats{};
     std::vector<repeat_timeline> timelines{};
     bool empty() const { return repeats.empty(); }
@@ -131,6 +133,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.prefix_cache = prefix_hits_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
     a.server = server_account_of(arm);
+    a.ranks = rank_figures_of(arm);
     for (const repeat_data& d : arm) a.repeats.push_back(repeat_figures_of(d, g.kept));
     return a;
 }

@@ -38,6 +38,7 @@ struct load_conditions {
     double arrival_cv2 = not_a_number;
     bool short_outputs_expected = false;  // outputs of one token were asked for
     bool spins = false;                   // the client was told to burn its core
+    double most_skew_s = infinity;        // by which the parts of a shared load may begin apart
     std::string stopped{};                // why there are fewer repeats than planned
     std::vector<set_aside_repeat> set_aside{};
     std::vector<untold_metrics> untold{};  // by the files that it was read from

@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/measured/prefix_hits.hpp"
+#include "core/measured/ranks.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/client.hpp"
 #include "core/judging/evidence.hpp"
@@ -31,6 +32,11 @@ inline std::string gate_invalid_reason(const evidence& e) {
     for (const untold_metrics& u : e.untold)
         if (u.of.empty()) return u.why;
     if (const std::string lack = client_lack(e); !lack.empty()) return lack;
+    std::string skewed;
+    for_each_repeat(e, [&](const repeat_data& d) {
+        if (skewed.empty()) skewed = skew_fault(d.ranks, e.most_skew_s);
+    });
+    if (!skewed.empty()) return skewed;
     for (const auto* arm : {&e.candidate, &e.baseline}) {
         const std::string who = arm == &e.baseline ? "baseline server" : "server";
         std::size_t measured = 0, succeeded = 0;

@@ -42,6 +42,10 @@ inline double sent_requests(const repeat_data& d) {
         if (r.sent_ns > 0) n += 1 + r.resends;
     return n;
 }
+/// Others have sent the rest of the load: only all together can be held against a page.
+inline bool is_a_part(const repeat_data& d) {
+    return d.ranks.size() == 1 && d.ranks.front().count > 1;
+}
 inline cross_check cross_check_of(const repeat_data& d, double unfinished_before = 0) {
     cross_check c;
     c.unfinished_before = unfinished_before;
@@ -52,7 +56,7 @@ inline cross_check cross_check_of(const repeat_data& d, double unfinished_before
         c.prompt_tokens += r.prompt_tokens > 0 ? r.prompt_tokens : not_a_number;
         c.tokens += r.token_source == token_origin::usage ? r.output_tokens : not_a_number;
     }
-    if (!may_be_held_against(d)) return c;
+    if (!may_be_held_against(d) || is_a_part(d)) return c;
     const reading_span s = *whole_span(d.server);
     c.requests_told = s.change(server_quantity::requests_done);
     c.prompt_tokens_told = s.change(server_quantity::prompt_tokens);
@@ -122,7 +126,7 @@ inline std::string witness_against(const evidence& e, const repeat_data& d) {
         return printed("it restarted in repeat %d, or another one answers at its address: the "
                        "counters on its page began anew",
                        d.index + 1);
-    if (!may_be_held_against(d)) return {};
+    if (!may_be_held_against(d) || is_a_part(d)) return {};
     const cross_check c = cross_check_of(d, unfinished_before(e, d));
     if (!is_another_load(c)) return {};
     return printed("it served others too: in repeat %d its page counts %.0f finished requests, "

@@ -8,6 +8,7 @@
 #include "core/answers/timeline.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/histograms.hpp"
+#include "core/measured/ranks.hpp"
 #include "core/measured/server_word.hpp"
 
 #include <algorithm>  // max
@@ -72,6 +73,7 @@ struct repeat_facts {
     handshakes_t handshakes_full{}, handshakes_resumed{};
     blind_stretches blind{};  // of all threads
     server_word server{};     // what the server told of itself meanwhile
+    std::vector<rank_part> ranks{};  // of a load that several programs sent
 };
 
 /// The same with its requests. Nothing is judged yet.

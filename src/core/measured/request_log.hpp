@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/text.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
@@ -10,6 +11,7 @@
 #include <array>
 #include <cstdint>  // uint32_t, uint64_t
 #include <deque>
+#include <string>
 #include <utility>  // move
 
 namespace llmbench {
@@ -25,6 +27,12 @@ inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint
         if (is_pooled(r)) pool.add(gaps[at + k]);
     }
     return longest;
+}
+
+/// The place of a request in its trace, which ends its id.
+inline std::size_t index_of(const record& r, std::size_t otherwise) {
+    const std::string id(r.id.c_str());
+    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1)).value_or(otherwise);
 }
 
 struct finished_request {
@@ -84,6 +92,23 @@ public:
     }
     std::deque<finished_request>& requests() { return requests_; }
     const std::deque<finished_request>& requests() const { return requests_; }
+    /// What became these records, which are gone from there: the way back from move_into().
+    static request_log again(repeat_data& d) {
+        request_log log;
+        for (std::size_t i = 0; i < d.records.size(); ++i) {
+            const std::size_t index = index_of(d.records[i], i);
+            log.requests_.push_back({index, std::move(d.records[i]), d.gap_offsets[i],
+                                     d.gaps_counted, d.gaps_counted ? d.longest_gaps[i] : 0});
+        }
+        (d.gaps_counted ? log.spanning_ : log.gaps_) = std::move(d.gaps);
+        log.pooled_ = std::move(d.pooled_gaps);
+        d.records.clear();
+        d.gap_offsets.clear();
+        d.longest_gaps.clear();
+        d.gaps = {};
+        d.pooled_gaps = {};
+        return log;
+    }
     /// Becomes the records of a repeat, in the order of their planned sends. `counted`: all are.
     void move_into(repeat_data& d, bool counted) {
         std::sort(requests_.begin(), requests_.end(),

@@ -34,6 +34,7 @@
 #include "core/reports/server_word_json.hpp"
 #include "core/reports/words.hpp"
 
+#include <cmath>  // isfinite
 #include <string>
 #include <utility>  // pair
 #include <vector>
@@ -152,6 +153,28 @@ inline std::string blind_text(const repeat_facts& d) {
     return "[" + all + "]";
 }
 
+/// Of a load that several programs sent; the start is in ns since the window began.
+inline void write_ranks(json_writer& j, const repeat_facts& d) {
+    if (d.ranks.empty()) return;
+    j.key("ranks").open('[');
+    for (const rank_part& r : d.ranks)
+        j.open('{')
+            .field("index", r.index)
+            .field("count", r.count)
+            .field("host", printable(r.host, 256))
+            .field("start_ns", r.start_ns - d.window_from_ns)
+            .field("off_s", r.off_s)
+            .field("off_error_s", r.error_s)
+            .field("clock_is_synchronised", r.synchronised)
+            .field("cpu_share", r.cpu_share)
+            .field("memory_bytes", r.memory_bytes)
+            .field("lateness_p99", r.lateness_p99)
+            .field("requests", r.requests)
+            .field("failed", r.failed)
+            .close();
+    j.close();
+}
+
 inline void write_repeat(json_writer& j, const repeat_figures& d,
                          const std::vector<statistic_data>& kept) {
     j.open('{').field("index", d.index);
@@ -180,6 +203,7 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
     if (d.server.is_read) write_server_word(j, d.server, d.checked, d.window_from_ns);
+    write_ranks(j, d);
     j.key("statistics").open('{');
     for (std::size_t i = 0; i < kept.size(); ++i) j.field(kept[i].name.c_str(), d.statistics[i]);
     j.close().close();
@@ -239,6 +263,7 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("spin", g.under.spins)
         .field("expected_requests", expected_requests(g.what))
         .field("stopped", g.under.stopped);
+    if (std::isfinite(g.under.most_skew_s)) j.field("most_skew_s", g.under.most_skew_s);
     j.key("set_aside").open('[');
     for (const set_aside_repeat& r : g.under.set_aside)
         j.open('{').field("arm", to_string(r.arm)).field("index", r.index).field("why", r.why)
@@ -291,7 +316,14 @@ inline void write_scenario(json_writer& j, const plan& p) {
         .field("seed_text", std::to_string(p.seed))
         .field("trace_hash", trace_hash(p))
         .field("nonce", printed("%016llx", static_cast<unsigned long long>(p.nonce)))
-        .close();
+        .field("limits", limits_text(p));
+    if (!p.share.is_whole())
+        j.key("shard")
+            .open('{')
+            .field("index", p.share.index)
+            .field("count", p.share.count)
+            .close();
+    j.close();
 }
 
 /// What a search found, and from which probes.

@@ -25,6 +25,7 @@
 
 #include <algorithm>  // min, max
 #include <cmath>  // fabs, floor, isfinite
+#include <cstdint>  // uint64_t
 #include <map>
 #include <stdexcept>  // invalid_argument
 #include <string>
@@ -47,7 +48,37 @@ struct stored_gate {
     terms held{};
     std::map<std::string, std::vector<double>> statistics{};  // of the candidate, one a repeat
     double carried = 0;  // the highest load that a search showed, 0: none
+    // Of a shard, what the other ones must have, too.
+    std::size_t shard = 0, shards = 1;
+    std::string nonce{}, limits{}, version{}, url{}, sent_as_given{};
+    plan told{};  // the load, as far as the file tells it
 };
+
+/// The load of a stored gate in the form that reports tell it from.
+inline plan told_plan(const picojson::value& scenario, const stored_gate& g) {
+    plan p;
+    p.told = {true, g.context.requests, g.extent, g.options, g.limits};
+    p.name = g.name;
+    p.arrivals.told = g.arrivals;
+    const std::string kind = string_member(scenario, "arrival_kind");
+    for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
+        if (kind == arrival_name(static_cast<arrival_kind>(k)))
+            p.arrivals.kind = static_cast<arrival_kind>(k);
+    p.arrivals.rate = number_member(scenario, "offered_rate");
+    p.arrivals.users = large_count(scenario, "users");
+    p.arrivals.max_in_flight = large_count(scenario, "max_in_flight");
+    p.requests = large_count(scenario, "requests");
+    p.duration_s = number_member(scenario, "duration_s");
+    p.warmup_requests = large_count(scenario, "warmup_requests");
+    p.warmup_s = number_member(scenario, "warmup_s");
+    p.seed = parsed_number<std::uint64_t>(g.seed).value_or(0);
+    p.hash = g.trace_hash;
+    p.nonce = parsed_number<std::uint64_t>(g.nonce, 16).value_or(0);
+    p.workload_text = g.workload;
+    p.sent_as_given = g.sent_as_given;
+    p.common.stream = g.context.streams;
+    return p;
+}
 
 inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     repeat_data d;
@@ -87,6 +118,28 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     return d;
 }
 
+/// Of a load that several programs sent.
+inline std::vector<rank_part> read_ranks(const picojson::value& v, long long window_from_ns) {
+    std::vector<rank_part> all;
+    for (const picojson::value& told : array_member(v, "ranks")) {
+        rank_part r;
+        r.index = count_member(told, "index");
+        r.count = count_member(told, "count");
+        r.host = printable(string_member(told, "host"), 256);
+        r.start_ns = window_from_ns + static_cast<long long>(number_member(told, "start_ns"));
+        r.off_s = number_member(told, "off_s");
+        r.error_s = number_member(told, "off_error_s");
+        r.synchronised = true_member(told, "clock_is_synchronised");
+        r.cpu_share = number_member(told, "cpu_share");
+        r.memory_bytes = number_member(told, "memory_bytes");
+        r.lateness_p99 = number_member(told, "lateness_p99");
+        r.requests = static_cast<std::size_t>(std::max(0, count_member(told, "requests")));
+        r.failed = static_cast<std::size_t>(std::max(0, count_member(told, "failed")));
+        all.push_back(r);
+    }
+    return all;
+}
+
 /// Files of older versions have none.
 inline blind_stretches read_blind(const picojson::value& v, long long window_from_ns) {
     blind_stretches all;
@@ -114,6 +167,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     g.seen.arrival_cv2 = number_member(v, "arrival_cv2");
     g.seen.short_outputs_expected = true_member(v, "short_outputs_expected");
     g.seen.spins = true_member(v, "spin");
+    if (member(v, "most_skew_s")) g.seen.most_skew_s = number_member(v, "most_skew_s");
+    if (std::isnan(g.seen.most_skew_s)) g.seen.most_skew_s = infinity;
     g.seen.stopped = string_member(v, "stopped");
     if (const picojson::value* noise = member(v, "calibrated_sd");
         noise && noise->is<picojson::object>())
@@ -153,6 +208,30 @@ inline std::string fault_of_stored(const picojson::value& gate) {
     return is_invalid ? "was invalid" : "";
 }
 
+inline void read_scenario(const picojson::value& scenario, stored_gate& g) {
+    g.workload = string_member(scenario, "workload");
+    g.arrivals = string_member(scenario, "arrivals");
+    g.extent = string_member(scenario, "extent");
+    g.options = string_member(scenario, "options");
+    const picojson::value* stream = member(scenario, "stream");
+    g.context.streams = !stream || stream->evaluate_as_boolean();
+    g.seed = string_member(scenario, "seed_text");
+    g.trace_hash = string_member(scenario, "trace_hash");
+    g.nonce = string_member(scenario, "nonce");
+    g.limits = string_member(scenario, "limits");
+    g.sent_as_given = string_member(scenario, "sent_as_given");
+    if (const picojson::value* shard = member(scenario, "shard")) {
+        g.shard = static_cast<std::size_t>(large_count(*shard, "index"));
+        g.shards = static_cast<std::size_t>(large_count(*shard, "count"));
+    }
+    g.context.arrivals = g.arrivals;
+    const std::string kind = string_member(scenario, "arrival_kind");
+    g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
+    for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
+        if (kind == arrival_name(static_cast<arrival_kind>(k)))
+            g.context.saturates = saturates(static_cast<arrival_kind>(k));
+}
+
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
 inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
                                     const std::string& name) {
@@ -186,30 +265,18 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     stored_gate g;
     g.name = string_member(*found, "name");
     g.definitions = string_member(root, "definitions");
+    g.version = string_member(root, "version");
     g.fault = fault_of_stored(*found);
     if (const picojson::value* t = member(*found, "target")) {
         g.model = string_member(*t, "model");
+        g.url = string_member(*t, "url");
         g.api = string_member(*t, "api");
     }
-    if (const picojson::value* s = member(*found, "scenario")) {
-        g.workload = string_member(*s, "workload");
-        g.arrivals = string_member(*s, "arrivals");
-        g.extent = string_member(*s, "extent");
-        g.options = string_member(*s, "options");
-        const picojson::value* stream = member(*s, "stream");
-        g.context.streams = !stream || stream->evaluate_as_boolean();
-        g.seed = string_member(*s, "seed_text");
-        g.trace_hash = string_member(*s, "trace_hash");
-        g.context.arrivals = g.arrivals;
-        const std::string kind = string_member(*s, "arrival_kind");
-        g.context.in_users = kind == arrival_name(arrival_kind::closed_loop);
-        for (int k = 0; k <= static_cast<int>(arrival_kind::closed_loop); ++k)
-            if (kind == arrival_name(static_cast<arrival_kind>(k)))
-                g.context.saturates = saturates(static_cast<arrival_kind>(k));
-    }
+    if (const picojson::value* s = member(*found, "scenario")) read_scenario(*s, g);
     if (const picojson::value* c = member(*found, "capacity"))
         g.carried = number_member(*c, "low");
     read_judging(*member(*found, "judging"), g);
+    if (const picojson::value* s = member(*found, "scenario")) g.told = told_plan(*s, g);
     for (const run_arm arm : {run_arm::candidate, run_arm::baseline}) {
         const picojson::value* a = member(*found, to_string(arm));
         if (!a) continue;
@@ -222,6 +289,7 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
             repeats.back().window_to_ns = to[repeats_before++];
             repeats.back().blind = read_blind(r, repeats.back().window_from_ns);
             repeats.back().server = read_server_word(r, repeats.back().window_from_ns);
+            repeats.back().ranks = read_ranks(r, repeats.back().window_from_ns);
             const picojson::value* values = member(r, "statistics");
             if (arm == run_arm::baseline || !values || !values->is<picojson::object>()) continue;
             for (const auto& [statistic, v] : values->get<picojson::object>())

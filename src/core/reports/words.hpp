@@ -180,6 +180,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
     if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
     for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
+    if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
+        notes.push_back(std::move(t));
     const prompt_lengths& lengths = g.figures.candidate.prompts;
     if (!lengths.are_as_asked())
         notes.push_back("prompt tokens: " + prompt_lengths_text(lengths));

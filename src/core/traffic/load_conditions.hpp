@@ -21,6 +21,7 @@ inline load_conditions load_conditions_of(const plan& p) {
         c.arrival_cv2 = arrival_cv2_of(p.arrivals) + static_cast<double>(p.stride);
     c.short_outputs_expected = expects_short_outputs(p);
     c.spins = p.client.spin;
+    c.most_skew_s = p.most_skew_s;
     return c;
 }
 

@@ -15,6 +15,7 @@
 #include "core/files/traces.hpp"
 #include "core/traffic/places.hpp"
 #include "core/traffic/schedule.hpp"
+#include "core/traffic/share.hpp"
 #include "core/traffic/traffic_source.hpp"
 
 #include <algorithm>  // min
@@ -39,6 +40,13 @@ struct searched_load {
     bool to_the_interval = false; // else until these are decided
 };
 
+/// What a file of an earlier run says of its load in words; nothing of it can be sent again.
+struct told_load {
+    bool is_there = false;
+    long long requests = 0;  // measured ones that a repeat was to have, 0 where nobody knew
+    std::string extent{}, options{}, limits{};
+};
+
 /// A scenario that was found sound, with every default filled in.
 struct plan {
     std::string name{};
@@ -58,10 +66,13 @@ struct plan {
     stored_result stored{};
     judging_rule rule{};
     std::uint64_t seed = 1;
+    load_share share{};       // of it, what this program sends
+    double most_skew_s = infinity;  // by which the programs that share it may begin apart
     std::uint64_t nonce = 0;  // of this execution: its words are none that a cache has seen
     std::string hash{};  // trace_hash of it, once it is known: long prompts take a while
     std::string workload_text{};
     bool is_read = false;  // from files of another tool: nothing is sent, no seed is known
+    told_load told{};       // in place of all that is needed to send it
     std::string sent_as_given{};  // "prompts" or "images": what is the same in every repeat and run
     traffic_source source{};
     std::size_t stride = 1;  // places that a conversation takes, its turns the first of them
@@ -134,6 +145,7 @@ inline long long requests_before(const plan& p, std::size_t last) {
 
 /// Measured requests that one repeat will have, 0 where only the run can tell.
 inline long long expected_requests(const plan& p) {
+    if (p.told.is_there) return p.told.requests;
     double by_time = infinity;
     if (p.is_open_loop() && p.arrivals.kind != arrival_kind::all_at_once) {
         const recorded_trace& trace = p.files->trace;

@@ -24,6 +24,7 @@ inline std::string warmup_text(const plan& p) {
 }
 /// How long one repeat is; of a search, one probe at least.
 inline std::string extent_text(const plan& p) {
+    if (p.told.is_there) return p.told.extent;
     if (p.searches())
         return printed("probes of %g s and %lld requests at least, longer where answers are slow",
                        p.duration_s > 0 ? p.duration_s : seconds_of_a_probe, p.requests);
@@ -31,8 +32,17 @@ inline std::string extent_text(const plan& p) {
     if (p.duration_s > 0) t += printed("%s%g s", t.empty() ? "" : ", ", p.duration_s);
     return p.is_read ? t : t + warmup_text(p);
 }
+inline std::string limits_text(const plan& p) {
+    if (p.told.is_there) return p.told.limits;
+    const limits& l = p.limits;
+    const auto of = [](time_span t) { return time_text(t.seconds()); };
+    return "connect " + of(l.connect) + ", first event " + of(l.first_event) +
+           ", between events " + of(l.between_events) + ", total " + of(l.total) + ", drain " +
+           of(l.drain);
+}
 /// What every request says beside its prompt.
 inline std::string options_text(const plan& p) {
+    if (p.told.is_there) return p.told.options;
     std::string t = p.forces_length ? "ignore_eos" : "";
     const auto add = [&](const std::string& more) { t += (t.empty() ? "" : ", ") + more; };
     if (p.common.max_tokens > 0) add(printed("max_tokens %d", p.common.max_tokens));

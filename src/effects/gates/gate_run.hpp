@@ -32,12 +32,14 @@
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/settings.hpp"
+#include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/profiler.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
+#include "effects/gates/shared_repeat.hpp"
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
 
@@ -84,7 +86,8 @@ struct run_mode {
     long long deadline_ns = 0;  // 0: none
     std::map<std::string, double> noise{};
     std::string noise_file{};
-    bool judges() const { return calibrate == 0 && !write_baseline; }
+    bool is_shard = false;
+    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
 };
 inline run_mode mode_of(const plan& p, const settings& asked) {
     run_mode mode;
@@ -95,6 +98,7 @@ inline run_mode mode_of(const plan& p, const settings& asked) {
     require(mode.calibrate == 0 || p.rule.traffic == replayed,
             "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
             "of the same traffic");
+    mode.is_shard = !asked.shard.is_whole();
     mode.time_budget_s = asked.time_budget_s;
     if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
     if (!asked.calibration.empty())
@@ -146,9 +150,10 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
                                    int gate, long long deadline_ns, progress_meter& meter) {
     session& program = session::of_this_program();
     record_writer writer(program.records(), what.name);
-    repeat_data d =
-        watched_repeat(what, target, arm, number, gate,
-                       {deadline_ns, program.room_for_gaps(), &writer.box(), &meter});
+    const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
+    repeat_data d = what.share.is_whole()
+                        ? watched_repeat(what, target, arm, number, gate, terms)
+                        : repeat_of_shard(what, target, arm, number, gate, terms);
     program.note_gaps(d.gaps.size());
     return d;
 }
@@ -235,7 +240,7 @@ private:
         const plan again = profiled(p_);
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
-                              {until_ns, most_gaps_kept, nullptr, &meter_})
+                              {until_ns, most_gaps_kept, nullptr, &meter_, {}})
                 .records.size();
         });
     }
@@ -245,6 +250,7 @@ private:
             if (is_out_of_time(next_slot())) return tell_stop();
             if (!measure_once(next_slot())) return tell_stop();
             slowest_ns_ = std::max(slowest_ns_, now_ns() - began);
+            if (mode_.is_shard && !interrupted.load()) continue;  // the others go on, too
             if (!mode_.judges() || !is_look(count())) {
                 if (!gate_invalid_reason(all_.seen).empty()) return;
                 if (mode_.write_baseline) measure_again(doubt_of_baseline(all_.seen, all_.held));

@@ -7,18 +7,12 @@
 #include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
-#include "core/judging/judge.hpp"
-#include "core/judging/outcome.hpp"
 #include "core/traffic/check_slo.hpp"
 #include "core/others/result_files.hpp"
 #include "core/others/runs_together.hpp"
 #include "core/others/told_run.hpp"
-#include "core/reports/console.hpp"
-#include "core/reports/gate_report.hpp"
-#include "effects/system/console.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/measure.hpp"
-#include "effects/gates/session.hpp"
 
 #include <cstddef>  // size_t
 #include <cstdint>  // uintmax_t
@@ -73,50 +67,28 @@ inline void check_slos_of_files(const plan& p) {
 }
 
 /// The files of one gate, from their names to its report.
-class files_execution : public execution {
+class files_execution : public reading_execution {
 public:
     files_execution(const types::list<types::text>& files, const scenario& as,
                     const char* file, int line)
-        : execution(as, file, line, "judge_files"), files_(files), as_(as) {}
+        : reading_execution(as, file, line, "judge_files"), files_(files) {}
     result measured() {
-        begin();
-        asked_.calibrate = 0;
+        begin_reading();
         require(files_.size() > 0, "files: none is named, two or more are allowed");
         std::vector<told_run> runs;
         for (const text& path : files_) runs.push_back(told_run_of(str(path)));
         told_gate told = gate_of_runs(std::move(runs), as_.slos);
-        told.what.name = who_.what.name;
-        told.what.test_case = who_.what.test_case;
-        told.what.file = who_.what.file;
-        told.what.line = who_.what.line;
-        check_slos_of_files(told.what);
+        const plan p = named(std::move(told.what));
+        check_slos_of_files(p);
         measured_gate m;
         m.target = told.target;
-        m.held = terms_of_files(told.what);
+        m.held = terms_of_files(p);
         m.seen = std::move(told.seen);
-        m.found = assess(m.seen, m.held);
-        gate_report g = report_of(told.what, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
-        close(std::move(g));
-        return r;
-    }
-    /// Without evidence.
-    result ended_by(gate_outcome outcome, const std::string& why) {
-        gate_report g = unmeasured(who_, as_, outcome, why);
-        const result r = result_of(g, {}, number_, asked_.inconclusive);
-        close(std::move(g));
-        return r;
+        return judged(p, std::move(m));
     }
 
 private:
-    void close(gate_report&& g) {
-        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
-        say(console_text(g, surroundings_of_program().style()));
-        if (all_.records().are_open()) say(reports_text(report_directory()));
-        all_.close_gate(number_, std::move(g), true, in_test_case_);
-    }
     const types::list<types::text>& files_;
-    const scenario& as_;
 };
 
 inline result judged_files(const types::list<types::text>& files, const slo_list& slos,

@@ -34,9 +34,11 @@
 #include "effects/gates/doctest_host.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/session.hpp"
+#include "effects/gates/shards.hpp"
 #include "effects/gates/turn.hpp"
 
 #include <algorithm>  // max
+#include <cmath>  // fabs
 #include <cstdint>  // uint64_t
 #include <memory>  // shared_ptr
 #include <optional>
@@ -76,6 +78,25 @@ inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t see
     return p;
 }
 
+/// What one shard of a load does of a plan.
+inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size_t gate) {
+    check_shard(p, s, asked);
+    const long long repeats = s.repeats;
+    p.share = asked.shard;
+    p.most_skew_s = most_skew_of_shards_s;
+    p.nonce = shard_clock::nonce(asked, gate);
+    p.most_repeats = p.first_repeats =
+        repeats > 0 ? static_cast<int>(repeats) : repeats_of_shards;
+    p.rule = rule_of(s.judging, s.traffic, p.first_repeats, p.most_repeats, false);
+    shard_clock::of_this_program().begin_gate(asked.start_at_s);
+    const double ahead_s = shard_clock::of_this_program().start_s() - unix_s();
+    require(ahead_s > 0 && ahead_s < 86400,
+            printed("LLMBENCH_START_AT: the first repeat was to begin %.0f s %s: all shards must "
+                    "be there before it, and within a day",
+                    std::fabs(ahead_s), ahead_s < 0 ? "ago" : "from now"));
+    return p;
+}
+
 /// With the load that an earlier run was shown to carry, times what is asked of it.
 inline plan against_stored(plan p) {
     const std::string file = str(p.stored.file);
@@ -90,6 +111,11 @@ inline void mark_skipped(std::vector<slo_verdict>& verdicts, bool relative_only,
         const bool concerned = relative_only ? v.what.factor > 0 : v.outcome != verdict::invalid;
         if (concerned) v = without_advice(v, verdict::skipped, why);
     }
+}
+
+/// What is left of a part, of which nothing can be said by itself.
+inline void mark_all_skipped(std::vector<slo_verdict>& verdicts, const std::string& why) {
+    for (slo_verdict& v : verdicts) v = without_advice(v, verdict::skipped, why);
 }
 
 /// Why what was measured is no baseline, "" where it is one.
@@ -129,6 +155,10 @@ inline gate_report report_of(const plan& p, const measured_gate& m, const settin
         g.calibration = calibration_of(m.seen, m.held);
         mark_skipped(g.verdicts, false, "a calibration run judges nothing");
     }
+    if (!asked.shard.is_whole() && m.found.on.invalid.empty())
+        mark_all_skipped(g.verdicts,
+                         printed("shard %zu of %zu is measured: judge_shards judges all of them",
+                                 asked.shard.index, asked.shard.count));
     g.figures = p.searches() ? figures_of_search(p, m.seen, m.held) : figures_of(p, m.seen, p.slos);
     if (!p.is_read && !p.searches())
         g.figures.others =
@@ -233,6 +263,52 @@ private:
     std::optional<interrupt_guard> signals_{};
 };
 
+/// One that reads what others have measured, and judges it as a gate.
+class reading_execution : public execution {
+public:
+    /// Without evidence.
+    result ended_by(gate_outcome outcome, const std::string& why) {
+        gate_report g = unmeasured(who_, as_, outcome, why);
+        const result r = result_of(g, {}, number_, asked_.inconclusive);
+        close(std::move(g));
+        return r;
+    }
+
+protected:
+    reading_execution(const scenario& as, const char* file, int line, const char* verb)
+        : execution(as, file, line, verb), as_(as) {}
+    /// What runs measured is settled; the load is that of the files.
+    void begin_reading() {
+        begin();
+        asked_.calibrate = 0;
+        asked_.shard = {};
+    }
+    /// The plan with the name and the place of this gate.
+    plan named(plan p) const {
+        p.name = who_.what.name;
+        p.test_case = who_.what.test_case;
+        p.file = who_.what.file;
+        p.line = who_.what.line;
+        return p;
+    }
+    result judged(const plan& what, measured_gate m) {
+        m.found = assess(m.seen, m.held);
+        gate_report g = report_of(what, m, asked_);
+        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        close(std::move(g));
+        return r;
+    }
+    const scenario& as_;
+
+private:
+    void close(gate_report&& g) {
+        g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
+        say(console_text(g, surroundings_of_program().style()));
+        if (all_.records().are_open()) say(reports_text(report_directory()));
+        all_.close_gate(number_, std::move(g), true, in_test_case_);
+    }
+};
+
 /// One gate, from its scenario to its result and to the reports.
 class gate_execution : public execution {
 public:
@@ -250,11 +326,12 @@ public:
         plan p = plan_of(scenario_, who_, asked_.seed,
                          searches && writes ? scenario_use::find_capacity : use_);
         const run_mode mode = mode_of(p, asked_);
+        if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
         if (searches && mode.calibrate > 0)
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
         if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
         if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges() && !searches) {
+        if (!mode.judges() && !mode.is_shard && !searches) {
             p.first_repeats = p.most_repeats;
             p.most_if_noisy = 0;
         }

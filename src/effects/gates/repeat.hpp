@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
+#include "core/measured/ranks.hpp"
 #include "core/measured/reading.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/measured/request_log.hpp"
@@ -15,9 +16,11 @@
 #include "core/traffic/plan.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/schedule.hpp"
+#include "core/traffic/share.hpp"
 #include "core/traffic/shared_tokens.hpp"
 #include "core/traffic/tokens.hpp"
 #include "effects/system/clock.hpp"
+#include "effects/system/limits.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/load/order.hpp"
 #include "effects/load/run_load.hpp"
@@ -27,6 +30,7 @@
 
 #include <algorithm>  // sort, max, min, minmax_element
 #include <cstdint>  // uint64_t
+#include <functional>  // when a load begins
 #include <string>
 #include <vector>
 
@@ -106,7 +110,8 @@ inline void note_rates(const plan& p, repeat_data& d) {
     const bool stationary = p.arrivals.rate > 0 && p.arrivals.kind != arrival_kind::ramp &&
                             p.arrivals.kind != arrival_kind::replay && p.stride == 1;
     const double n = static_cast<double>(sent_at.size());
-    d.asked_rate = stationary ? p.arrivals.rate : n / std::max(*last - *first, 1e-9);
+    const double own_rate = p.arrivals.rate / static_cast<double>(p.share.count);
+    d.asked_rate = stationary ? own_rate : n / std::max(*last - *first, 1e-9);
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
 
@@ -115,35 +120,45 @@ struct repeat_terms {
     std::uint64_t most_gaps = most_gaps_kept;  // to be kept one by one
     outbox* out = nullptr;                     // where the records go while the load runs
     progress_meter* meter = nullptr;
+    std::function<long long()> start{};  // of a load that is shared: when to begin it
 };
-/// One repeat of one arm.
-inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
-                              int gate_number, const repeat_terms& terms = {}) {
-    repeat_data d;
-    d.arm = arm;
-    d.index = repeat;
-    load_order order;
-    order.what = &p;
-    order.target = &target.load();
-    order.arm = arm;
-    order.repeat = repeat;
-    order.id_prefix =
-        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
-    d.startup_s = target.take_startup_s();
 
-    load_state state;
-    state.deadline_ns = terms.deadline_ns;
-    state.most_gaps = terms.most_gaps;
-    state.out = terms.out;
-    const progress_watch watched(terms.meter, state);
-    request_log all;
-    const auto gather = [&] { run_load(order, state, d, all); };
+/// What this program says of its part in a load that it shares.
+inline rank_part part_of(const repeat_data& d, const load_share& share, long long start_ns) {
+    rank_part r;
+    r.index = static_cast<int>(share.index);
+    r.count = static_cast<int>(share.count);
+    r.host = name_of_the_machine();
+    r.start_ns = start_ns;
+    r.cpu_share = d.cpu_share;
+    r.memory_bytes = most_memory_so_far();
+    r.synchronised = clock_is_synchronised();
+    std::vector<double> late;
+    for (const record& x : d.records) {
+        if (!is_measured(x)) continue;
+        ++r.requests;
+        r.failed += x.status != request_status::ok;
+        if (x.dispatched_ns > 0) late.push_back(static_cast<double>(x.late_ns) * 1e-9);
+    }
+    std::sort(late.begin(), late.end());
+    if (!late.empty()) r.lateness_p99 = nearest_rank(late, 0.99);
+    return r;
+}
+
+/// Gives an order all that its plan says of when and how much, and has it carried out: by `gather`,
+/// which is called once for each stretch of load.
+template <class Gather>
+void send_all(const plan& p, load_order& order, load_state& state, repeat_data& d,
+              const request_log& all, const Gather& gather) {
     const conversation_counts counts = counted_conversations(p);
     const bool at_once = p.arrivals.kind == arrival_kind::all_at_once;
+    const auto planned_here = [&](std::size_t last) {
+        const auto all_of_them = static_cast<std::size_t>(requests_before(p, last));
+        return static_cast<long long>(p.share.of(all_of_them));
+    };
     if (at_once) {
         // The warm-up is answered before the measured part starts.
-        state.planned = requests_before(
-            p, end_of_trace(p, counts.warmup + counts.measured));
+        state.planned = planned_here(end_of_trace(p, counts.warmup + counts.measured));
         order.warmup = order.last = counts.warmup * p.stride;
         order.send_at.assign(counts.warmup, 0);
         if (order.last > 0) gather();
@@ -159,7 +174,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     } else if (p.is_open_loop()) {
         const schedule s = schedule_of(p);
         order.last = end_of_trace(p, s.at.size());
-        state.planned = requests_before(p, order.last);
+        state.planned = planned_here(order.last);
         order.warmup = s.warmup * p.stride;
         order.measured_from_ns = ns_of(s.measured_from);
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
@@ -173,13 +188,41 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
         const bool counted = p.requests > 0 && !order.measured_by_time;
         order.last = counted ? end_of_trace(p, counts.warmup + counts.measured)
                              : static_cast<std::size_t>(-1) / 2;
-        if (counted) state.planned = requests_before(p, order.last);
-        if (order.measured_by_time) order.most_measured = p.requests;
+        if (counted) state.planned = planned_here(order.last);
+        if (order.measured_by_time && p.requests > 0)
+            order.most_measured = static_cast<long long>(
+                std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
         gather();
         d.window_from_ns =
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
         d.window_to_ns = state.exhausted_at.load();
     }
+}
+
+/// One repeat of one arm.
+inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, int repeat,
+                              int gate_number, const repeat_terms& terms = {}) {
+    repeat_data d;
+    d.arm = arm;
+    d.index = repeat;
+    load_order order;
+    order.what = &p;
+    order.target = &target.load();
+    order.arm = arm;
+    order.repeat = repeat;
+    order.id_prefix =
+        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    order.start = terms.start;
+    d.startup_s = target.take_startup_s();
+
+    load_state state;
+    state.deadline_ns = terms.deadline_ns;
+    state.most_gaps = terms.most_gaps;
+    state.out = terms.out;
+    const progress_watch watched(terms.meter, state);
+    request_log all;
+    const auto gather = [&] { run_load(order, state, d, all); };
+    send_all(p, order, state, d, all, gather);
     note_answers(p, target.load(), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
@@ -193,6 +236,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.loop_lag_max = d.loop_lag.max();
     d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
     d.stamp_lag_max = d.stamp_lag.max();
+    if (!p.share.is_whole()) d.ranks = {part_of(d, p.share, state.start_ns)};
     d.interrupted = interrupted.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
     return d;

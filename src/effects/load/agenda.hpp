@@ -4,6 +4,7 @@
 
 #include "api/result.hpp"
 #include "core/traffic/plan.hpp"
+#include "core/traffic/share.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/load/order.hpp"
 
@@ -32,26 +33,22 @@ struct due_request {
 /// what waits because of max_in_flight, and conversations that go on. Times are steady-clock ns.
 class agenda {
 public:
-    /// Share `index` of `count`.
+    /// Of thread `index` of `count`.
     agenda(const load_order& order, load_state& shared, std::size_t index, std::size_t count)
         : order_(order),
           plan_(*order.what),
           shared_(shared),
-          index_(index),
-          count_(count),
-          next_open_(index) {
-        const long long cap = plan_.arrivals.max_in_flight;
-        const auto threads = static_cast<long long>(count);
-        cap_ = cap > 0
-                   ? std::max(1ll, cap / threads + (static_cast<long long>(index) < cap % threads))
-                   : 0;
+          share_(share_of_thread(order.what->share, index, count)),
+          next_open_(share_.index) {
+        const auto cap = static_cast<std::size_t>(plan_.arrivals.max_in_flight);
+        cap_ = cap > 0 ? std::max(1ll, static_cast<long long>(share_.of(cap))) : 0;
     }
 
     /// The start of the load is known by now.
     void begin() {
         if (!order_.send_at.empty()) return;
         const auto users = static_cast<std::size_t>(plan_.arrivals.users);
-        for (std::size_t u = index_; u < users; u += count_) {
+        for (std::size_t u = share_.index; u < users; u += share_.count) {
             const double offset =
                 plan_.arrivals.users_ramp_s * static_cast<double>(u) / static_cast<double>(users);
             users_.push({.at_ns = shared_.start_ns + ns_of(offset), .user = static_cast<int>(u)});
@@ -77,7 +74,7 @@ public:
             planned_request next{0, due, -1};
             if (due == next_planned()) {
                 next.index = order_.first + next_open_ * plan_.stride;
-                next_open_ += count_;
+                next_open_ += share_.count;
             } else {
                 const ready_user u = users_.top();
                 users_.pop();
@@ -194,6 +191,7 @@ private:
         const std::size_t place = out_of_time || enough        ? order_.last
                                   : u.turn != new_conversation ? u.turn
                                                                : shared_.next.fetch_add(
+                                                                     plan_.share.count *
                                                                      plan_.stride);
         if (place < order_.last) return place;
         long long none = 0;
@@ -223,7 +221,7 @@ private:
     const load_order& order_;
     const plan& plan_;
     load_state& shared_;
-    const std::size_t index_, count_;
+    const load_share share_;
     std::size_t next_open_;  // of order.send_at
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on

@@ -12,6 +12,7 @@
 #include <algorithm>  // move
 #include <atomic>  // memory_order_relaxed
 #include <cstdint>  // uint32_t, uint64_t
+#include <functional>  // when a load begins
 #include <iterator>  // back_inserter
 #include <memory>  // shared_ptr
 #include <mutex>  // unique_lock, lock_guard
@@ -49,9 +50,18 @@ struct load_order {
     bool measured_by_time = false;
     std::size_t warmup = 0;            // requests of the trace that warm up, else
     long long most_measured = 0;       // after a warm-up that is a time; 0: no limit
+    // When to begin, ns: asked by the caller's thread once all connections are open. None: at once.
+    std::function<long long()> start{};
 
-    /// Requests of it that wait for none before them: all, or the first ones of conversations.
-    std::size_t starts() const { return (last - first + what->stride - 1) / what->stride; }
+    /// Requests of it that wait for none before them: all, or the first ones of conversations. Of
+    /// several programs, this one's.
+    std::size_t starts() const {
+        return what->share.of((last - first + what->stride - 1) / what->stride);
+    }
+    /// Users of a closed loop, this program's.
+    std::size_t users() const {
+        return what->share.of(static_cast<std::size_t>(what->arrivals.users));
+    }
 };
 
 /// A request of the trace, when it is due, and the user of a closed loop whose it is.

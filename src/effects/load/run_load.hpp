@@ -16,6 +16,7 @@
 #include <atomic>
 #include <barrier>  // the start of a load
 #include <cstdint>  // uint64_t
+#include <exception>  // current_exception, rethrow_exception
 #include <memory>  // unique_ptr, make_unique
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -28,13 +29,17 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+inline std::size_t in_flight_at_most(const load_order& o) {
+    return o.what->share.of(static_cast<std::size_t>(o.what->arrivals.max_in_flight));
+}
+
 /// Connections that this load needs at one time; 0 where that is up to the server's speed.
 inline std::size_t connections_needed(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
     std::size_t n = 0;
     if (a.kind == arrival_kind::all_at_once) n = o.starts();
-    else if (o.send_at.empty()) n = std::min(o.starts(), static_cast<std::size_t>(a.users));
-    return a.max_in_flight > 0 ? std::min(n, static_cast<std::size_t>(a.max_in_flight)) : n;
+    else if (o.send_at.empty()) n = std::min(o.starts(), o.users());
+    return a.max_in_flight > 0 ? std::min(n, in_flight_at_most(o)) : n;
 }
 
 /// Of these, the ones that one thread of `count` needs for what it sends first.
@@ -42,10 +47,8 @@ inline std::size_t connections_at_first(const load_order& o, std::size_t index, 
     const arrival_data& a = o.what->arrivals;
     std::size_t at_once = std::min<std::size_t>(o.starts(), 1);
     if (a.kind == arrival_kind::all_at_once) at_once = o.starts();
-    if (o.send_at.empty() && a.users_ramp_s == 0)
-        at_once = std::min(o.starts(), static_cast<std::size_t>(a.users));
-    if (a.max_in_flight > 0)
-        at_once = std::min(at_once, static_cast<std::size_t>(a.max_in_flight));
+    if (o.send_at.empty() && a.users_ramp_s == 0) at_once = std::min(o.starts(), o.users());
+    if (a.max_in_flight > 0) at_once = std::min(at_once, in_flight_at_most(o));
     return at_once / count + (index < at_once % count);
 }
 
@@ -71,7 +74,8 @@ inline void make_room_for(const load_order& o) {
 inline std::size_t default_threads(const load_order& o) {
     const arrival_data& a = o.what->arrivals;
     const double needed = static_cast<double>(connections_needed(o));
-    const double streams = needed > 0 ? needed : 10 * a.rate;  // answers of ten seconds
+    const double own_rate = a.rate / static_cast<double>(o.what->share.count);
+    const double streams = needed > 0 ? needed : 10 * own_rate;  // answers of ten seconds
     const double spare = std::max(1u, std::thread::hardware_concurrency() / 4);
     return static_cast<std::size_t>(std::max(1.0, std::min(streams / 1000, spare)));
 }
@@ -87,21 +91,29 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
     const auto asked = static_cast<std::size_t>(static_cast<long long>(order.what->client.threads));
     std::size_t threads = asked > 0 ? asked : default_threads(order);
     // A cap below the number of threads would give some of them nothing to send.
-    const long long cap = order.what->arrivals.max_in_flight;
-    if (cap > 0) threads = std::min(threads, static_cast<std::size_t>(cap));
-    state.next = order.first;
+    if (order.what->arrivals.max_in_flight > 0)
+        threads = std::min(threads, std::max<std::size_t>(1, in_flight_at_most(order)));
+    state.next = order.first + order.what->share.index * order.what->stride;
     std::vector<std::unique_ptr<load_worker>> workers;
     for (std::size_t i = 0; i < threads; ++i)
         workers.push_back(std::make_unique<load_worker>(order, state, i, threads));
-    // Every thread is awake again 10 ms after the last one has its connections.
-    const auto start = [&state]() noexcept { state.start_ns = now_ns() + 10000000; };
-    std::barrier all_connected(static_cast<std::ptrdiff_t>(threads), start);
+    const auto count = static_cast<std::ptrdiff_t>(threads);
+    std::barrier all_connected(count), start_is_known(count);
     // On their way to the server, of all threads: as many as its queue takes.
     const std::size_t at_a_time = std::max<std::size_t>(1, 256 / threads);
     std::atomic<bool> called_off{false};
+    std::exception_ptr refused;
     const auto work = [&](std::size_t i) {
         workers[i]->open_connections(connections_at_first(order, i, threads), at_a_time);
         all_connected.arrive_and_wait();
+        // Every thread is awake again 10 ms after the last one has its connections.
+        if (i == 0) try {
+            state.start_ns = order.start && !called_off ? order.start() : now_ns() + 10000000;
+        } catch (...) {
+            refused = std::current_exception();
+            called_off = true;
+        }
+        start_is_known.arrive_and_wait();
         if (!called_off) workers[i]->run();
     };
     std::vector<std::thread> running;
@@ -113,10 +125,14 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
                        "on threads, ulimit -u, or ask for fewer, client.threads",
                        running.size() + 1, threads, e.what());
         called_off = true;
-        for (std::size_t i = running.size() + 1; i < threads; ++i) all_connected.arrive_and_drop();
+        for (std::size_t i = running.size() + 1; i < threads; ++i) {
+            all_connected.arrive_and_drop();
+            start_is_known.arrive_and_drop();
+        }
     }
     work(0);
     for (std::thread& t : running) t.join();
+    if (refused) std::rethrow_exception(refused);
     if (called_off) throw std::runtime_error(lack);
     for (const auto& w : workers) {
         const client_io& io = w->io();

@@ -2,8 +2,13 @@
 #pragma once
 
 #include <algorithm>  // min
+#include <string>
 
-#include <sys/resource.h>  // how many files may be open
+#include <sys/resource.h>  // how many files may be open, how much memory was used
+#include <unistd.h>  // gethostname
+#ifdef __linux__
+#include <sys/timex.h>  // adjtimex
+#endif
 #ifdef __APPLE__
 #include <sys/sysctl.h>  // its range of ports
 #include <sys/syslimits.h>  // OPEN_MAX
@@ -27,6 +32,31 @@ inline rlim_t raised_open_files(rlim_t wanted) {
     files.rlim_cur = std::min(wanted, most);
     const bool raised = files.rlim_cur > so_far && ::setrlimit(RLIMIT_NOFILE, &files) == 0;
     return raised ? files.rlim_cur : so_far;
+}
+
+/// The most memory that this process has had, in bytes.
+inline double most_memory_so_far() {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+#ifdef __APPLE__
+    return static_cast<double>(used.ru_maxrss);
+#else
+    return 1024.0 * static_cast<double>(used.ru_maxrss);
+#endif
+}
+inline std::string name_of_the_machine() {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+/// Whether the system believes that its clock goes by others'.
+inline bool clock_is_synchronised() {
+#ifdef __linux__
+    timex told{};
+    return ::adjtimex(&told) != TIME_ERROR;
+#else
+    return true;  // nobody can be asked
+#endif
 }
 
 /// Ports that connections to one server can have on this side, 0 where nobody knows.

@@ -4,8 +4,10 @@
 #include "core/base/text.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/others/definitions.hpp"
+#include "core/traffic/share.hpp"
 #include "core/reports/console_style.hpp"
 
+#include <algorithm>  // min
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // getenv
 #include <functional>  // where variables are looked up
@@ -39,6 +41,8 @@ struct settings {
     std::string calibration{};
     bool write_baseline = false;
     progress_mode progress = progress_mode::automatic;
+    load_share shard{};     // what this program sends of the load
+    double start_at_s = 0;  // of its first repeat, Unix time; shards alone
     std::vector<other_tool> show_as{};  // in whose definitions reports show our numbers, too
 };
 
@@ -92,6 +96,28 @@ inline progress_mode progress_of(const std::string& s) {
     return progress_mode::automatic;
 }
 
+inline constexpr std::size_t most_shards = 10000;
+/// LLMBENCH_SHARD, the whole where it is not set.
+inline load_share shard_of(const std::string& s) {
+    if (s.empty()) return {};
+    const std::size_t slash = std::min(s.find('/'), s.size());
+    const auto index = parsed_number<std::size_t>(s.substr(0, slash));
+    const auto count = parsed_number<std::size_t>(s.substr(std::min(slash + 1, s.size())));
+    require(index && count && *count > 0 && *count <= most_shards && *index < *count,
+            "LLMBENCH_SHARD is \"" + printable(s, 40) +
+                "\": it must be such as 2/8, the third of eight: 0/8 to 7/8, of 10000 at most");
+    return {*index, *count};
+}
+/// LLMBENCH_START_AT, 0 where it is not set.
+inline double start_at_of(const std::string& s) {
+    if (s.empty()) return 0;
+    const double at = parsed_number<double>(s).value_or(0);
+    require(at >= 1e9 && at < 1e10, "LLMBENCH_START_AT is \"" + printable(s, 40) +
+                                        "\": it must be a time in seconds since 1970, such as "
+                                        "$(($(date +%s) + 60))");
+    return at;
+}
+
 /// Throws std::invalid_argument with one sentence for the first variable that cannot be used.
 inline settings settings_of(const variable_lookup& look_up) {
     settings s;
@@ -105,6 +131,12 @@ inline settings settings_of(const variable_lookup& look_up) {
     s.write_baseline = says_yes("LLMBENCH_WRITE_BASELINE", look_up("LLMBENCH_WRITE_BASELINE"));
     s.progress = progress_of(look_up("LLMBENCH_PROGRESS"));
     s.show_as = tools_named(look_up("LLMBENCH_SHOW_AS"));
+    s.shard = shard_of(look_up("LLMBENCH_SHARD"));
+    s.start_at_s = start_at_of(look_up("LLMBENCH_START_AT"));
+    require(s.shard.is_whole() == (s.start_at_s == 0),
+            "LLMBENCH_SHARD and LLMBENCH_START_AT belong together: all shards of a load begin at "
+            "one time, and only " + std::string(s.shard.is_whole() ? "the second" : "the first") +
+            " is set");
     return s;
 }
 

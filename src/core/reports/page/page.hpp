@@ -95,7 +95,7 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
     h += measured ? numbers_html(g) : "<p>Nothing was measured.</p>\n";
     h += "<h3>More</h3>\n";
     if (measured && g.target.kind != target_kind::files) h += self_check_html(g.self_check);
-    if (measured) h += repeats_html(g);
+    if (measured) h += repeats_html(g) + ranks_html(g);
     h += scenario_html(g);
     if (const std::string t = others_text(g); !t.empty())
         h += folded("In other tools' definitions", "", true,

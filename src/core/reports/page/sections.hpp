@@ -122,17 +122,36 @@ inline std::string repeats_html(const gate_report& g) {
                   page_table("Repeats of " + g.what.name, head, rows, both ? 2 : 1));
 }
 
+/// What each of several programs did.
+inline std::string ranks_html(const gate_report& g) {
+    const std::vector<rank_part>& all = g.figures.candidate.ranks;
+    if (all.size() < 2) return {};
+    std::string rows;
+    for (const rank_part& r : all) {
+        rows += printed("<tr><th scope=\"row\">%d</th><td>", r.index) + xml_escaped(r.host) +
+                "</td>" + number_cell(std::to_string(r.requests)) +
+                number_cell(std::to_string(r.failed));
+        for (const std::string& cell :
+             {time_text(r.off_s), std::isnan(r.error_s) ? std::string("?") : time_text(r.error_s),
+              time_text(r.lateness_p99), printed("%.1f %%", 100 * r.cpu_share),
+              memory_text(r.memory_bytes)})
+            rows += number_cell(cell);
+        rows += "</tr>\n";
+    }
+    return folded("Programs that sent the load", plural(all.size(), "rank"), false,
+                  page_table("Ranks of " + g.what.name,
+                             {"rank", "machine", "requests", "failed", "began late by",
+                              "known to", "sends late by p99", "busiest thread", "memory"},
+                             rows, 2));
+}
+
 /// What only whoever sends knows.
 inline std::string sent_html(const gate_report& g) {
     const plan& p = g.what;
-    const auto limit = [](time_span t) { return time_text(t.seconds()); };
     return row_of("seed", std::to_string(p.seed)) + row_of("trace hash", trace_hash(p)) +
            row_of("prompt tokens", prompt_lengths_text(g.figures.candidate.prompts)) +
            row_of("options", options_text(p)) +
-           row_of("limits", "connect " + limit(p.limits.connect) + ", first event " +
-                                limit(p.limits.first_event) + ", between events " +
-                                limit(p.limits.between_events) + ", total " +
-                                limit(p.limits.total) + ", drain " + limit(p.limits.drain));
+           row_of("limits", limits_text(p));
 }
 inline std::string scenario_html(const gate_report& g) {
     const plan& p = g.what;

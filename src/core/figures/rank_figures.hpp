@@ -1,0 +1,83 @@
+// what each of several programs did, over all repeats
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/measured/ranks.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // find, find_if, max, min
+#include <cmath>  // fabs, isnan
+#include <cstddef>  // size_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of each program the worst of its repeats, and all of its requests; in the order of their
+/// numbers.
+inline std::vector<rank_part> rank_figures_of(const std::vector<repeat_data>& arm) {
+    std::vector<rank_part> all;
+    for (const repeat_data& d : arm)
+        for (const rank_part& r : d.ranks) {
+            const auto at = std::find_if(all.begin(), all.end(),
+                                         [&](const rank_part& x) { return x.index == r.index; });
+            if (at == all.end()) {
+                all.push_back(r);
+                continue;
+            }
+            if (std::fabs(r.off_s) > std::fabs(at->off_s)) at->off_s = r.off_s;
+            if (!(r.error_s <= at->error_s)) at->error_s = r.error_s;
+            at->synchronised = at->synchronised && r.synchronised;
+            at->cpu_share = std::max(at->cpu_share, r.cpu_share);
+            at->memory_bytes = std::max(at->memory_bytes, r.memory_bytes);
+            at->lateness_p99 = std::max(at->lateness_p99, r.lateness_p99);
+            at->requests += r.requests;
+            at->failed += r.failed;
+        }
+    return all;
+}
+
+inline std::string memory_text(double bytes) { return printed("%.0f MiB", bytes / 1048576); }
+
+/// From the least to the most of them.
+template <class F, class Text>
+std::string range_text(const std::vector<rank_part>& all, const F& of, const Text& text) {
+    double least = infinity, most = -infinity;
+    for (const rank_part& r : all) {
+        least = std::min(least, of(r));
+        most = std::max(most, of(r));
+    }
+    const std::string a = text(least), b = text(most);
+    return a == b ? a : a + " to " + b;
+}
+
+/// "4 programs on 2 machines sent the load: ...", "" where it was one.
+inline std::string ranks_text(const std::vector<rank_part>& all) {
+    if (all.size() < 2) return {};
+    std::vector<std::string> hosts;
+    std::size_t unsynchronised = 0;
+    double off = 0;
+    for (const rank_part& r : all) {
+        if (std::find(hosts.begin(), hosts.end(), r.host) == hosts.end()) hosts.push_back(r.host);
+        unsynchronised += !r.synchronised && std::isnan(r.error_s);
+        off = std::max(off, std::fabs(r.off_s));
+    }
+    const auto share = [](double x) { return printed("%.1f %%", 100 * x); };
+    std::string t = printed("%zu programs on %zu machine%s sent the load; they began within ",
+                            all.size(), hosts.size(), hosts.size() == 1 ? "" : "s");
+    t += time_text(off) + ", sent late by p99 " +
+         range_text(all, [](const rank_part& r) { return r.lateness_p99; }, time_text) + ", used " +
+         range_text(all, [](const rank_part& r) { return r.cpu_share; }, share) +
+         " of a core and " +
+         range_text(all, [](const rank_part& r) { return r.memory_bytes; }, memory_text);
+    if (hosts.size() > 1 && unsynchronised > 0)
+        t += printed("; the clocks of %zu of them are not known to be synchronised",
+                     unsynchronised);
+    return t;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,98 @@
+// one repeat of the parts that several programs sent of it
+#pragma once
+
+#include "api/result.hpp"
+#include "core/measured/blind.hpp"
+#include "core/measured/histograms.hpp"
+#include "core/measured/ranks.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/request_log.hpp"
+
+#include <algorithm>  // max, min
+#include <cstddef>  // size_t
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Moves all times of a part by so much: from its own clock to that of another.
+inline void move_clock(repeat_data& d, long long by_ns) {
+    const auto move_time = [by_ns](long long& t) {
+        if (t != 0) t += by_ns;
+    };
+    for (record& r : d.records)
+        for (long long* t : {&r.scheduled_ns, &r.dispatched_ns, &r.connected_ns, &r.sent_ns,
+                             &r.first_token_ns, &r.last_token_ns, &r.end_ns})
+            move_time(*t);
+    for (long long* t : {&d.window_from_ns, &d.window_to_ns}) move_time(*t);
+    for (blind_stretch& s : d.blind) {
+        s.from_ns += by_ns;
+        s.to_ns += by_ns;
+    }
+    for (page_reading& r : d.server.readings) move_time(r.at_ns);
+    for (rank_part& r : d.ranks) move_time(r.start_ns);
+}
+
+/// Adds to a repeat what another part of it says of itself. Both are on one clock.
+inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_of_all) {
+    if (by_window_of_all) {
+        to.window_from_ns = std::max(to.window_from_ns, part.window_from_ns);
+        to.window_to_ns = std::min(to.window_to_ns, part.window_to_ns);
+    }
+    to.short_outputs += part.short_outputs;
+    to.long_outputs += part.long_outputs;
+    to.resends += part.resends;
+    if (part.shared_tokens >= 0)
+        to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
+    // Each part says how far its sends kept to their plan; together they weigh as they sent.
+    const double asked = to.asked_rate + part.asked_rate;
+    to.achieved_rate += part.achieved_rate;
+    to.asked_rate = asked;
+    to.connections_opened += part.connections_opened;
+    to.content_events += part.content_events;
+    to.coalesced_events += part.coalesced_events;
+    to.cpu_share = std::max(to.cpu_share, part.cpu_share);
+    to.thread_cpu_shares.insert(to.thread_cpu_shares.end(), part.thread_cpu_shares.begin(),
+                                part.thread_cpu_shares.end());
+    to.loop_lag_p99 = std::max(to.loop_lag_p99, part.loop_lag_p99);
+    to.loop_lag_max = std::max(to.loop_lag_max, part.loop_lag_max);
+    to.stamp_lag_p99 = std::max(to.stamp_lag_p99, part.stamp_lag_p99);
+    to.stamp_lag_max = std::max(to.stamp_lag_max, part.stamp_lag_max);
+    add_handshakes(to.handshakes_full, part.handshakes_full);
+    add_handshakes(to.handshakes_resumed, part.handshakes_resumed);
+    to.blind = blind_log::together(to.blind, part.blind);
+    if (to.target_gone.empty()) to.target_gone = part.target_gone;
+    to.interrupted = to.interrupted || part.interrupted;
+    to.cut_short = to.cut_short || part.cut_short;
+    if (!to.server.is_read) to.server = part.server;
+    to.ranks.insert(to.ranks.end(), part.ranks.begin(), part.ranks.end());
+}
+
+/// The repeat that these are the parts of, on the clock of the first one: each with a single entry
+/// of `ranks`, its own. `closed`: users wait for answers, so that each part has a window of its
+/// own, and that of the whole is what all of them have in common.
+inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
+    repeat_data all = std::move(parts.front());
+    request_log log;
+    log.take(request_log::again(all));
+    bool counted = all.gaps_counted;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        repeat_data& part = parts[i];
+        move_clock(part, all.ranks.front().start_ns - part.ranks.front().start_ns);
+        log.take(request_log::again(part));
+        counted = counted || part.gaps_counted;
+        add_facts(all, part, closed);
+        part = {};
+    }
+    if (counted) log.count_all(all.window_from_ns, all.window_to_ns);
+    log.move_into(all, counted);
+    note_bunches(all);
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

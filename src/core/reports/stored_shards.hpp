@@ -1,0 +1,132 @@
+// shards of a load, put together
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/text.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/together.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/terms.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/target_facts.hpp"
+#include "core/reports/stored.hpp"
+
+#include <algorithm>  // min
+#include <cstddef>  // size_t
+#include <string>
+#include <utility>  // move
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What one program left of the load that it shared, with its requests.
+struct stored_shard {
+    std::string directory{};
+    stored_gate gate{};
+};
+
+/// What all of them have in common, whole again.
+struct gathered_shards {
+    plan what{};
+    target_facts target{};
+    evidence seen{};
+    terms held{};
+};
+
+/// Numbers in a row: "3, 5, 6", of many the first ten.
+inline std::string numbers_text(const std::vector<std::size_t>& all) {
+    std::string t;
+    for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
+        t += (i > 0 ? ", " : "") + std::to_string(all[i]);
+    return all.size() > 10 ? t + printed(" and %zu more", all.size() - 10) : t;
+}
+
+/// Refuses what is not each of the shards of one load, once.
+inline void check_all_there(const std::vector<stored_shard>& shards) {
+    const stored_shard& first = shards.front();
+    for (const stored_shard& s : shards)
+        require(s.gate.shards > 1, s.directory + " is no shard of a load: \"" + s.gate.name +
+                                       "\" was measured as a whole");
+    std::vector<const stored_shard*> found(first.gate.shards, nullptr);
+    for (const stored_shard& s : shards) {
+        require(s.gate.shards == found.size(),
+                s.directory + printed(" is one of %zu shards, ", s.gate.shards) +
+                    first.directory + printed(" one of %zu", found.size()));
+        const stored_shard*& place = found[std::min(s.gate.shard, found.size() - 1)];
+        require(place == nullptr, printed("shard %zu is there twice: ", s.gate.shard) +
+                                      (place ? place->directory : "") + " and " + s.directory);
+        place = &s;
+    }
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < found.size(); ++i)
+        if (!found[i]) missing.push_back(i);
+    require(missing.empty(), printed("of %zu shards these are missing: ", found.size()) +
+                                 numbers_text(missing));
+}
+
+/// Refuses shards that are not of one run of one load.
+inline void check_alike(const stored_shard& first, const stored_shard& s) {
+    const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+        require(a == b, s.directory + " belongs to another load: " + what + " \"" + printable(b) +
+                            "\", in " + first.directory + " \"" + printable(a) + "\"");
+    };
+    const stored_gate &a = first.gate, &b = s.gate;
+    same("gate", a.name, b.name);
+    same("version", a.version, b.version);
+    same("definitions version", a.definitions, b.definitions);
+    same("trace hash", a.trace_hash, b.trace_hash);
+    same("run", a.nonce, b.nonce);
+    same("model", a.model, b.model);
+    same("api", a.api, b.api);
+    same("arrivals", a.arrivals, b.arrivals);
+    same("workload", a.workload, b.workload);
+    same("extent", a.extent, b.extent);
+    same("options", a.options, b.options);
+    same("limits", a.limits, b.limits);
+    same("seed", a.seed, b.seed);
+    same("number of repeats", std::to_string(a.seen.candidate.size()),
+         std::to_string(b.seen.candidate.size()));
+}
+
+/// Throws std::invalid_argument with one sentence where they are not the whole of one run. There
+/// is one at least, and its repeats have their records.
+inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list& slos) {
+    check_all_there(shards);
+    for (const stored_shard& s : shards) check_alike(shards.front(), s);
+    std::sort(shards.begin(), shards.end(), [](const stored_shard& a, const stored_shard& b) {
+        return a.gate.shard < b.gate.shard;
+    });
+    const stored_gate& first = shards.front().gate;
+    gathered_shards g;
+    g.what = first.told;
+    g.what.rule = first.held.rule;
+    g.what.first_repeats = g.what.most_repeats = static_cast<int>(first.seen.candidate.size());
+    for (const slo& s : slos) g.what.slos.push_back(s);
+    g.target.kind = target_kind::endpoint;
+    g.target.url = first.url;
+    g.target.model = first.model;
+    g.target.api = first.api;
+    g.held.slos = g.what.slos;
+    g.held.rule = first.held.rule;
+    static_cast<load_conditions&>(g.seen) = first.seen;
+    const bool closed = !g.what.is_open_loop();
+    for (std::size_t i = 0; i < first.seen.candidate.size(); ++i) {
+        std::vector<repeat_data> parts;
+        for (stored_shard& s : shards) {
+            require(!s.gate.seen.candidate[i].ranks.empty(),
+                    s.directory + printed(": repeat %zu does not say when it began", i));
+            parts.push_back(std::move(s.gate.seen.candidate[i]));
+        }
+        g.seen.candidate.push_back(together(std::move(parts), closed));
+    }
+    for (const stored_shard& s : shards)
+        if (g.seen.stopped.empty()) g.seen.stopped = s.gate.seen.stopped;
+    return g;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

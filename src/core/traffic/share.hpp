@@ -1,0 +1,27 @@
+// the part of a load that one of several programs sends
+#pragma once
+
+#include <cstddef>  // size_t
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of `count` programs that carry out one plan, the one with this number, counted from 0. Each
+/// takes every count-th start of the trace, a user or a conversation as a whole, at the time that
+/// the plan has for it: together they send the trace, and nothing of it twice.
+struct load_share {
+    std::size_t index = 0, count = 1;
+    bool is_whole() const { return count == 1; }
+    /// How many of these are its own.
+    std::size_t of(std::size_t all) const { return all / count + (index < all % count); }
+};
+
+/// The share of one thread of so many in every program.
+inline load_share share_of_thread(const load_share& s, std::size_t thread, std::size_t threads) {
+    return {s.index + s.count * thread, s.count * threads};
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,49 @@
+// one repeat of a load that several programs send
+#pragma once
+
+#include "api/result.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/witness.hpp"
+#include "core/traffic/plan.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/targets/live_target.hpp"
+#include "effects/targets/page_watch.hpp"
+#include "effects/targets/server_pages.hpp"
+#include "effects/gates/repeat.hpp"
+#include "effects/gates/shards.hpp"
+
+#include <algorithm>  // max
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A shard's part, which begins when all others do. Only the first shard reads the server's page,
+/// before any of them sends and when all have heard their answers.
+inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm arm, int repeat,
+                                   int gate_number, repeat_terms terms) {
+    constexpr double to_connect_s = 2;
+    shard_clock& clock = shard_clock::of_this_program();
+    double begins_s = clock.start_s();
+    const double ends_s = clock.end_s(p);
+    clock.begin_next(p);
+    wait_for_unix_time(begins_s - to_connect_s);
+    long long planned_ns = 0;
+    terms.start = [&] {
+        planned_ns = steady_ns_at(begins_s);
+        begins_s += shard_clock::measured_after_s(p);
+        return std::max(planned_ns, now_ns() + 10000000);
+    };
+    const server_pages none{};
+    page_watch pages(p.share.index == 0 ? target.pages() : none, named_series(p.slos));
+    repeat_data d = run_repeat(p, target, arm, repeat, gate_number, terms);
+    for (rank_part& r : d.ranks)
+        r.off_s = static_cast<double>(r.start_ns - planned_ns) * 1e-9;
+    wait_for_unix_time(ends_s);
+    d.server = pages.word(cross_check_of(d).finished);
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,159 @@
+// The parts of a repeat that several programs sent, put together.
+#include "llmbench.hpp"
+#include "core/judging/validity.hpp"
+#include "core/measured/ranks.hpp"
+#include "core/measured/together.hpp"
+#include "support/texts.hpp"
+#include "support/timelines.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace timelines;
+using texts::holds;
+
+namespace {
+
+constexpr long long ms = 1000000;
+
+/// Requests of a trace with this many starts, of which each program has every count-th.
+std::vector<request> answers(std::size_t first, std::size_t step, std::size_t all = 12) {
+    std::vector<request> mine;
+    for (std::size_t i = first; i < all; i += step) {
+        const double at = 10.0 * static_cast<double>(i);
+        request q(at);
+        if (i % 5 != 4)
+            for (std::size_t k = 0; k <= i; ++k)
+                q.content(at + 20 + 7 * static_cast<double>(k));
+        if (i % 5 == 4) mine.push_back(timelines::failed(at));
+        else mine.push_back(q.finish(at + 200).usage(at + 200, 20, static_cast<int>(i) + 1)
+                                .done(at + 200));
+    }
+    return mine;
+}
+/// One program's part, on a clock that is ahead of the first one's by so much.
+repeat_data part(std::size_t index, std::size_t count, long long clock_ns = 0) {
+    repeat_data d = repeat_of(answers(index, count));
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        d.records[i].id = printed("llmbench-1c-0-%zu", index + i * count);
+    d.window_from_ns = at_ms(0);
+    d.window_to_ns = at_ms(110);
+    rank_part r;
+    r.index = static_cast<int>(index);
+    r.count = static_cast<int>(count);
+    r.host = printed("host-%zu", index);
+    r.start_ns = at_ms(0);
+    d.ranks = {r};
+    d.asked_rate = 25;
+    d.achieved_rate = 24;
+    d.cpu_share = 0.1 * static_cast<double>(index + 1);
+    d.connections_opened = 3;
+    move_clock(d, clock_ns);
+    return d;
+}
+std::vector<repeat_data> parts(std::size_t count) {
+    std::vector<repeat_data> all;
+    for (std::size_t i = 0; i < count; ++i)
+        all.push_back(part(i, count, 1000000 * ms * static_cast<long long>(i)));
+    return all;
+}
+void check_same_requests(const repeat_data& a, const repeat_data& b) {
+    REQUIRE(a.records.size() == b.records.size());
+    for (std::size_t i = 0; i < a.records.size(); ++i) {
+        const record &x = a.records[i], &y = b.records[i];
+        CHECK(x.scheduled_ns == y.scheduled_ns);
+        CHECK(x.first_token_ns == y.first_token_ns);
+        CHECK(x.end_ns == y.end_ns);
+        CHECK(x.status == y.status);
+        REQUIRE(x.events == y.events);
+        for (std::size_t k = 0; k < gap_count(x); ++k)
+            CHECK(a.gaps[a.gap_offsets[i] + k] == b.gaps[b.gap_offsets[i] + k]);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("parts on clocks of their own become the repeat that one program would have seen") {
+    const repeat_data whole = part(0, 1);
+    for (const std::size_t count : {2u, 3u, 4u}) {
+        const repeat_data all = together(parts(count), false);
+        check_same_requests(all, whole);
+        CHECK(all.window_from_ns == whole.window_from_ns);
+        CHECK(all.window_to_ns == whole.window_to_ns);
+        CHECK(all.asked_rate == 25.0 * static_cast<double>(count));
+        CHECK(all.achieved_rate == 24.0 * static_cast<double>(count));
+        CHECK(all.cpu_share == doctest::Approx(0.1 * static_cast<double>(count)));
+        CHECK(all.connections_opened == 3 * static_cast<long long>(count));
+        REQUIRE(all.ranks.size() == count);
+        for (std::size_t i = 0; i < count; ++i) {
+            CHECK(all.ranks[i].index == static_cast<int>(i));
+            CHECK(all.ranks[i].start_ns == at_ms(0));
+        }
+    }
+}
+
+TEST_CASE("users of several programs have the window that all of them have") {
+    std::vector<repeat_data> all = parts(3);
+    all[1].window_from_ns += 20 * ms;
+    all[2].window_to_ns -= 30 * ms;
+    const repeat_data d = together(std::move(all), true);
+    CHECK(d.window_from_ns == at_ms(20));
+    CHECK(d.window_to_ns == at_ms(80));
+}
+
+TEST_CASE("gaps that one program has counted are counted together with the others'") {
+    std::vector<repeat_data> all = parts(2);
+    request_log log = request_log::again(all[1]);
+    log.count_all(all[1].window_from_ns, all[1].window_to_ns);
+    log.move_into(all[1], true);
+    REQUIRE(all[1].gaps_counted);
+    const repeat_data whole = part(0, 1);
+    std::uint64_t gaps = 0, sum_us = 0;
+    for (std::size_t i = 0; i < whole.records.size(); ++i)
+        for (std::size_t k = 0; is_pooled(whole.records[i]) && k < gap_count(whole.records[i]); ++k) {
+            ++gaps;
+            sum_us += whole.gaps[whole.gap_offsets[i] + k];
+        }
+    const repeat_data d = together(std::move(all), false);
+    CHECK(d.gaps_counted);
+    CHECK(d.pooled_gaps.size() == gaps);
+    CHECK(d.pooled_gaps.sum_us() == sum_us);
+    CHECK(d.longest_gaps.size() == whole.records.size());
+}
+
+TEST_CASE("what went wrong in one part went wrong") {
+    std::vector<repeat_data> all = parts(3);
+    all[1].interrupted = true;
+    all[2].target_gone = "it went away";
+    all[2].blind = {{at_ms(5) + 2000000 * ms, at_ms(9) + 2000000 * ms, 4 * ms, 4 * ms}};
+    all[1].short_outputs = 2;
+    all[2].shared_tokens = 7;
+    const repeat_data d = together(std::move(all), false);
+    CHECK(d.interrupted);
+    CHECK(d.target_gone == "it went away");
+    REQUIRE(d.blind.size() == 1);
+    CHECK(d.blind[0].from_ns == at_ms(5));
+    CHECK(d.short_outputs == 2);
+    CHECK(d.shared_tokens == 7);
+}
+
+TEST_CASE("a part that begins too far from the others makes a gate invalid, and is named") {
+    evidence e;
+    e.most_skew_s = 0.005;
+    std::vector<repeat_data> all = parts(4);
+    all[2].ranks[0].off_s = 0.0045;
+    all[2].ranks[0].error_s = 0.0001;
+    e.candidate = {together(all, false)};
+    CHECK(gate_invalid_reason(e) == "");
+    all[2].ranks[0].off_s = 0.020;
+    e.candidate = {together(all, false)};
+    CHECK(gate_invalid_reason(e) == "client: rank 2 of 4 on host-2 began 20 ms late (known to within "
+                                    "100 us), up to 5 ms is allowed");
+    all[2].ranks[0].off_s = -0.0049;  // and what nobody can exclude
+    all[2].ranks[0].error_s = 0.001;
+    e.candidate = {together(all, false)};
+    CHECK(holds(gate_invalid_reason(e), "rank 2 of 4 on host-2 began 4.9 ms early"));
+}

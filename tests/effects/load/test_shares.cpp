@@ -1,0 +1,156 @@
+// Several programs that share a load send its trace: every request, once, when it is due.
+#include "llmbench.hpp"
+#include "core/base/bytes.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/wire/url.hpp"
+#include "effects/load/agenda.hpp"
+#include "effects/load/run_load.hpp"
+#include "effects/load/worker.hpp"
+#include "effects/system/workload_files.hpp"
+#include "support/scenarios.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+using namespace scenarios;
+
+namespace {
+
+constexpr long long ms = 1000000, start = 1000 * 1000 * ms;
+
+struct sent_request {
+    long long at_ns = 0;
+    std::string bytes{};
+};
+using sent_requests = std::map<std::size_t, sent_request>;  // by their place in the trace
+
+load_order order_of(const plan& p, const load_target& target) {
+    load_order o;
+    o.what = &p;
+    o.target = &target;
+    o.id_prefix = "llmbench-1c-0-";
+    if (p.is_open_loop()) {
+        const schedule s = schedule_of(p);
+        o.last = end_of_trace(p, s.at.size());
+        for (const double t : s.at) o.send_at.push_back(ns_of(t));
+    } else {
+        const conversation_counts c = counted_conversations(p);
+        o.last = end_of_trace(p, c.warmup + c.measured);
+    }
+    return o;
+}
+
+/// What one program sends with so many threads, if every answer takes 3 ms. No request twice.
+void send_share(const plan& p, std::size_t threads, sent_requests& all) {
+    load_target target;
+    target.url = parsed_url("http://127.0.0.1:8000", "endpoint.url");
+    const load_order order = order_of(p, target);
+    load_state shared;
+    shared.start_ns = start;
+    shared.next = order.first + p.share.index * p.stride;
+    std::vector<agenda> agendas;
+    for (std::size_t t = 0; t < threads; ++t) agendas.emplace_back(order, shared, t, threads);
+    for (agenda& a : agendas) a.begin();
+    for (bool more = true; more;) {
+        more = false;
+        for (agenda& a : agendas) {
+            if (a.nothing_left()) continue;
+            more = true;
+            const long long due = std::max(a.next_due(), start);
+            const auto ended = [&](const due_request& r) {
+                a.on_dispatched(r.what, due);
+                const std::string bytes =
+                    request_bytes(order, r.what.index, a.answers_before(r.what.index));
+                const bool is_new = all.insert({r.what.index, {r.what.scheduled_ns, bytes}}).second;
+                CHECK(is_new);
+                a.on_ended(r.what, request_status::ok, due + 3 * ms, "an answer");
+            };
+            while (const auto next = a.take_due(due)) ended(*next);
+            while (const auto next = a.take_promised(due)) ended(*next);
+        }
+    }
+}
+
+/// The hash of what `count` programs send of the plan. Times are part of it where they are planned.
+std::string hash_of_all(plan p, std::size_t count, std::size_t threads) {
+    sent_requests all;
+    for (std::size_t i = 0; i < count; ++i) {
+        p.share = {i, count};
+        send_share(p, threads, all);
+    }
+    fnv1a h;
+    for (const auto& [index, r] : all) {
+        h.add(static_cast<long long>(index));
+        if (p.is_open_loop() && p.stride == 1) h.add(r.at_ns);
+        h.add(r.bytes.data(), r.bytes.size());
+    }
+    return h.text() + printed(", %zu requests", all.size());
+}
+
+plan plan_of_load(scenario s) { return planned(s, 7, read_workload_files(s, 7)); }
+
+}  // namespace
+
+TEST_CASE("what several programs send is the trace, whatever its arrivals") {
+    const auto lengths = synthetic{.prompt_tokens = lognormal(64, 0.6), .output_tokens = fixed(8)};
+    const auto of = [&](const arrival_pattern& a) {
+        scenario s{.workload = lengths, .arrivals = a, .warmup = 7, .requests = 90};
+        return s;
+    };
+    const std::vector<scenario> loads = {
+        of(constant(50_rps)),
+        of(poisson(50_rps)),
+        of(gamma(50_rps, 0.3)),
+        of(poisson(50_rps).max_in_flight(16)),
+        of(ramp(5_rps, 80_rps, 3_s)),
+        of(steps({{20_rps, 1_s}, {60_rps, 1_s}})),
+        of(replay("data/azure.csv").speed(20)),
+        of(all_at_once()),
+        of(closed_loop(16)),
+        of(closed_loop(16).think(1_s).ramp(2_s)),
+    };
+    for (const scenario& s : loads) {
+        const plan p = plan_of_load(s);
+        CAPTURE(arrival_text(p.arrivals));
+        const std::string whole = hash_of_all(p, 1, 1);
+        CHECK(hash_of_all(p, 1, 3) == whole);
+        for (const std::size_t count : {2u, 3u, 8u})
+            for (const std::size_t threads : {1u, 2u})
+                CHECK(hash_of_all(p, count, threads) == whole);
+    }
+}
+
+TEST_CASE("conversations stay with one program") {
+    for (const arrival_pattern& a :
+         {arrival_pattern(poisson(20_rps)), arrival_pattern(closed_loop(9))}) {
+        scenario s{.workload = conversations{.turns = uniform(2, 5), .user_tokens = fixed(8)},
+                   .arrivals = a, .warmup = 4, .requests = 60};
+        plan p = plan_of_load(s);
+        const std::string whole = hash_of_all(p, 1, 1);
+        CHECK(hash_of_all(p, 4, 1) == whole);
+        CHECK(hash_of_all(p, 3, 2) == whole);
+    }
+}
+
+TEST_CASE("what a load needs at a time is divided, too") {
+    const plan whole = plan_of_load({.arrivals = closed_loop(10), .requests = 100});
+    plan p = whole;
+    load_order o;
+    o.what = &p;
+    o.last = 120;
+    std::size_t connections = 0, at_first = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+        p.share = {i, 4};
+        connections += connections_needed(o);
+        for (std::size_t t = 0; t < 2; ++t) at_first += connections_at_first(o, t, 2);
+    }
+    CHECK(connections == 10);
+    CHECK(at_first == 10);
+}
