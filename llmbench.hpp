@@ -119,60 +119,62 @@
 //   [C93] the requests of a plan
 //   [C94] what a plan says of the evidence that it will bring
 //   [C95] what of its prompts a workload lets a prefix cache have
-//   [C96] what of a scenario does not go with several settings
-//   [C97] our requests in other tools' definitions
-//   [C98] JSON files of other tools
-//   [C99] one run of another tool, as its file tells it
-//   [C100] result files of AIPerf
-//   [C101] result files of guidellm
-//   [C102] files that tell of their requests in lists, one value of each request in each
-//   [C103] result files of SGLang's bench_serving
-//   [C104] result files of vLLM bench serve
-//   [C105] which tool wrote a result file, and what it tells
-//   [C106] runs of another tool as the repeats of one gate
-//   [C107] engine model
-//   [C108] what a request asks the simulated server
-//   [C109] answers of the simulated server
-//   [C110] the simulated server's page of metrics
-//   [C111] what the simulated server says besides answers
-//   [C112] what a result holds of its gate
-//   [C113] what a result of several settings holds
-//   [C114] the rows of a table: each metric over the repeats of an arm
-//   [C115] points and round steps of drawings
-//   [C116] distributions: quantiles as lines, of each repeat and of all
-//   [C117] the curve of a search: objectives over the load
-//   [C118] how requests ended, and what their answers say of tokens
-//   [C119] how long made-up prompts were to be, and were
-//   [C120] what each of several programs did, over all repeats
-//   [C121] what a server told of itself, over all repeats
-//   [C122] timelines: repeats in windows of equal length
-//   [C123] all that reports tell of a gate's numbers, computed once
-//   [C124] the progress line
-//   [C125] what reports tell of several settings
-//   [C126] several settings in result.json
-//   [C127] what came of a profile
-//   [C128] what reports are made of
-//   [C129] what a server told of itself, in result.json
-//   [C130] words of reports
-//   [C131] result.json and records.jsonl
-//   [C132] stored results
-//   [C133] several settings on the console
-//   [C134] words in Markdown
-//   [C135] several settings in summary.md
-//   [C136] junit.xml, summary.md, annotations, metrics.txt
-//   [C137] what a console can show
-//   [C138] the console
-//   [C139] shards of a load, put together
-//   [C140] the report page: style, icons and script
-//   [C141] the report page: drawings
-//   [C142] the report page: verdicts
-//   [C143] the report page: distributions
-//   [C144] the report page: gates beside each other
-//   [C145] the report page: what a search found
-//   [C146] the report page: what else a gate has to say
-//   [C147] the report page: several settings beside each other
-//   [C148] the report page: timelines
-//   [C149] the report page: the whole
+//   [C96] how far apart the programs of one load may begin
+//   [C97] what of a scenario does not go with several settings
+//   [C98] our requests in other tools' definitions
+//   [C99] JSON files of other tools
+//   [C100] one run of another tool, as its file tells it
+//   [C101] result files of AIPerf
+//   [C102] result files of guidellm
+//   [C103] files that tell of their requests in lists, one value of each request in each
+//   [C104] result files of SGLang's bench_serving
+//   [C105] result files of vLLM bench serve
+//   [C106] which tool wrote a result file, and what it tells
+//   [C107] runs of another tool as the repeats of one gate
+//   [C108] engine model
+//   [C109] what a request asks the simulated server
+//   [C110] answers of the simulated server
+//   [C111] the simulated server's page of metrics
+//   [C112] what the simulated server says besides answers
+//   [C113] what a result holds of its gate
+//   [C114] what a result of several settings holds
+//   [C115] the rows of a table: each metric over the repeats of an arm
+//   [C116] points and round steps of drawings
+//   [C117] distributions: quantiles as lines, of each repeat and of all
+//   [C118] the curve of a search: objectives over the load
+//   [C119] how requests ended, and what their answers say of tokens
+//   [C120] how long made-up prompts were to be, and were
+//   [C121] what each of several programs did, over all repeats
+//   [C122] what a server told of itself, over all repeats
+//   [C123] timelines: repeats in windows of equal length
+//   [C124] all that reports tell of a gate's numbers, computed once
+//   [C125] the progress line
+//   [C126] what reports tell of several settings
+//   [C127] several settings in result.json
+//   [C128] what came of a profile
+//   [C129] what reports are made of
+//   [C130] what a server told of itself, in result.json
+//   [C131] words of reports
+//   [C132] result.json and records.jsonl
+//   [C133] stored results
+//   [C134] several settings on the console
+//   [C135] words in Markdown
+//   [C136] several settings in summary.md
+//   [C137] junit.xml, summary.md, annotations, metrics.txt
+//   [C138] what a console can show
+//   [C139] the console
+//   [C140] a repeat as bytes, for another program of the same run
+//   [C141] shards of a load, put together
+//   [C142] the report page: style, icons and script
+//   [C143] the report page: drawings
+//   [C144] the report page: verdicts
+//   [C145] the report page: distributions
+//   [C146] the report page: gates beside each other
+//   [C147] the report page: what a search found
+//   [C148] the report page: what else a gate has to say
+//   [C149] the report page: several settings beside each other
+//   [C150] the report page: timelines
+//   [C151] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -184,58 +186,61 @@
 //   [E8] files
 //   [E9] signals, and what else a program has once
 //   [E10] the clock
-//   [E11] what the environment asks for
-//   [E12] the machine and the commit
-//   [E13] what the system lets one process have
-//   [E14] how long a thread has waited for a core
-//   [E15] all that a scenario names in files
-//   [E16] asio, under every client and the simulated server
-//   [E17] whoever is told of a socket
-//   [E18] sockets and addresses
-//   [E19] waiting for sockets, on every other system
-//   [E20] waiting for sockets, on Linux
-//   [E21] waiting for sockets
-//   [E22] TLS
-//   [E23] one request and its answer over one socket
-//   [E24] requests that are not measured
-//   [E25] server processes
-//   [E26] when a thread of the client did not run, as it knows itself
-//   [E27] what a load is told and delivers
-//   [E28] one connection of the load
-//   [E29] what one client thread has to send, and when
-//   [E30] the connections of one client thread
-//   [E31] what came back to one client thread
-//   [E32] one client thread
-//   [E33] the load of one repeat
-//   [E34] what of asio a server needs beyond a client
-//   [E35] a connection of the simulated server
-//   [E36] simulated server
-//   [E37] who asks a server
-//   [E38] what a server is asked before the load
-//   [E39] the pages on which a server tells of itself
-//   [E40] servers that a gate starts
-//   [E41] targets brought up
-//   [E42] a server's pages, read beside a load
-//   [E43] whether two targets are one server
-//   [E44] records.jsonl and events.bin, written while the load runs
-//   [E45] all gates of a program and their reports
-//   [E46] gates inside doctest
-//   [E47] profiles of servers
-//   [E48] the progress of a repeat
-//   [E49] one repeat
-//   [E50] a load that several programs send without a word to each other
-//   [E51] one repeat of a load that several programs send
-//   [E52] the repeats of a gate
-//   [E53] gates take turns
-//   [E54] one gate from its scenario to its result
-//   [E55] result files of other tools, judged as a gate
-//   [E56] a run that is over, with its requests
-//   [E57] the shards of a load, judged as a gate
-//   [E58] several settings of a server, measured in turns
-//   [E59] several settings from a scenario to their result
-//   [E60] public functions
-//   [E61] records judged again
-//   [E62] main
+//   [E11] programs that MPI started together
+//   [E12] what the environment asks for
+//   [E13] the machine and the commit
+//   [E14] what the system lets one process have
+//   [E15] how long a thread has waited for a core
+//   [E16] all that a scenario names in files
+//   [E17] asio, under every client and the simulated server
+//   [E18] whoever is told of a socket
+//   [E19] sockets and addresses
+//   [E20] waiting for sockets, on every other system
+//   [E21] waiting for sockets, on Linux
+//   [E22] waiting for sockets
+//   [E23] TLS
+//   [E24] one request and its answer over one socket
+//   [E25] requests that are not measured
+//   [E26] server processes
+//   [E27] when a thread of the client did not run, as it knows itself
+//   [E28] what a load is told and delivers
+//   [E29] one connection of the load
+//   [E30] what one client thread has to send, and when
+//   [E31] the connections of one client thread
+//   [E32] what came back to one client thread
+//   [E33] one client thread
+//   [E34] the load of one repeat
+//   [E35] what of asio a server needs beyond a client
+//   [E36] a connection of the simulated server
+//   [E37] simulated server
+//   [E38] who asks a server
+//   [E39] what a server is asked before the load
+//   [E40] the pages on which a server tells of itself
+//   [E41] servers that a gate starts
+//   [E42] targets brought up
+//   [E43] a server's pages, read beside a load
+//   [E44] whether two targets are one server
+//   [E45] records.jsonl and events.bin, written while the load runs
+//   [E46] all gates of a program and their reports
+//   [E47] gates inside doctest
+//   [E48] profiles of servers
+//   [E49] the progress of a repeat
+//   [E50] one repeat
+//   [E51] one repeat of a load that ranks of MPI send
+//   [E52] what the environment asks of a gate
+//   [E53] a load that several programs send without a word to each other
+//   [E54] one repeat of a load that several programs send
+//   [E55] the repeats of a gate
+//   [E56] gates take turns
+//   [E57] one gate from its scenario to its result
+//   [E58] result files of other tools, judged as a gate
+//   [E59] a run that is over, with its requests
+//   [E60] the shards of a load, judged as a gate
+//   [E61] several settings of a server, measured in turns
+//   [E62] several settings from a scenario to their result
+//   [E63] public functions
+//   [E64] records judged again
+//   [E65] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -2127,7 +2132,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <optional>
 #include <set>  // the engine's cached blocks
 #include <span>
-#include <stdexcept>  // invalid_argument, exception
+#include <stdexcept>  // invalid_argument, exception, runtime_error
 #include <string>
 #include <string_view>
 #include <system_error>  // errc
@@ -15693,7 +15698,33 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] what of a scenario does not go with several settings ================================
+// ===== [C96] how far apart the programs of one load may begin ====================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Seconds: 5 ms, or 1 % of the tightest limit on the time to a first token where that is more.
+/// Latencies are each of one clock, so it is the pattern of arrivals that hangs on it.
+inline double most_skew_of_ranks(const plan& p) {
+    double tightest = infinity;
+    const auto take = [&](metric_id m, double bound) {
+        if (m == metric_id::ttft && bound > 0) tightest = std::min(tightest, bound);
+    };
+    for (const auto* objectives : {&p.slos, &p.search.keeps})
+        for (const slo& s : *objectives) {
+            if (s.factor == 0) take(s.what.metric, s.bound);
+            for (const predicate_step& step : s.what.where)
+                if (step.op == predicate_step::op_kind::compare) take(step.metric, step.bound);
+        }
+    return std::max(0.005, tightest < infinity ? 0.01 * tightest : 0);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C97] what of a scenario does not go with several settings ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15749,7 +15780,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] our requests in other tools' definitions ============================================
+// ===== [C98] our requests in other tools' definitions ============================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -15949,7 +15980,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] JSON files of other tools ===========================================================
+// ===== [C99] JSON files of other tools ===========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -16134,7 +16165,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] one run of another tool, as its file tells it =======================================
+// ===== [C100] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16382,7 +16413,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] result files of AIPerf =============================================================
+// ===== [C101] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -16662,7 +16693,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] result files of guidellm ===========================================================
+// ===== [C102] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -16885,7 +16916,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C103] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -17001,7 +17032,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] result files of SGLang's bench_serving =============================================
+// ===== [C104] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -17141,7 +17172,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] result files of vLLM bench serve ===================================================
+// ===== [C105] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -17325,7 +17356,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] which tool wrote a result file, and what it tells ==================================
+// ===== [C106] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17382,7 +17413,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] runs of another tool as the repeats of one gate ====================================
+// ===== [C107] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -17627,7 +17658,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] engine model =======================================================================
+// ===== [C108] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -17836,7 +17867,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] what a request asks the simulated server ===========================================
+// ===== [C109] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17953,7 +17984,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] answers of the simulated server ====================================================
+// ===== [C110] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -18190,7 +18221,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] the simulated server's page of metrics =============================================
+// ===== [C111] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -18362,7 +18393,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] what the simulated server says besides answers =====================================
+// ===== [C112] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18439,7 +18470,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] what a result holds of its gate ====================================================
+// ===== [C113] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18492,7 +18523,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] what a result of several settings holds ============================================
+// ===== [C114] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18544,7 +18575,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C115] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18572,7 +18603,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] points and round steps of drawings =================================================
+// ===== [C116] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18602,7 +18633,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C117] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18666,7 +18697,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] the curve of a search: objectives over the load ====================================
+// ===== [C118] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18725,7 +18756,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] how requests ended, and what their answers say of tokens ===========================
+// ===== [C119] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18800,7 +18831,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] how long made-up prompts were to be, and were ======================================
+// ===== [C120] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18846,7 +18877,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] what each of several programs did, over all repeats ================================
+// ===== [C121] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18919,7 +18950,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] what a server told of itself, over all repeats =====================================
+// ===== [C122] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19006,7 +19037,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] timelines: repeats in windows of equal length ======================================
+// ===== [C123] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19140,7 +19171,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C124] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19327,7 +19358,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] the progress line ==================================================================
+// ===== [C125] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19389,7 +19420,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] what reports tell of several settings ==============================================
+// ===== [C126] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19406,7 +19437,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] several settings in result.json ====================================================
+// ===== [C127] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19480,7 +19511,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] what came of a profile =============================================================
+// ===== [C128] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19536,7 +19567,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] what reports are made of ===========================================================
+// ===== [C129] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19581,7 +19612,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] what a server told of itself, in result.json =======================================
+// ===== [C130] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19680,7 +19711,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] words of reports ===================================================================
+// ===== [C131] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19903,7 +19934,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] result.json and records.jsonl ======================================================
+// ===== [C132] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20348,7 +20379,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] stored results =====================================================================
+// ===== [C133] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -20802,7 +20833,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] several settings on the console ====================================================
+// ===== [C134] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20897,7 +20928,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] words in Markdown ==================================================================
+// ===== [C135] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20933,7 +20964,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] several settings in summary.md =====================================================
+// ===== [C136] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20975,7 +21006,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C137] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21257,7 +21288,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] what a console can show ============================================================
+// ===== [C138] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21286,7 +21317,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] the console ========================================================================
+// ===== [C139] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21410,7 +21441,81 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] shards of a load, put together =====================================================
+// ===== [C140] a repeat as bytes, for another program of the same run =============================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
+/// request, an empty one, and the gaps of all in that order. Every gap must be listed.
+inline std::string packed(const repeat_data& d) {
+    json_writer facts;
+    write_repeat(facts, repeat_figures{static_cast<const repeat_facts&>(d)}, {});
+    std::string bytes;
+    for (const char c : facts.text())
+        if (c != '\n') bytes += c;
+    bytes += '\n';
+    for (const record& r : d.records) bytes += record_json(r, "");
+    bytes += '\n';
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) {
+            const std::uint32_t gap = d.gaps[d.gap_offsets[i] + k];
+            for (int b = 0; b < 4; ++b) bytes += static_cast<char>(gap >> (8 * b));
+        }
+    return bytes;
+}
+
+/// Throws std::runtime_error where the bytes are none.
+inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
+    const auto line = [&] {
+        const std::size_t end = bytes.find('\n');
+        if (end == std::string_view::npos) throw std::runtime_error("a part of a repeat is cut");
+        const std::string_view found = bytes.substr(0, end);
+        bytes.remove_prefix(end + 1);
+        return found;
+    };
+    const std::string facts(line());
+    picojson::value told;
+    if (!parse_json(facts, told)) throw std::runtime_error("a part of a repeat has no facts");
+    repeat_data d = read_repeat(told, arm);
+    const std::vector<long long> from = whole_numbers(facts, "window_from_ns");
+    const std::vector<long long> to = whole_numbers(facts, "window_to_ns");
+    if (from.size() != 1 || to.size() != 1)
+        throw std::runtime_error("a part of a repeat has no window");
+    d.window_from_ns = from[0];
+    d.window_to_ns = to[0];
+    d.blind = read_blind(told, d.window_from_ns);
+    d.ranks = read_ranks(told, d.window_from_ns);
+    for (const picojson::value& share : array_member(told, "thread_cpu_shares"))
+        d.thread_cpu_shares.push_back(number_in(share));
+    std::string gate;
+    std::vector<record> records;
+    for (std::string_view next = line(); !next.empty(); next = line())
+        records.push_back(read_record(std::string(next), gate));
+    request_log log;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        gap_list gaps;
+        const std::size_t count = gap_count(records[i]);
+        if (bytes.size() < 4 * count) throw std::runtime_error("a part of a repeat is cut");
+        for (std::size_t k = 0; k < count; ++k) {
+            std::uint32_t gap = 0;
+            for (std::size_t b = 4; b-- > 0;)
+                gap = gap << 8 | static_cast<unsigned char>(bytes[4 * k + b]);
+            gaps.push_back(gap);
+        }
+        bytes.remove_prefix(4 * count);
+        log.add(index_of(records[i], i), std::move(records[i]), gaps);
+    }
+    log.move_into(d, false);
+    return d;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C141] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21525,7 +21630,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] the report page: style, icons and script ===========================================
+// ===== [C142] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -21735,7 +21840,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] the report page: drawings ==========================================================
+// ===== [C143] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21981,7 +22086,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] the report page: verdicts ==========================================================
+// ===== [C144] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22154,7 +22259,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] the report page: distributions =====================================================
+// ===== [C145] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22270,7 +22375,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] the report page: gates beside each other ===========================================
+// ===== [C146] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22378,7 +22483,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] the report page: what a search found ===============================================
+// ===== [C147] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22469,7 +22574,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] the report page: what else a gate has to say =======================================
+// ===== [C148] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22662,7 +22767,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the report page: several settings beside each other ================================
+// ===== [C149] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22761,7 +22866,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the report page: timelines =========================================================
+// ===== [C150] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22916,7 +23021,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the report page: the whole =========================================================
+// ===== [C151] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23677,7 +23782,225 @@ inline const long long program_began_ns = now_ns();
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E11] what the environment asks for =======================================================
+// ===== [E11] programs that MPI started together ==================================================
+// Rank 0 plans, judges and reports; the others send their share of the load and hand over what they
+// saw. Nothing but this part calls MPI, from one thread (MPI_THREAD_FUNNELED), and of its functions
+// it calls nine: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize,
+// and Abort.
+
+#ifdef LLMBENCH_WITH_MPI
+#include <mpi.h>
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#ifndef LLMBENCH_WITH_MPI
+/// There is this program alone.
+struct rank_group {
+    static constexpr int index() { return 0; }
+    static constexpr int count() { return 1; }
+    static constexpr bool is_first() { return true; }
+    static constexpr bool is_alone() { return true; }
+    static rank_group& of_this_program() {
+        static rank_group group;
+        return group;
+    }
+};
+#else
+/// Seconds that a rank waits for the others where all have the same to do; before a gate, and while
+/// rank 0 judges, ten times that. LLMBENCH_RANK_WAIT.
+inline double rank_wait_s() {
+    const char* said = std::getenv("LLMBENCH_RANK_WAIT");
+    if (!said || !*said) return 60;
+    const double s = parsed_number<double>(said).value_or(0);
+    require(s >= 1 && s <= 86400, "LLMBENCH_RANK_WAIT is \"" + printable(said, 40) +
+                                      "\": it must be a number of seconds from 1 to 86400");
+    return s;
+}
+
+class rank_group {
+public:
+    static rank_group& of_this_program() {
+        static rank_group* const group = new rank_group;  // outlives every static object
+        return *group;
+    }
+    int index() const { return index_; }
+    int count() const { return count_; }
+    bool is_first() const { return index_ == 0; }
+    bool is_alone() const { return count_ == 1; }
+    double wait_s() const { return wait_s_; }
+
+    /// What is done, and does not return, when others do not come.
+    void when_lost(std::function<void(const std::string& why)> act) { lost_ = std::move(act); }
+
+    // ---- what all ranks call together; each waits for at most `most_s`
+
+    /// Rank `from` says, the others hear.
+    std::string heard(std::string said, double most_s, int from = 0) {
+        const waiting w(*this, most_s);
+        long long size = static_cast<long long>(said.size());
+        MPI_Bcast(&size, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD);
+        said.resize(static_cast<std::size_t>(size));
+        for (std::size_t at = 0; at < said.size(); at += most_at_once)
+            MPI_Bcast(said.data() + at, part(said.size(), at), MPI_CHAR, from, MPI_COMM_WORLD);
+        return said;
+    }
+    long long heard(long long said, double most_s, int from = 0) {
+        const waiting w(*this, most_s);
+        MPI_Bcast(&said, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD);
+        return said;
+    }
+    void meet(double most_s) {
+        const waiting w(*this, most_s);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    long long most(long long mine, double most_s) {
+        const waiting w(*this, most_s);
+        long long all = mine;
+        MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+        return all;
+    }
+    /// What each says, in their order, at rank 0; elsewhere nothing. MPI counts in ints, so it goes
+    /// in pieces.
+    std::vector<std::string> gathered(const std::string& mine, double most_s) {
+        const std::size_t longest = static_cast<std::size_t>(
+            most(static_cast<long long>(mine.size()), most_s));
+        const std::size_t piece = std::max<std::size_t>(
+            1, most_at_once / static_cast<std::size_t>(count_));
+        std::vector<std::string> all(is_first() ? static_cast<std::size_t>(count_) : 0);
+        for (std::size_t at = 0; at < longest; at += piece) {
+            const waiting w(*this, most_s);
+            gather_piece(mine, at, piece, all);
+        }
+        return all;
+    }
+    /// All ranks do this, or all of them throw: who failed what it threw, the others what the first
+    /// of those said.
+    template <class F>
+    auto all_or_none(F&& act, double most_s) {
+        std::optional<decltype(act())> done;
+        std::exception_ptr own;
+        std::string why;
+        try {
+            done = std::forward<F>(act)();
+        } catch (const std::exception& e) {
+            own = std::current_exception();
+            why = e.what();
+        }
+        agree(own, why, most_s);
+        return std::move(*done);
+    }
+    void agree(const std::exception_ptr& own, const std::string& why, double most_s) {
+        const long long failed = most(own ? count_ - index_ : 0, most_s);
+        if (failed == 0) return;
+        const int first = count_ - static_cast<int>(failed);
+        const std::string words = heard(why, most_s, first);
+        if (own) std::rethrow_exception(own);
+        throw std::runtime_error(printed("rank %d of %d: ", first, count_) + words);
+    }
+    /// The last of all calls. A program that ends by exit() comes by here as well.
+    void finish() {
+        if (finished_.exchange(true)) return;
+        const waiting w(*this, wait_s_);
+        MPI_Finalize();
+    }
+
+private:
+    static constexpr std::size_t most_at_once = 64 << 20;
+
+    rank_group() : main_(std::this_thread::get_id()) {
+        wait_s_ = rank_wait_s();
+        ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // a rank that waits leaves the core
+        std::thread([this] { watch(); }).detach();
+        int provided = 0;
+        {
+            const waiting w(*this, wait_s_);
+            MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        }
+        MPI_Comm_rank(MPI_COMM_WORLD, &index_);
+        MPI_Comm_size(MPI_COMM_WORLD, &count_);
+        if (!is_first() && !std::freopen("/dev/null", "w", stdout))
+            std::cerr << "llmbench: rank " << index_ << " speaks although rank 0 does\n";
+        std::atexit([] { of_this_program().finish(); });
+    }
+    static int part(std::size_t size, std::size_t at, std::size_t most = most_at_once) {
+        return static_cast<int>(std::min(most, size - std::min(at, size)));
+    }
+    void gather_piece(const std::string& mine, std::size_t at, std::size_t piece,
+                      std::vector<std::string>& all) {
+        const int own = part(mine.size(), at, piece);
+        // Nobody says how much the others have left, so everybody sends it first.
+        std::vector<int> sizes(all.size()), ones(all.size(), 1), places(all.size());
+        for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i);
+        MPI_Gatherv(&own, 1, MPI_INT, sizes.data(), ones.data(), places.data(), MPI_INT, 0,
+                    MPI_COMM_WORLD);
+        int total = 0;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            places[i] = total;
+            total += sizes[i];
+        }
+        std::string bytes(static_cast<std::size_t>(total), '\0');
+        MPI_Gatherv(mine.data() + std::min(at, mine.size()), own, MPI_CHAR, bytes.data(),
+                    sizes.data(), places.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            all[i].append(bytes, static_cast<std::size_t>(places[i]),
+                          static_cast<std::size_t>(sizes[i]));
+    }
+
+    /// A call that may never come back says until when it may take.
+    class waiting {
+    public:
+        waiting(rank_group& g, double most_s) : group_(g) {
+            require(std::this_thread::get_id() == g.main_,
+                    "a gate in a thread of its own: with MPI all gates run in the thread that runs "
+                    "the first");
+            group_.since_ns_ = now_ns();
+            group_.until_ns_ = now_ns() + ns_of(most_s);
+        }
+        ~waiting() { group_.until_ns_ = 0; }
+        waiting(const waiting&) = delete;
+        waiting& operator=(const waiting&) = delete;
+
+    private:
+        rank_group& group_;
+    };
+    /// Nothing hangs: a rank whose call does not come back writes what there is, and ends the rest.
+    void watch() {
+        for (;;) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            const long long until = until_ns_, now = now_ns();
+            if (until == 0) continue;
+            const double waited_s = static_cast<double>(now - since_ns_) * 1e-9;
+            std::string why;
+            if (now > until)
+                why = printed("rank %d of %d waited %.0f s for the others: one of them has died, "
+                              "or never came", index_, count_, waited_s);
+            else if (interrupted.load() && waited_s > 0.3)
+                why = printed("the run was interrupted while rank %d of %d waited for the others: "
+                              "one of them may have died", index_, count_);
+            if (why.empty()) continue;
+            std::cerr << "llmbench: " << why << std::endl;
+            if (lost_) lost_(why);
+            std::_Exit(3);  // which ends the other ranks, too
+        }
+    }
+
+    const std::thread::id main_;
+    int index_ = 0, count_ = 1;
+    double wait_s_ = 60;
+    std::atomic<long long> since_ns_{0}, until_ns_{0};
+    std::atomic<bool> finished_{false};
+    std::function<void(const std::string&)> lost_{};
+};
+#endif
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E12] what the environment asks for =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23829,8 +24152,14 @@ inline surroundings surroundings_of(const variable_lookup& look_up, bool is_term
 }
 inline const surroundings& surroundings_of_program() {
     // Reports may be written when static objects are gone.
-    static const surroundings* const s =
-        new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+    static const surroundings* const s = [] {
+        const rank_group& ranks = rank_group::of_this_program();
+        auto* const found =
+            new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+        if (!ranks.is_first())  // whose reports are rank 0's, and whose records are its own
+            found->report_directory += "/rank-" + std::to_string(ranks.index());
+        return found;
+    }();
     return *s;
 }
 /// Where reports go, and the logs of servers that a gate starts.
@@ -23840,7 +24169,7 @@ inline const std::string& report_directory() { return surroundings_of_program().
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E12] the machine and the commit ==========================================================
+// ===== [E13] the machine and the commit ==========================================================
 
 #ifdef __APPLE__
 #include <cstdlib>  // getprogname
@@ -23930,7 +24259,7 @@ inline environment_facts environment_now() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E13] what the system lets one process have ===============================================
+// ===== [E14] what the system lets one process have ===============================================
 
 #ifdef __linux__
 #include <sys/timex.h>  // adjtimex
@@ -24007,7 +24336,7 @@ inline long long ports_to_one_server() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E14] how long a thread has waited for a core =============================================
+// ===== [E15] how long a thread has waited for a core =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24040,7 +24369,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E15] all that a scenario names in files ==================================================
+// ===== [E16] all that a scenario names in files ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24110,7 +24439,7 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E16] asio, under every client and the simulated server ===================================
+// ===== [E17] asio, under every client and the simulated server ===================================
 
 #ifndef ASIO_STANDALONE
 #define ASIO_STANDALONE
@@ -24136,7 +24465,7 @@ using io_timer = asio::basic_waitable_timer<std::chrono::steady_clock,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E17] whoever is told of a socket =========================================================
+// ===== [E18] whoever is told of a socket =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24158,7 +24487,7 @@ protected:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E18] sockets and addresses ===============================================================
+// ===== [E19] sockets and addresses ===============================================================
 
 #ifndef __linux__
 #include <fcntl.h>  // what a socket is made with elsewhere
@@ -24305,7 +24634,7 @@ inline int free_port() {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E19] waiting for sockets, on every other system ==========================================
+// ===== [E20] waiting for sockets, on every other system ==========================================
 
 #if !defined(__linux__) || defined(LLMBENCH_WAIT_BY_ASIO)
 #include <asio/executor_work_guard.hpp>  // a context without work would stop
@@ -24441,7 +24770,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E20] waiting for sockets, on Linux =======================================================
+// ===== [E21] waiting for sockets, on Linux =======================================================
 
 #ifdef __linux__
 #include <sys/epoll.h>  // epoll_event
@@ -24553,7 +24882,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E21] waiting for sockets =================================================================
+// ===== [E22] waiting for sockets =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24591,7 +24920,7 @@ using network = asio_network;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E22] TLS =================================================================================
+// ===== [E23] TLS =================================================================================
 
 #ifdef LLMBENCH_WITH_TLS
 #include <openssl/err.h>
@@ -24788,7 +25117,7 @@ inline constexpr const char* tls_was_cut = "the connection was cut without an en
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E23] one request and its answer over one socket ==========================================
+// ===== [E24] one request and its answer over one socket ==========================================
 // What every client of this program stands on. It never waits: whoever has it knows when.
 
 namespace llmbench {
@@ -24954,7 +25283,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E24] requests that are not measured ======================================================
+// ===== [E25] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25105,7 +25434,7 @@ inline http_answer blocking_get(const http_url& u, const std::string& path,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] server processes ====================================================================
+// ===== [E26] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -25311,7 +25640,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] when a thread of the client did not run, as it knows itself =========================
+// ===== [E27] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -25414,7 +25743,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] what a load is told and delivers ====================================================
+// ===== [E28] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25541,7 +25870,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] one connection of the load ==========================================================
+// ===== [E29] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -25849,7 +26178,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] what one client thread has to send, and when ========================================
+// ===== [E30] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -26068,7 +26397,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] the connections of one client thread ================================================
+// ===== [E31] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26151,7 +26480,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] what came back to one client thread =================================================
+// ===== [E32] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26219,7 +26548,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] one client thread ===================================================================
+// ===== [E33] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26422,7 +26751,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] the load of one repeat ==============================================================
+// ===== [E34] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26553,7 +26882,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] what of asio a server needs beyond a client =========================================
+// ===== [E35] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26566,7 +26895,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] a connection of the simulated server ================================================
+// ===== [E36] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26681,7 +27010,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] simulated server ====================================================================
+// ===== [E37] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26963,7 +27292,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] who asks a server ===================================================================
+// ===== [E38] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27045,7 +27374,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] what a server is asked before the load ==============================================
+// ===== [E39] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27218,7 +27547,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] the pages on which a server tells of itself =========================================
+// ===== [E40] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27374,7 +27703,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] servers that a gate starts ==========================================================
+// ===== [E41] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27475,7 +27804,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] targets brought up ==================================================================
+// ===== [E42] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27651,7 +27980,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] a server's pages, read beside a load ================================================
+// ===== [E43] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27771,7 +28100,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] whether two targets are one server ==================================================
+// ===== [E44] whether two targets are one server ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27841,7 +28170,7 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E45] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27995,7 +28324,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] all gates of a program and their reports ============================================
+// ===== [E46] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28161,6 +28490,21 @@ public:
 private:
     session() : environment_(environment_now()), records_(report_directory()) {
         hear_of_the_end();
+#ifdef LLMBENCH_WITH_MPI
+        rank_group::of_this_program().when_lost([this](const std::string& why) { lose(why); });
+#endif
+    }
+    /// Other ranks do not come any more, and this thread is not the one that waits for them: what
+    /// there is is written, and no gate of it is a pass.
+    void lose(const std::string& why) {
+        const std::lock_guard guard(mutex_);
+        for (gate_report& g : gates_)
+            if (g.outcome == gate_outcome::unfinished) {
+                g.outcome = gate_outcome::invalid;
+                g.refusal = why;
+            }
+        changed_ = true;
+        write_files(true);
     }
     /// exit() and quick_exit() are heard of, _Exit() and signals are not. A gate in a destructor of
     /// a static object may begin when the end has been heard of already.
@@ -28299,7 +28643,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] gates inside doctest ================================================================
+// ===== [E47] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28410,7 +28754,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] profiles of servers =================================================================
+// ===== [E48] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28560,7 +28904,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] the progress of a repeat ============================================================
+// ===== [E49] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28691,7 +29035,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] one repeat ==========================================================================
+// ===== [E50] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28914,7 +29258,264 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] a load that several programs send without a word to each other ======================
+// ===== [E51] one repeat of a load that ranks of MPI send =========================================
+
+#ifdef LLMBENCH_WITH_MPI
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What rank 0 asks of the others between two of its verdicts.
+struct rank_command {
+    bool is_over = false;  // the gate is
+    run_arm arm = run_arm::candidate;
+    int slot = 0, number = 0;
+    double load = 0, answer_s = 0;  // of a probe
+    double left_s = 0;              // until the time budget is spent, 0: there is none
+};
+inline std::string text_of(const rank_command& c) {
+    return printed("%d %d %d %d %.17g %.17g %.17g", c.is_over, c.arm == run_arm::baseline, c.slot,
+                   c.number, c.load, c.answer_s, c.left_s);
+}
+inline rank_command command_of(const std::string& text) {
+    std::vector<double> n;
+    std::string_view left = text;
+    while (!left.empty()) {
+        n.push_back(leading_number<double>(left).value_or(not_a_number));
+        left.remove_prefix(std::min(left.size(), left.find_first_not_of(' ')));
+        if (n.size() == 7) break;
+    }
+    if (n.size() != 7) throw std::runtime_error("rank 0 asks for \"" + printable(text) + "\"");
+    return {n[0] != 0, n[1] != 0 ? run_arm::baseline : run_arm::candidate,
+            static_cast<int>(n[2]), static_cast<int>(n[3]), n[4], n[5], n[6]};
+}
+
+/// By how much a rank's clock is ahead of rank 0's, and how well that is known.
+struct clock_offset {
+    long long ahead_ns = 0, error_ns = 0;
+};
+/// Of all ranks, at all of them. Rank 0 says a word, the other one answers with its time: of fifty
+/// such exchanges the shortest tells most, for that time lies between the two ends of it (Cristian
+/// 1989, doi:10.1007/BF01784024).
+inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double most_s) {
+    const int rounds = std::max(5, std::min(50, 2000 / ranks.count()));
+    std::vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
+    for (int r = 1; r < ranks.count(); ++r) {
+        clock_offset best{0, 1LL << 60};
+        for (int i = 0; i < rounds; ++i) {
+            const long long began = now_ns();
+            ranks.heard(0LL, most_s, 0);
+            const long long there = ranks.heard(now_ns(), most_s, r);
+            const long long half = (now_ns() - began + 1) / 2;
+            if (half < best.error_ns) best = {there - (began + half), half};
+        }
+        clock_offset& at = all[static_cast<std::size_t>(r)];
+        at.ahead_ns = ranks.heard(best.ahead_ns, most_s, 0);
+        at.error_ns = ranks.heard(best.error_ns, most_s, 0);
+    }
+    return all;
+}
+
+/// A delay that tests give this rank's starts.
+inline long long delay_of_starts_ns = 0;
+
+/// When all ranks begin, each on its own clock: once all of them are ready.
+class common_start {
+public:
+    common_start(rank_group& ranks, std::vector<clock_offset> offsets)
+        : ranks_(ranks), offsets_(std::move(offsets)) {}
+    long long operator()() {
+        try {
+            ranks_.agree({}, "", ranks_.wait_s());
+        } catch (...) {
+            is_called_off_ = true;
+            throw;
+        }
+        ++begun_;
+        ranks_.meet(ranks_.wait_s());
+        at_first_ns_ = ranks_.heard(now_ns() + ahead_ns, ranks_.wait_s());
+        const auto own = static_cast<std::size_t>(ranks_.index());
+        return std::max(at_first_ns_ + offsets_[own].ahead_ns, now_ns() + 10000000) +
+               delay_of_starts_ns;
+    }
+    int begun() const { return begun_; }
+    bool is_called_off() const { return is_called_off_; }
+    /// How far a part began from where it was to, by what the clocks said before and after.
+    void note(rank_part& part, const std::vector<clock_offset>& after) const {
+        const auto r = static_cast<std::size_t>(part.index);
+        for (const auto* offsets : {&offsets_, &after}) {
+            const clock_offset& c = (*offsets)[r];
+            const double off_s =
+                static_cast<double>(part.start_ns - c.ahead_ns - at_first_ns_) * 1e-9;
+            const double error_s = static_cast<double>(c.error_ns) * 1e-9;
+            if (offsets == &offsets_ || std::fabs(off_s) > std::fabs(part.off_s))
+                part.off_s = off_s;
+            part.error_s = offsets == &offsets_ ? error_s : std::max(part.error_s, error_s);
+        }
+    }
+
+private:
+    static constexpr long long ahead_ns = 200000000;
+    rank_group& ranks_;
+    std::vector<clock_offset> offsets_;
+    long long at_first_ns_ = 0;
+    int begun_ = 0;
+    bool is_called_off_ = false;
+};
+
+/// The requests of a part, for the files of rank 0.
+inline delivered_requests delivered(const repeat_data& part) {
+    delivered_requests d;
+    d.records = part.records;
+    for (std::size_t i = 0; i < part.records.size(); ++i)
+        for (std::size_t k = 0; k < gap_count(part.records[i]); ++k)
+            d.gaps.push_back(part.gaps[part.gap_offsets[i] + k]);
+    return d;
+}
+
+/// What rank 0 makes of all parts, its own first.
+inline repeat_data gathered_repeat(const plan& p, repeat_data own,
+                                   const std::vector<std::string>& packed_parts,
+                                   const common_start& start,
+                                   const std::vector<clock_offset>& after, outbox* out) {
+    std::vector<repeat_data> parts;
+    parts.push_back(std::move(own));
+    for (std::size_t i = 1; i < packed_parts.size(); ++i) {
+        if (packed_parts[i].empty() || packed_parts[i][0] != '{')
+            throw std::runtime_error(printed("rank %zu of %zu: ", i, packed_parts.size()) +
+                                     printable(packed_parts[i]));
+        parts.push_back(unpacked(packed_parts[i], parts[0].arm));
+    }
+    for (repeat_data& d : parts)
+        for (rank_part& r : d.ranks) start.note(r, after);
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+        move_clock(parts[i], parts[0].ranks[0].start_ns - parts[i].ranks[0].start_ns);
+        if (!out) continue;
+        delivered_requests d = delivered(parts[i]);
+        out->put(d);
+    }
+    return together(std::move(parts), !p.is_open_loop());
+}
+
+/// A batch is measured after its warm-up, as a load of its own.
+inline int starts_of(const plan& p) {
+    return p.arrivals.kind == arrival_kind::all_at_once && p.warmup_requests > 0 ? 2 : 1;
+}
+
+/// All ranks together. At rank 0 the whole repeat, elsewhere this rank's part. Throws at all of
+/// them where one could not begin, at rank 0 where one could not end.
+inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm arm, int repeat,
+                                   int gate_number, repeat_terms terms) {
+    rank_group& ranks = rank_group::of_this_program();
+    common_start start(ranks, clock_offsets(ranks, ranks.wait_s()));
+    const server_pages none{};
+    page_watch pages(ranks.is_first() ? target.pages() : none, named_series(p.slos));
+    terms.start = [&] { return start(); };
+    if (!ranks.is_first()) terms.most_gaps = ~0ull;  // they are counted where all are together
+    repeat_data d;
+    std::string why;
+    const long long began = now_ns();
+    try {
+        d = run_repeat(p, target, arm, repeat, gate_number, terms);
+    } catch (const std::exception& e) {
+        if (start.is_called_off()) throw;
+        if (start.begun() < starts_of(p))  // which the others are waiting for
+            ranks.agree(std::current_exception(), e.what(), ranks.wait_s());
+        why = e.what();
+    }
+    // Users of another rank may take as long again as ours, and the last answers as they may.
+    const double most_s = ranks.wait_s() + p.limits.drain.seconds() +
+                          static_cast<double>(now_ns() - began) * 1e-9;
+    const std::vector<clock_offset> after = clock_offsets(ranks, most_s);
+    if (ranks.is_first() && !why.empty()) {
+        ranks.gathered("", most_s);
+        throw std::runtime_error(why);
+    }
+    const std::vector<std::string> parts =
+        ranks.gathered(ranks.is_first() ? "" : why.empty() ? packed(d) : why, most_s);
+    if (!ranks.is_first()) return d;
+    repeat_data all = gathered_repeat(p, std::move(d), parts, start, after, terms.out);
+    all.server = pages.word(cross_check_of(all).finished);
+    return all;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+#endif
+
+// ===== [E52] what the environment asks of a gate =================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What the environment asks of a gate beside its verdicts.
+struct run_mode {
+    int calibrate = 0;  // repeats, 0: judge
+    bool write_baseline = false;
+    double time_budget_s = 0;
+    long long deadline_ns = 0;  // 0: none
+    std::map<std::string, double> noise{};
+    std::string noise_file{};
+    bool is_shard = false;
+    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
+};
+inline run_mode mode_of(const plan& p, const settings& asked) {
+    run_mode mode;
+    mode.calibrate = asked.calibrate;
+    mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
+    require(mode.calibrate == 0 || !mode.write_baseline,
+            "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the other");
+    require(mode.calibrate == 0 || p.rule.traffic == replayed,
+            "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
+            "of the same traffic");
+    mode.is_shard = !asked.shard.is_whole();
+    mode.time_budget_s = asked.time_budget_s;
+    if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
+    if (!asked.calibration.empty())
+        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
+                                      asked.calibration, p.name);
+    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
+    return mode;
+}
+
+/// What a gate's evidence is held against, but for a stored baseline.
+inline terms terms_asked(const plan& p, const run_mode& mode) {
+    terms t;
+    t.slos = p.slos;
+    t.keeps = p.search.keeps;
+    t.rule = p.rule;
+    t.noise = mode.noise;
+    t.noise_file = mode.noise_file;
+    return t;
+}
+inline void check_images(const plan& p, const api_traits& api) {
+    require(api.takes_images || !asks_about_images(p),
+            std::string("workload has images, and ") + api.name +
+                " takes none: use openai_chat");
+}
+
+inline std::string stored_field(const std::string& file) {
+    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
+/// A file that cannot be written is told of before the load, not after it.
+inline void check_writable(const std::string& file) {
+    const std::filesystem::path path = file;
+    std::error_code ignored;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+    const std::filesystem::path draft = file + ".tmp";
+    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
+                          static_cast<bool>(std::ofstream(draft));
+    std::filesystem::remove(draft, ignored);
+    require(writable, "baseline is stored(\"" + file + "\"): the file cannot be written");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E53] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29020,7 +29621,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] one repeat of a load that several programs send =====================================
+// ===== [E54] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29056,7 +29657,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] the repeats of a gate ===============================================================
+// ===== [E55] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29083,71 +29684,21 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-/// What the environment asks of a gate beside its verdicts.
-struct run_mode {
-    int calibrate = 0;  // repeats, 0: judge
-    bool write_baseline = false;
-    double time_budget_s = 0;
-    long long deadline_ns = 0;  // 0: none
-    std::map<std::string, double> noise{};
-    std::string noise_file{};
-    bool is_shard = false;
-    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
-};
-inline run_mode mode_of(const plan& p, const settings& asked) {
-    run_mode mode;
-    mode.calibrate = asked.calibrate;
-    mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
-    require(mode.calibrate == 0 || !mode.write_baseline,
-            "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the other");
-    require(mode.calibrate == 0 || p.rule.traffic == replayed,
-            "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
-            "of the same traffic");
-    mode.is_shard = !asked.shard.is_whole();
-    mode.time_budget_s = asked.time_budget_s;
-    if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
-    if (!asked.calibration.empty())
-        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
-                                      asked.calibration, p.name);
-    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
-    return mode;
-}
-
-/// What a gate's evidence is held against, but for a stored baseline.
-inline terms terms_asked(const plan& p, const run_mode& mode) {
-    terms t;
-    t.slos = p.slos;
-    t.keeps = p.search.keeps;
-    t.rule = p.rule;
-    t.noise = mode.noise;
-    t.noise_file = mode.noise_file;
-    return t;
-}
-inline void check_images(const plan& p, const api_traits& api) {
-    require(api.takes_images || !asks_about_images(p),
-            std::string("workload has images, and ") + api.name +
-                " takes none: use openai_chat");
-}
-
-inline std::string stored_field(const std::string& file) {
-    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
-}
-/// A file that cannot be written is told of before the load, not after it.
-inline void check_writable(const std::string& file) {
-    const std::filesystem::path path = file;
-    std::error_code ignored;
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-    const std::filesystem::path draft = file + ".tmp";
-    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
-                          static_cast<bool>(std::ofstream(draft));
-    std::filesystem::remove(draft, ignored);
-    require(writable, "baseline is stored(\"" + file + "\"): the file cannot be written");
-}
-
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
     return flipped != (pair % 2 == 1);
+}
+
+/// One repeat: alone, as a shard, or as a rank among others.
+inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
+                                    int gate, const repeat_terms& terms) {
+    if (what.share.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
+#ifdef LLMBENCH_WITH_MPI
+    if (!rank_group::of_this_program().is_alone())
+        return repeat_of_ranks(what, target, arm, number, gate, terms);
+#endif
+    return repeat_of_shard(what, target, arm, number, gate, terms);
 }
 
 /// One repeat, which leaves its records and what the server tells of itself meanwhile.
@@ -29156,9 +29707,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
     session& program = session::of_this_program();
     record_writer writer(program.records(), what.name);
     const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
-    repeat_data d = what.share.is_whole()
-                        ? watched_repeat(what, target, arm, number, gate, terms)
-                        : repeat_of_shard(what, target, arm, number, gate, terms);
+    repeat_data d = sent_with_others(what, target, arm, number, gate, terms);
     program.note_gaps(d.gaps.size());
     return d;
 }
@@ -29224,6 +29773,34 @@ public:
         if (p_.searches()) search();
         else measure_repeats();
     }
+#ifdef LLMBENCH_WITH_MPI
+    /// What another rank than the first does instead: its part of each repeat, until the gate is
+    /// over. What went wrong with one is rank 0's to tell.
+    void follow() {
+        rank_group& ranks = rank_group::of_this_program();
+        for (;;) {
+            const rank_command c = command_of(ranks.heard(std::string(), 10 * ranks.wait_s()));
+            if (c.is_over) return;
+            answer_s_ = c.answer_s;
+            const plan what = c.load > 0 ? at_load(p_, c.load, c.answer_s)
+                                         : plan_of_repeat(p_, c.slot);
+            const long long deadline_ns = c.left_s > 0 ? now_ns() + ns_of(c.left_s) : 0;
+            try {
+                recorded_repeat(what, c.arm == run_arm::baseline ? *baseline_ : candidate_, c.arm,
+                                c.number, session::of_this_program().running_gate(), deadline_ns,
+                                meter_);
+            } catch (const std::exception&) {
+                // Rank 0 has heard of it.
+            }
+        }
+    }
+    /// Rank 0's last word, however its gate ended.
+    static void end_other_ranks() {
+        rank_group& ranks = rank_group::of_this_program();
+        if (!ranks.is_alone() && ranks.is_first())
+            ranks.heard(text_of({.is_over = true}), ranks.wait_s());
+    }
+#endif
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
@@ -29242,7 +29819,8 @@ private:
                    " of the same load\n");
         meter_.stage("profile");
         profiler by(*p_.on_fail, candidate_, gate);
-        const plan again = profiled(p_);
+        plan again = profiled(p_);
+        again.share = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
                               {until_ns, most_gaps_kept, nullptr, &meter_, {}})
@@ -29448,6 +30026,7 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
+        ask_other_ranks(arm, slot, number, probe ? probe->load : 0);
         into.push_back(recorded_repeat(what, target, arm, number,
                                        session::of_this_program().running_gate(),
                                        mode_.deadline_ns, meter_));
@@ -29456,6 +30035,19 @@ private:
             into.back().part = probe->part;
         }
         return !into.back().cut_short;
+    }
+
+    /// For their part of the repeat that comes next.
+    void ask_other_ranks([[maybe_unused]] run_arm arm, [[maybe_unused]] int slot,
+                         [[maybe_unused]] int number, [[maybe_unused]] double load) const {
+#ifdef LLMBENCH_WITH_MPI
+        rank_group& ranks = rank_group::of_this_program();
+        if (ranks.is_alone() || !ranks.is_first()) return;
+        const bool in_time = mode_.deadline_ns > 0;
+        ranks.heard(text_of({false, arm, slot, number, load, answer_s_,
+                             in_time ? std::max(0.001, seconds_until(mode_.deadline_ns)) : 0}),
+                    ranks.wait_s());
+#endif
     }
 
     const plan& p_;
@@ -29479,7 +30071,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] gates take turns ====================================================================
+// ===== [E56] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29509,7 +30101,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] one gate from its scenario to its result ============================================
+// ===== [E57] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29558,6 +30150,35 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
                     std::fabs(ahead_s), ahead_s < 0 ? "ago" : "from now"));
     return p;
 }
+
+#ifdef LLMBENCH_WITH_MPI
+/// What one rank does of a plan, which must be the same at all of them.
+inline plan as_rank(plan p, const scenario& s, const settings& asked) {
+    rank_group& ranks = rank_group::of_this_program();
+    p.share = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    require(asked.shard.is_whole(), "LLMBENCH_SHARD is set, and MPI shares the load already");
+    check_share(p, p.share);
+    check_shared_target(s);
+    p.most_skew_s = most_skew_of_ranks(p);
+    std::string mine = printed("%d.%d.%d ", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                               LLMBENCH_VERSION_PATCH) +
+                       p.name + " " + trace_hash(p) + " " + options_text(p) + " " + limits_text(p);
+    for (const slo& x : p.slos) mine += "; " + str(x.text());
+    const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
+    p.nonce = static_cast<std::uint64_t>(
+        ranks.heard(static_cast<long long>(p.nonce), ranks.wait_s()));
+    ranks.all_or_none(
+        [&] {
+            require(mine == first, "its gate is another one than rank 0's: \"" + printable(mine) +
+                                       "\" is not \"" + printable(first) +
+                                       "\"; all ranks need the same program, arguments and "
+                                       "LLMBENCH_ variables");
+            return true;
+        },
+        ranks.wait_s());
+    return p;
+}
+#endif
 
 /// With the load that an earlier run was shown to carry, times what is asked of it.
 inline plan against_stored(plan p) {
@@ -29782,33 +30403,17 @@ public:
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
         begin();
-        // What is written as a baseline is all of a capacity, not whether one load is carried.
-        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
-        const bool searches = scenario_.arrivals.data().is_searched;
-        plan p = plan_of(scenario_, who_, asked_.seed,
-                         searches && writes ? scenario_use::find_capacity : use_);
-        const run_mode mode = mode_of(p, asked_);
-        if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
-        if (searches && mode.calibrate > 0)
+        if (is_calibrated_search())
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
-        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges() && !mode.is_shard && !searches) {
-            p.first_repeats = p.most_repeats;
-            p.most_if_noisy = 0;
-        }
+#ifdef LLMBENCH_WITH_MPI
+        if (!rank_group::of_this_program().is_alone()) return measured_by_ranks();
+#endif
+        const gate_to_run what = prepared();
         if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
-        measured_gate m = [&] {
-            gate_run run(p, scenario_, mode, surroundings_of_program().shown(asked_.progress));
-            if (run.bring_up()) run.measure();
-            return run.finished();
-        }();
-        gate_report g = report_of(p, m, asked_);
-        if (mode.write_baseline) write_as_baseline(g, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
-        const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
-        return r;
+        gate_run run(what.asked, scenario_, what.mode,
+                     surroundings_of_program().shown(asked_.progress));
+        if (run.bring_up()) run.measure();
+        return told(what, run.finished());
     }
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
@@ -29819,6 +30424,74 @@ public:
     }
 
 private:
+    /// A plan that was found sound, and what becomes of its evidence.
+    struct gate_to_run {
+        plan asked{};
+        run_mode mode{};
+    };
+    bool is_calibrated_search() const {
+        return scenario_.arrivals.data().is_searched && asked_.calibrate > 0;
+    }
+    gate_to_run prepared() const {
+        // What is written as a baseline is all of a capacity, not whether one load is carried.
+        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
+        const bool searches = scenario_.arrivals.data().is_searched;
+        plan p = plan_of(scenario_, who_, asked_.seed,
+                         searches && writes ? scenario_use::find_capacity : use_);
+        const run_mode mode = mode_of(p, asked_);
+        if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
+        if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
+        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
+        if (!mode.judges() && !mode.is_shard && !searches) {
+            p.first_repeats = p.most_repeats;
+            p.most_if_noisy = 0;
+        }
+        return {std::move(p), mode};
+    }
+    /// Reports and result of what was measured.
+    result told(const gate_to_run& what, measured_gate m) {
+        gate_report g = report_of(what.asked, m, asked_);
+        if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
+        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        const bool only_notes = !asserts_ && in_test_case_;
+        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
+        return r;
+    }
+#ifdef LLMBENCH_WITH_MPI
+    /// Each rank prepares the gate and its servers, or none goes on; then rank 0 decides.
+    result measured_by_ranks() {
+        rank_group& ranks = rank_group::of_this_program();
+        const double patience_s = 10 * ranks.wait_s();
+        gate_to_run what = ranks.all_or_none([&] { return prepared(); }, patience_s);
+        what.asked = as_rank(std::move(what.asked), scenario_, asked_);
+        if (!ranks.is_first()) what.mode.deadline_ns = 0;  // rank 0 says when time is up
+        std::optional<gate_run> run;
+        const bool is_up = ranks.all_or_none(
+            [&] {
+                if (interrupted.load())
+                    throw no_server("the run was interrupted before this gate began");
+                run.emplace(what.asked, scenario_, what.mode,
+                            ranks.is_first() ? surroundings_of_program().shown(asked_.progress)
+                                             : progress_mode::off);
+                return run->bring_up();
+            },
+            patience_s);
+        if (!ranks.is_first()) {
+            run->follow();
+            return ended_by(gate_outcome::skipped,
+                            printed("rank %d of %d sends its part of the load: rank 0 judges and "
+                                    "reports", ranks.index(), ranks.count()));
+        }
+        try {
+            if (is_up) run->measure();
+        } catch (...) {
+            gate_run::end_other_ranks();
+            throw;
+        }
+        gate_run::end_other_ranks();
+        return told(what, run->finished());
+    }
+#endif
     void close(gate_report&& g) {
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));
@@ -29863,7 +30536,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] result files of other tools, judged as a gate =======================================
+// ===== [E58] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29945,7 +30618,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] a run that is over, with its requests ===============================================
+// ===== [E59] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30059,7 +30732,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] the shards of a load, judged as a gate ==============================================
+// ===== [E60] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30114,7 +30787,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] several settings of a server, measured in turns =====================================
+// ===== [E61] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30334,7 +31007,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] several settings from a scenario to their result ====================================
+// ===== [E62] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30481,7 +31154,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] public functions ====================================================================
+// ===== [E63] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30547,6 +31220,10 @@ int serve_simulated(const engine& e, int port) {
 }
 
 int exit_code() {
+    if (!detail::rank_group::of_this_program().is_first()) {
+        detail::session::of_this_program().final_outcome();
+        return 0;  // rank 0 tells
+    }
     return detail::exit_code_of(detail::session::of_this_program().final_outcome());
 }
 result run(const scenario& s, const char* file, int line) {
@@ -30575,7 +31252,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E61] records judged again ================================================================
+// ===== [E64] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30630,13 +31307,14 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E62] main ================================================================================
+// ===== [E65] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
 
 /// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
+    const bool is_first = llmbench::detail::rank_group::of_this_program().is_first();
     // Never destroyed: a gate's thread may outlive main().
     static doctest::Context& context = *new doctest::Context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
@@ -30651,6 +31329,7 @@ int main(int argc, char** argv) {
     }
     using llmbench::detail::gate_outcome;
     const gate_outcome outcome = session.final_outcome();
+    if (!is_first) return 0;  // rank 0 tells
     const int code = llmbench::detail::exit_code_of(outcome);
     const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
     return result != 0 && is_green ? 1 : code;

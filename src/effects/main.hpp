@@ -3,6 +3,7 @@
 
 #include "api/doctest.hpp"
 #include "core/judging/outcome.hpp"
+#include "effects/system/ranks.hpp"
 #include "effects/gates/session.hpp"
 
 #include <iostream>  // cerr
@@ -12,6 +13,7 @@
 
 /// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
+    const bool is_first = llmbench::detail::rank_group::of_this_program().is_first();
     // Never destroyed: a gate's thread may outlive main().
     static doctest::Context& context = *new doctest::Context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
@@ -26,6 +28,7 @@ int main(int argc, char** argv) {
     }
     using llmbench::detail::gate_outcome;
     const gate_outcome outcome = session.final_outcome();
+    if (!is_first) return 0;  // rank 0 tells
     const int code = llmbench::detail::exit_code_of(outcome);
     const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
     return result != 0 && is_green ? 1 : code;

@@ -31,14 +31,17 @@
 #include "core/reports/words.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
 #include "effects/gates/profiler.hpp"
+#include "effects/gates/ranked_repeat.hpp"
 #include "effects/gates/progress_meter.hpp"
 #include "effects/gates/repeat.hpp"
+#include "effects/gates/run_mode.hpp"
 #include "effects/gates/shared_repeat.hpp"
 #include "effects/gates/record_files.hpp"
 #include "effects/gates/session.hpp"
@@ -78,71 +81,21 @@ inline std::string announcement(const plan& p, const target_facts& target,
     return t + "\n";
 }
 
-/// What the environment asks of a gate beside its verdicts.
-struct run_mode {
-    int calibrate = 0;  // repeats, 0: judge
-    bool write_baseline = false;
-    double time_budget_s = 0;
-    long long deadline_ns = 0;  // 0: none
-    std::map<std::string, double> noise{};
-    std::string noise_file{};
-    bool is_shard = false;
-    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
-};
-inline run_mode mode_of(const plan& p, const settings& asked) {
-    run_mode mode;
-    mode.calibrate = asked.calibrate;
-    mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
-    require(mode.calibrate == 0 || !mode.write_baseline,
-            "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the other");
-    require(mode.calibrate == 0 || p.rule.traffic == replayed,
-            "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
-            "of the same traffic");
-    mode.is_shard = !asked.shard.is_whole();
-    mode.time_budget_s = asked.time_budget_s;
-    if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
-    if (!asked.calibration.empty())
-        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
-                                      asked.calibration, p.name);
-    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
-    return mode;
-}
-
-/// What a gate's evidence is held against, but for a stored baseline.
-inline terms terms_asked(const plan& p, const run_mode& mode) {
-    terms t;
-    t.slos = p.slos;
-    t.keeps = p.search.keeps;
-    t.rule = p.rule;
-    t.noise = mode.noise;
-    t.noise_file = mode.noise_file;
-    return t;
-}
-inline void check_images(const plan& p, const api_traits& api) {
-    require(api.takes_images || !asks_about_images(p),
-            std::string("workload has images, and ") + api.name +
-                " takes none: use openai_chat");
-}
-
-inline std::string stored_field(const std::string& file) {
-    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
-}
-/// A file that cannot be written is told of before the load, not after it.
-inline void check_writable(const std::string& file) {
-    const std::filesystem::path path = file;
-    std::error_code ignored;
-    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-    const std::filesystem::path draft = file + ".tmp";
-    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
-                          static_cast<bool>(std::ofstream(draft));
-    std::filesystem::remove(draft, ignored);
-    require(writable, "baseline is stored(\"" + file + "\"): the file cannot be written");
-}
-
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {
     const bool flipped = mixed(seed + 7919 * static_cast<std::uint64_t>(pair / 2)) & 1;
     return flipped != (pair % 2 == 1);
+}
+
+/// One repeat: alone, as a shard, or as a rank among others.
+inline repeat_data sent_with_others(const plan& what, live_target& target, run_arm arm, int number,
+                                    int gate, const repeat_terms& terms) {
+    if (what.share.is_whole()) return watched_repeat(what, target, arm, number, gate, terms);
+#ifdef LLMBENCH_WITH_MPI
+    if (!rank_group::of_this_program().is_alone())
+        return repeat_of_ranks(what, target, arm, number, gate, terms);
+#endif
+    return repeat_of_shard(what, target, arm, number, gate, terms);
 }
 
 /// One repeat, which leaves its records and what the server tells of itself meanwhile.
@@ -151,9 +104,7 @@ inline repeat_data recorded_repeat(const plan& what, live_target& target, run_ar
     session& program = session::of_this_program();
     record_writer writer(program.records(), what.name);
     const repeat_terms terms{deadline_ns, program.room_for_gaps(), &writer.box(), &meter, {}};
-    repeat_data d = what.share.is_whole()
-                        ? watched_repeat(what, target, arm, number, gate, terms)
-                        : repeat_of_shard(what, target, arm, number, gate, terms);
+    repeat_data d = sent_with_others(what, target, arm, number, gate, terms);
     program.note_gaps(d.gaps.size());
     return d;
 }
@@ -219,6 +170,34 @@ public:
         if (p_.searches()) search();
         else measure_repeats();
     }
+#ifdef LLMBENCH_WITH_MPI
+    /// What another rank than the first does instead: its part of each repeat, until the gate is
+    /// over. What went wrong with one is rank 0's to tell.
+    void follow() {
+        rank_group& ranks = rank_group::of_this_program();
+        for (;;) {
+            const rank_command c = command_of(ranks.heard(std::string(), 10 * ranks.wait_s()));
+            if (c.is_over) return;
+            answer_s_ = c.answer_s;
+            const plan what = c.load > 0 ? at_load(p_, c.load, c.answer_s)
+                                         : plan_of_repeat(p_, c.slot);
+            const long long deadline_ns = c.left_s > 0 ? now_ns() + ns_of(c.left_s) : 0;
+            try {
+                recorded_repeat(what, c.arm == run_arm::baseline ? *baseline_ : candidate_, c.arm,
+                                c.number, session::of_this_program().running_gate(), deadline_ns,
+                                meter_);
+            } catch (const std::exception&) {
+                // Rank 0 has heard of it.
+            }
+        }
+    }
+    /// Rank 0's last word, however its gate ended.
+    static void end_other_ranks() {
+        rank_group& ranks = rank_group::of_this_program();
+        if (!ranks.is_alone() && ranks.is_first())
+            ranks.heard(text_of({.is_over = true}), ranks.wait_s());
+    }
+#endif
     /// All that there is to know, once.
     measured_gate finished() {
         if (!is_assessed_) all_.found = assess_loads(all_.seen, all_.held);
@@ -237,7 +216,8 @@ private:
                    " of the same load\n");
         meter_.stage("profile");
         profiler by(*p_.on_fail, candidate_, gate);
-        const plan again = profiled(p_);
+        plan again = profiled(p_);
+        again.share = {};  // rank 0 sends all of it
         all_.profile = profile_under_load(by, lasts_s, mode_.deadline_ns, [&](long long until_ns) {
             return run_repeat(again, candidate_, run_arm::candidate, measured_++, gate,
                               {until_ns, most_gaps_kept, nullptr, &meter_, {}})
@@ -443,6 +423,7 @@ private:
         auto& into = arm == run_arm::baseline ? all_.seen.baseline : all_.seen.candidate;
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
+        ask_other_ranks(arm, slot, number, probe ? probe->load : 0);
         into.push_back(recorded_repeat(what, target, arm, number,
                                        session::of_this_program().running_gate(),
                                        mode_.deadline_ns, meter_));
@@ -451,6 +432,19 @@ private:
             into.back().part = probe->part;
         }
         return !into.back().cut_short;
+    }
+
+    /// For their part of the repeat that comes next.
+    void ask_other_ranks([[maybe_unused]] run_arm arm, [[maybe_unused]] int slot,
+                         [[maybe_unused]] int number, [[maybe_unused]] double load) const {
+#ifdef LLMBENCH_WITH_MPI
+        rank_group& ranks = rank_group::of_this_program();
+        if (ranks.is_alone() || !ranks.is_first()) return;
+        const bool in_time = mode_.deadline_ns > 0;
+        ranks.heard(text_of({false, arm, slot, number, load, answer_s_,
+                             in_time ? std::max(0.001, seconds_until(mode_.deadline_ns)) : 0}),
+                    ranks.wait_s());
+#endif
     }
 
     const plan& p_;

@@ -18,6 +18,7 @@
 #include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
 #include "core/traffic/searched.hpp"
+#include "core/traffic/skew.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/others/definitions.hpp"
 #include "core/figures/gate_figures.hpp"
@@ -27,6 +28,7 @@
 #include "core/figures/held_gate.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/console.hpp"
+#include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/system/workload_files.hpp"
@@ -96,6 +98,35 @@ inline plan as_shard(plan p, const scenario& s, const settings& asked, std::size
                     std::fabs(ahead_s), ahead_s < 0 ? "ago" : "from now"));
     return p;
 }
+
+#ifdef LLMBENCH_WITH_MPI
+/// What one rank does of a plan, which must be the same at all of them.
+inline plan as_rank(plan p, const scenario& s, const settings& asked) {
+    rank_group& ranks = rank_group::of_this_program();
+    p.share = {static_cast<std::size_t>(ranks.index()), static_cast<std::size_t>(ranks.count())};
+    require(asked.shard.is_whole(), "LLMBENCH_SHARD is set, and MPI shares the load already");
+    check_share(p, p.share);
+    check_shared_target(s);
+    p.most_skew_s = most_skew_of_ranks(p);
+    std::string mine = printed("%d.%d.%d ", LLMBENCH_VERSION_MAJOR, LLMBENCH_VERSION_MINOR,
+                               LLMBENCH_VERSION_PATCH) +
+                       p.name + " " + trace_hash(p) + " " + options_text(p) + " " + limits_text(p);
+    for (const slo& x : p.slos) mine += "; " + str(x.text());
+    const std::string first = ranks.heard(mine, 10 * ranks.wait_s());
+    p.nonce = static_cast<std::uint64_t>(
+        ranks.heard(static_cast<long long>(p.nonce), ranks.wait_s()));
+    ranks.all_or_none(
+        [&] {
+            require(mine == first, "its gate is another one than rank 0's: \"" + printable(mine) +
+                                       "\" is not \"" + printable(first) +
+                                       "\"; all ranks need the same program, arguments and "
+                                       "LLMBENCH_ variables");
+            return true;
+        },
+        ranks.wait_s());
+    return p;
+}
+#endif
 
 /// With the load that an earlier run was shown to carry, times what is asked of it.
 inline plan against_stored(plan p) {
@@ -320,33 +351,17 @@ public:
     /// Throws where nothing could be measured; ended_by() then says what is left.
     result measured() {
         begin();
-        // What is written as a baseline is all of a capacity, not whether one load is carried.
-        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
-        const bool searches = scenario_.arrivals.data().is_searched;
-        plan p = plan_of(scenario_, who_, asked_.seed,
-                         searches && writes ? scenario_use::find_capacity : use_);
-        const run_mode mode = mode_of(p, asked_);
-        if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
-        if (searches && mode.calibrate > 0)
+        if (is_calibrated_search())
             return ended_by(gate_outcome::skipped, "a calibration run searches no capacity");
-        if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
-        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
-        if (!mode.judges() && !mode.is_shard && !searches) {
-            p.first_repeats = p.most_repeats;
-            p.most_if_noisy = 0;
-        }
+#ifdef LLMBENCH_WITH_MPI
+        if (!rank_group::of_this_program().is_alone()) return measured_by_ranks();
+#endif
+        const gate_to_run what = prepared();
         if (interrupted.load()) throw no_server("the run was interrupted before this gate began");
-        measured_gate m = [&] {
-            gate_run run(p, scenario_, mode, surroundings_of_program().shown(asked_.progress));
-            if (run.bring_up()) run.measure();
-            return run.finished();
-        }();
-        gate_report g = report_of(p, m, asked_);
-        if (mode.write_baseline) write_as_baseline(g, m, asked_);
-        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
-        const bool only_notes = !asserts_ && in_test_case_;
-        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
-        return r;
+        gate_run run(what.asked, scenario_, what.mode,
+                     surroundings_of_program().shown(asked_.progress));
+        if (run.bring_up()) run.measure();
+        return told(what, run.finished());
     }
     /// Without evidence.
     result ended_by(gate_outcome outcome, const std::string& why) {
@@ -357,6 +372,74 @@ public:
     }
 
 private:
+    /// A plan that was found sound, and what becomes of its evidence.
+    struct gate_to_run {
+        plan asked{};
+        run_mode mode{};
+    };
+    bool is_calibrated_search() const {
+        return scenario_.arrivals.data().is_searched && asked_.calibrate > 0;
+    }
+    gate_to_run prepared() const {
+        // What is written as a baseline is all of a capacity, not whether one load is carried.
+        const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
+        const bool searches = scenario_.arrivals.data().is_searched;
+        plan p = plan_of(scenario_, who_, asked_.seed,
+                         searches && writes ? scenario_use::find_capacity : use_);
+        const run_mode mode = mode_of(p, asked_);
+        if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
+        if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
+        if (mode.calibrate > 0) p.most_repeats = std::max(mode.calibrate, p.first_repeats);
+        if (!mode.judges() && !mode.is_shard && !searches) {
+            p.first_repeats = p.most_repeats;
+            p.most_if_noisy = 0;
+        }
+        return {std::move(p), mode};
+    }
+    /// Reports and result of what was measured.
+    result told(const gate_to_run& what, measured_gate m) {
+        gate_report g = report_of(what.asked, m, asked_);
+        if (what.mode.write_baseline) write_as_baseline(g, m, asked_);
+        const result r = result_of(g, std::move(m), number_, asked_.inconclusive);
+        const bool only_notes = !asserts_ && in_test_case_;
+        close(only_notes ? only_noted(std::move(g), asked_.inconclusive) : std::move(g));
+        return r;
+    }
+#ifdef LLMBENCH_WITH_MPI
+    /// Each rank prepares the gate and its servers, or none goes on; then rank 0 decides.
+    result measured_by_ranks() {
+        rank_group& ranks = rank_group::of_this_program();
+        const double patience_s = 10 * ranks.wait_s();
+        gate_to_run what = ranks.all_or_none([&] { return prepared(); }, patience_s);
+        what.asked = as_rank(std::move(what.asked), scenario_, asked_);
+        if (!ranks.is_first()) what.mode.deadline_ns = 0;  // rank 0 says when time is up
+        std::optional<gate_run> run;
+        const bool is_up = ranks.all_or_none(
+            [&] {
+                if (interrupted.load())
+                    throw no_server("the run was interrupted before this gate began");
+                run.emplace(what.asked, scenario_, what.mode,
+                            ranks.is_first() ? surroundings_of_program().shown(asked_.progress)
+                                             : progress_mode::off);
+                return run->bring_up();
+            },
+            patience_s);
+        if (!ranks.is_first()) {
+            run->follow();
+            return ended_by(gate_outcome::skipped,
+                            printed("rank %d of %d sends its part of the load: rank 0 judges and "
+                                    "reports", ranks.index(), ranks.count()));
+        }
+        try {
+            if (is_up) run->measure();
+        } catch (...) {
+            gate_run::end_other_ranks();
+            throw;
+        }
+        gate_run::end_other_ranks();
+        return told(what, run->finished());
+    }
+#endif
     void close(gate_report&& g) {
         g.took_s = static_cast<double>(now_ns() - began_ns_) * 1e-9;
         say(console_text(g, surroundings_of_program().style()));

@@ -12,6 +12,7 @@
 #include "core/reports/page/page.hpp"
 #include "effects/system/files.hpp"
 #include "effects/system/machine.hpp"
+#include "effects/system/ranks.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/load/run_load.hpp"
 #include "effects/gates/record_files.hpp"
@@ -199,6 +200,21 @@ public:
 private:
     session() : environment_(environment_now()), records_(report_directory()) {
         hear_of_the_end();
+#ifdef LLMBENCH_WITH_MPI
+        rank_group::of_this_program().when_lost([this](const std::string& why) { lose(why); });
+#endif
+    }
+    /// Other ranks do not come any more, and this thread is not the one that waits for them: what
+    /// there is is written, and no gate of it is a pass.
+    void lose(const std::string& why) {
+        const std::lock_guard guard(mutex_);
+        for (gate_report& g : gates_)
+            if (g.outcome == gate_outcome::unfinished) {
+                g.outcome = gate_outcome::invalid;
+                g.refusal = why;
+            }
+        changed_ = true;
+        write_files(true);
     }
     /// exit() and quick_exit() are heard of, _Exit() and signals are not. A gate in a destructor of
     /// a static object may begin when the end has been heard of already.

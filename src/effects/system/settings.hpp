@@ -6,6 +6,7 @@
 #include "core/others/definitions.hpp"
 #include "core/traffic/share.hpp"
 #include "core/reports/console_style.hpp"
+#include "effects/system/ranks.hpp"
 
 #include <algorithm>  // min
 #include <cstdint>  // uint64_t
@@ -167,8 +168,14 @@ inline surroundings surroundings_of(const variable_lookup& look_up, bool is_term
 }
 inline const surroundings& surroundings_of_program() {
     // Reports may be written when static objects are gone.
-    static const surroundings* const s =
-        new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+    static const surroundings* const s = [] {
+        const rank_group& ranks = rank_group::of_this_program();
+        auto* const found =
+            new surroundings(surroundings_of(environment, ::isatty(STDOUT_FILENO) == 1));
+        if (!ranks.is_first())  // whose reports are rank 0's, and whose records are its own
+            found->report_directory += "/rank-" + std::to_string(ranks.index());
+        return found;
+    }();
     return *s;
 }
 /// Where reports go, and the logs of servers that a gate starts.

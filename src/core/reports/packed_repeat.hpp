@@ -1,0 +1,94 @@
+// a repeat as bytes, for another program of the same run
+#pragma once
+
+#include "api/result.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/answers/timeline.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/measured/request_log.hpp"
+#include "core/figures/gate_figures.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/reports/stored.hpp"
+
+#include <cstddef>  // size_t
+#include <cstdint>  // uint32_t
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <string_view>
+#include <utility>  // move
+#include <vector>
+
+#include <picojson.h>  // JSON of servers
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// As result.json, records.jsonl and events.bin have it: the facts on the first line, then a line a
+/// request, an empty one, and the gaps of all in that order. Every gap must be listed.
+inline std::string packed(const repeat_data& d) {
+    json_writer facts;
+    write_repeat(facts, repeat_figures{static_cast<const repeat_facts&>(d)}, {});
+    std::string bytes;
+    for (const char c : facts.text())
+        if (c != '\n') bytes += c;
+    bytes += '\n';
+    for (const record& r : d.records) bytes += record_json(r, "");
+    bytes += '\n';
+    for (std::size_t i = 0; i < d.records.size(); ++i)
+        for (std::size_t k = 0; k < gap_count(d.records[i]); ++k) {
+            const std::uint32_t gap = d.gaps[d.gap_offsets[i] + k];
+            for (int b = 0; b < 4; ++b) bytes += static_cast<char>(gap >> (8 * b));
+        }
+    return bytes;
+}
+
+/// Throws std::runtime_error where the bytes are none.
+inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
+    const auto line = [&] {
+        const std::size_t end = bytes.find('\n');
+        if (end == std::string_view::npos) throw std::runtime_error("a part of a repeat is cut");
+        const std::string_view found = bytes.substr(0, end);
+        bytes.remove_prefix(end + 1);
+        return found;
+    };
+    const std::string facts(line());
+    picojson::value told;
+    if (!parse_json(facts, told)) throw std::runtime_error("a part of a repeat has no facts");
+    repeat_data d = read_repeat(told, arm);
+    const std::vector<long long> from = whole_numbers(facts, "window_from_ns");
+    const std::vector<long long> to = whole_numbers(facts, "window_to_ns");
+    if (from.size() != 1 || to.size() != 1)
+        throw std::runtime_error("a part of a repeat has no window");
+    d.window_from_ns = from[0];
+    d.window_to_ns = to[0];
+    d.blind = read_blind(told, d.window_from_ns);
+    d.ranks = read_ranks(told, d.window_from_ns);
+    for (const picojson::value& share : array_member(told, "thread_cpu_shares"))
+        d.thread_cpu_shares.push_back(number_in(share));
+    std::string gate;
+    std::vector<record> records;
+    for (std::string_view next = line(); !next.empty(); next = line())
+        records.push_back(read_record(std::string(next), gate));
+    request_log log;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        gap_list gaps;
+        const std::size_t count = gap_count(records[i]);
+        if (bytes.size() < 4 * count) throw std::runtime_error("a part of a repeat is cut");
+        for (std::size_t k = 0; k < count; ++k) {
+            std::uint32_t gap = 0;
+            for (std::size_t b = 4; b-- > 0;)
+                gap = gap << 8 | static_cast<unsigned char>(bytes[4 * k + b]);
+            gaps.push_back(gap);
+        }
+        bytes.remove_prefix(4 * count);
+        log.add(index_of(records[i], i), std::move(records[i]), gaps);
+    }
+    log.move_into(d, false);
+    return d;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

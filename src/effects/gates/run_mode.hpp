@@ -1,0 +1,86 @@
+// what the environment asks of a gate
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/dialects/table.hpp"
+#include "core/judging/terms.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/reports/stored.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/files.hpp"
+#include "effects/system/settings.hpp"
+
+#include <filesystem>  // error_code
+#include <fstream>  // ofstream
+#include <map>
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What the environment asks of a gate beside its verdicts.
+struct run_mode {
+    int calibrate = 0;  // repeats, 0: judge
+    bool write_baseline = false;
+    double time_budget_s = 0;
+    long long deadline_ns = 0;  // 0: none
+    std::map<std::string, double> noise{};
+    std::string noise_file{};
+    bool is_shard = false;
+    bool judges() const { return calibrate == 0 && !write_baseline && !is_shard; }
+};
+inline run_mode mode_of(const plan& p, const settings& asked) {
+    run_mode mode;
+    mode.calibrate = asked.calibrate;
+    mode.write_baseline = asked.write_baseline && p.has_stored_baseline;
+    require(mode.calibrate == 0 || !mode.write_baseline,
+            "LLMBENCH_CALIBRATE and LLMBENCH_WRITE_BASELINE are both set: do one after the other");
+    require(mode.calibrate == 0 || p.rule.traffic == replayed,
+            "LLMBENCH_CALIBRATE: traffic is fresh, what is calibrated is the noise between repeats "
+            "of the same traffic");
+    mode.is_shard = !asked.shard.is_whole();
+    mode.time_budget_s = asked.time_budget_s;
+    if (mode.time_budget_s > 0) mode.deadline_ns = program_began_ns + ns_of(mode.time_budget_s);
+    if (!asked.calibration.empty())
+        mode.noise = read_calibration(file_content(asked.calibration, "LLMBENCH_CALIBRATION"),
+                                      asked.calibration, p.name);
+    if (!mode.noise.empty()) mode.noise_file = asked.calibration;
+    return mode;
+}
+
+/// What a gate's evidence is held against, but for a stored baseline.
+inline terms terms_asked(const plan& p, const run_mode& mode) {
+    terms t;
+    t.slos = p.slos;
+    t.keeps = p.search.keeps;
+    t.rule = p.rule;
+    t.noise = mode.noise;
+    t.noise_file = mode.noise_file;
+    return t;
+}
+inline void check_images(const plan& p, const api_traits& api) {
+    require(api.takes_images || !asks_about_images(p),
+            std::string("workload has images, and ") + api.name +
+                " takes none: use openai_chat");
+}
+
+inline std::string stored_field(const std::string& file) {
+    return "baseline is stored(\"" + file + "\"), which LLMBENCH_WRITE_BASELINE=1 would write";
+}
+/// A file that cannot be written is told of before the load, not after it.
+inline void check_writable(const std::string& file) {
+    const std::filesystem::path path = file;
+    std::error_code ignored;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+    const std::filesystem::path draft = file + ".tmp";
+    const bool writable = !std::filesystem::is_directory(path, ignored) && path.has_filename() &&
+                          static_cast<bool>(std::ofstream(draft));
+    std::filesystem::remove(draft, ignored);
+    require(writable, "baseline is stored(\"" + file + "\"): the file cannot be written");
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

@@ -1,0 +1,237 @@
+// programs that MPI started together
+// Rank 0 plans, judges and reports; the others send their share of the load and hand over what they
+// saw. Nothing but this part calls MPI, from one thread (MPI_THREAD_FUNNELED), and of its functions
+// it calls nine: Init_thread, Comm_rank, Comm_size, Bcast, Barrier, Allreduce, Gatherv, Finalize,
+// and Abort.
+#pragma once
+
+#include "core/base/text.hpp"
+#include "effects/system/clock.hpp"
+#include "effects/system/signals.hpp"
+
+#include <algorithm>  // max, min
+#include <atomic>
+#include <cstddef>  // size_t
+#include <cstdio>  // freopen
+#include <cstdlib>  // atexit, getenv, setenv, _Exit
+#include <exception>  // current_exception, rethrow_exception
+#include <functional>  // what is done when ranks are lost
+#include <iostream>  // cerr
+#include <optional>
+#include <stdexcept>  // runtime_error
+#include <string>
+#include <thread>
+#include <utility>  // forward, move
+#include <vector>
+
+#ifdef LLMBENCH_WITH_MPI
+#include <mpi.h>
+#endif
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+#ifndef LLMBENCH_WITH_MPI
+/// There is this program alone.
+struct rank_group {
+    static constexpr int index() { return 0; }
+    static constexpr int count() { return 1; }
+    static constexpr bool is_first() { return true; }
+    static constexpr bool is_alone() { return true; }
+    static rank_group& of_this_program() {
+        static rank_group group;
+        return group;
+    }
+};
+#else
+/// Seconds that a rank waits for the others where all have the same to do; before a gate, and while
+/// rank 0 judges, ten times that. LLMBENCH_RANK_WAIT.
+inline double rank_wait_s() {
+    const char* said = std::getenv("LLMBENCH_RANK_WAIT");
+    if (!said || !*said) return 60;
+    const double s = parsed_number<double>(said).value_or(0);
+    require(s >= 1 && s <= 86400, "LLMBENCH_RANK_WAIT is \"" + printable(said, 40) +
+                                      "\": it must be a number of seconds from 1 to 86400");
+    return s;
+}
+
+class rank_group {
+public:
+    static rank_group& of_this_program() {
+        static rank_group* const group = new rank_group;  // outlives every static object
+        return *group;
+    }
+    int index() const { return index_; }
+    int count() const { return count_; }
+    bool is_first() const { return index_ == 0; }
+    bool is_alone() const { return count_ == 1; }
+    double wait_s() const { return wait_s_; }
+
+    /// What is done, and does not return, when others do not come.
+    void when_lost(std::function<void(const std::string& why)> act) { lost_ = std::move(act); }
+
+    // ---- what all ranks call together; each waits for at most `most_s`
+
+    /// Rank `from` says, the others hear.
+    std::string heard(std::string said, double most_s, int from = 0) {
+        const waiting w(*this, most_s);
+        long long size = static_cast<long long>(said.size());
+        MPI_Bcast(&size, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD);
+        said.resize(static_cast<std::size_t>(size));
+        for (std::size_t at = 0; at < said.size(); at += most_at_once)
+            MPI_Bcast(said.data() + at, part(said.size(), at), MPI_CHAR, from, MPI_COMM_WORLD);
+        return said;
+    }
+    long long heard(long long said, double most_s, int from = 0) {
+        const waiting w(*this, most_s);
+        MPI_Bcast(&said, 1, MPI_LONG_LONG, from, MPI_COMM_WORLD);
+        return said;
+    }
+    void meet(double most_s) {
+        const waiting w(*this, most_s);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    long long most(long long mine, double most_s) {
+        const waiting w(*this, most_s);
+        long long all = mine;
+        MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+        return all;
+    }
+    /// What each says, in their order, at rank 0; elsewhere nothing. MPI counts in ints, so it goes
+    /// in pieces.
+    std::vector<std::string> gathered(const std::string& mine, double most_s) {
+        const std::size_t longest = static_cast<std::size_t>(
+            most(static_cast<long long>(mine.size()), most_s));
+        const std::size_t piece = std::max<std::size_t>(
+            1, most_at_once / static_cast<std::size_t>(count_));
+        std::vector<std::string> all(is_first() ? static_cast<std::size_t>(count_) : 0);
+        for (std::size_t at = 0; at < longest; at += piece) {
+            const waiting w(*this, most_s);
+            gather_piece(mine, at, piece, all);
+        }
+        return all;
+    }
+    /// All ranks do this, or all of them throw: who failed what it threw, the others what the first
+    /// of those said.
+    template <class F>
+    auto all_or_none(F&& act, double most_s) {
+        std::optional<decltype(act())> done;
+        std::exception_ptr own;
+        std::string why;
+        try {
+            done = std::forward<F>(act)();
+        } catch (const std::exception& e) {
+            own = std::current_exception();
+            why = e.what();
+        }
+        agree(own, why, most_s);
+        return std::move(*done);
+    }
+    void agree(const std::exception_ptr& own, const std::string& why, double most_s) {
+        const long long failed = most(own ? count_ - index_ : 0, most_s);
+        if (failed == 0) return;
+        const int first = count_ - static_cast<int>(failed);
+        const std::string words = heard(why, most_s, first);
+        if (own) std::rethrow_exception(own);
+        throw std::runtime_error(printed("rank %d of %d: ", first, count_) + words);
+    }
+    /// The last of all calls. A program that ends by exit() comes by here as well.
+    void finish() {
+        if (finished_.exchange(true)) return;
+        const waiting w(*this, wait_s_);
+        MPI_Finalize();
+    }
+
+private:
+    static constexpr std::size_t most_at_once = 64 << 20;
+
+    rank_group() : main_(std::this_thread::get_id()) {
+        wait_s_ = rank_wait_s();
+        ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);  // a rank that waits leaves the core
+        std::thread([this] { watch(); }).detach();
+        int provided = 0;
+        {
+            const waiting w(*this, wait_s_);
+            MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+        }
+        MPI_Comm_rank(MPI_COMM_WORLD, &index_);
+        MPI_Comm_size(MPI_COMM_WORLD, &count_);
+        if (!is_first() && !std::freopen("/dev/null", "w", stdout))
+            std::cerr << "llmbench: rank " << index_ << " speaks although rank 0 does\n";
+        std::atexit([] { of_this_program().finish(); });
+    }
+    static int part(std::size_t size, std::size_t at, std::size_t most = most_at_once) {
+        return static_cast<int>(std::min(most, size - std::min(at, size)));
+    }
+    void gather_piece(const std::string& mine, std::size_t at, std::size_t piece,
+                      std::vector<std::string>& all) {
+        const int own = part(mine.size(), at, piece);
+        // Nobody says how much the others have left, so everybody sends it first.
+        std::vector<int> sizes(all.size()), ones(all.size(), 1), places(all.size());
+        for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i);
+        MPI_Gatherv(&own, 1, MPI_INT, sizes.data(), ones.data(), places.data(), MPI_INT, 0,
+                    MPI_COMM_WORLD);
+        int total = 0;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            places[i] = total;
+            total += sizes[i];
+        }
+        std::string bytes(static_cast<std::size_t>(total), '\0');
+        MPI_Gatherv(mine.data() + std::min(at, mine.size()), own, MPI_CHAR, bytes.data(),
+                    sizes.data(), places.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
+        for (std::size_t i = 0; i < all.size(); ++i)
+            all[i].append(bytes, static_cast<std::size_t>(places[i]),
+                          static_cast<std::size_t>(sizes[i]));
+    }
+
+    /// A call that may never come back says until when it may take.
+    class waiting {
+    public:
+        waiting(rank_group& g, double most_s) : group_(g) {
+            require(std::this_thread::get_id() == g.main_,
+                    "a gate in a thread of its own: with MPI all gates run in the thread that runs "
+                    "the first");
+            group_.since_ns_ = now_ns();
+            group_.until_ns_ = now_ns() + ns_of(most_s);
+        }
+        ~waiting() { group_.until_ns_ = 0; }
+        waiting(const waiting&) = delete;
+        waiting& operator=(const waiting&) = delete;
+
+    private:
+        rank_group& group_;
+    };
+    /// Nothing hangs: a rank whose call does not come back writes what there is, and ends the rest.
+    void watch() {
+        for (;;) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            const long long until = until_ns_, now = now_ns();
+            if (until == 0) continue;
+            const double waited_s = static_cast<double>(now - since_ns_) * 1e-9;
+            std::string why;
+            if (now > until)
+                why = printed("rank %d of %d waited %.0f s for the others: one of them has died, "
+                              "or never came", index_, count_, waited_s);
+            else if (interrupted.load() && waited_s > 0.3)
+                why = printed("the run was interrupted while rank %d of %d waited for the others: "
+                              "one of them may have died", index_, count_);
+            if (why.empty()) continue;
+            std::cerr << "llmbench: " << why << std::endl;
+            if (lost_) lost_(why);
+            std::_Exit(3);  // which ends the other ranks, too
+        }
+    }
+
+    const std::thread::id main_;
+    int index_ = 0, count_ = 1;
+    double wait_s_ = 60;
+    std::atomic<long long> since_ns_{0}, until_ns_{0};
+    std::atomic<bool> finished_{false};
+    std::function<void(const std::string&)> lost_{};
+};
+#endif
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
