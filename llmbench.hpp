@@ -1672,6 +1672,8 @@ struct judging_options {
 struct client_options {
     types::whole threads = 0;   ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
+    types::list<types::text> from{};  ///< local IP addresses, in turns for new connections; none:
+                                      ///< the system's choice. Each has its own range of ports.
 };
 
 /// A time, or a number of requests.
@@ -24304,6 +24306,14 @@ inline std::string name_of_the_machine() {
     ::gethostname(name, sizeof name - 1);
     return name;
 }
+/// What tells this start of this machine from all others, "" where nobody does.
+inline std::string name_of_the_boot() {
+    std::string id;
+#ifdef __linux__
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+#endif
+    return id;
+}
 /// Whether the system believes that its clock goes by others'.
 inline bool clock_is_synchronised() {
 #ifdef __linux__
@@ -24584,11 +24594,66 @@ inline descriptor new_socket(int family, bool blocks) {
 #endif
 }
 
-/// A non-blocking socket on its way to `to`; errno where it is not. EAGAIN: the queue of a
-/// Unix-domain socket is full, and only asking again tells when it is not.
-inline descriptor connecting_socket(const address& to) {
+/// An IP address in digits. Throws std::invalid_argument where it is none, or not of this machine.
+inline address local_address(const std::string& digits) {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_flags = AI_NUMERICHOST;
+    hints.ai_socktype = SOCK_STREAM;
+    require(!digits.empty() && ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) == 0,
+            "client.from is \"" + printable(digits, 80) +
+                "\": it must be an IP address of this machine, such as 10.0.0.2");
+    address x;
+    std::memcpy(&x.storage, found->ai_addr, found->ai_addrlen);
+    x.size = found->ai_addrlen;
+    ::freeaddrinfo(found);
+    const descriptor fd = new_socket(x.storage.ss_family, true);
+    const bool is_ours =
+        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
+    const int problem = errno;
+    require(is_ours, "client.from is \"" + printable(digits, 80) +
+                         "\": this machine has no such address (" + error_text(problem) + ")");
+    return x;
+}
+inline std::vector<address> local_addresses(const list<text>& digits) {
+    std::vector<address> all;
+    for (const text& d : digits) all.push_back(local_address(str(d)));
+    return all;
+}
+/// Of a server's addresses those that are of the kind of a local one; all where none is named.
+inline std::vector<address> reached_from(const std::vector<address>& from,
+                                         const std::vector<address>& to) {
+    if (from.empty()) return to;
+    std::vector<address> reached;
+    for (const address& a : to)
+        if (std::any_of(from.begin(), from.end(), [&](const address& x) {
+                return x.storage.ss_family == a.storage.ss_family;
+            }))
+            reached.push_back(a);
+    require(!reached.empty(), "client.from has IPv4 addresses and the server IPv6 ones, or the "
+                              "other way round, or it is a Unix-domain socket: name local "
+                              "addresses of the server's kind");
+    return reached;
+}
+
+/// A non-blocking socket on its way to `to`, from a local address where one is named; errno where
+/// it is not. EAGAIN: the queue of a Unix-domain socket is full, and only asking again tells when
+/// it is not.
+inline descriptor connecting_socket(const address& to, const address* from = nullptr) {
     descriptor fd = new_socket(to.storage.ss_family, false);
     if (fd.get() < 0) return fd;
+    if (from) {
+#ifdef IP_BIND_ADDRESS_NO_PORT
+        // The port is chosen when the other side is known: as many for each as there are.
+        const int late = 1;
+        ::setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late, sizeof late);
+#endif
+        if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from->storage), from->size) != 0) {
+            const int error = errno;
+            fd = descriptor();
+            errno = error;
+            return fd;
+        }
+    }
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 &&
@@ -24608,7 +24673,8 @@ inline std::string own_lack(int error) {
     case ENFILE: return "the machine has no file left to open (ENFILE): raise fs.file-max";
     case EADDRNOTAVAIL:
         return "no local address or port is left (EADDRNOTAVAIL): widen "
-               "net.ipv4.ip_local_port_range, or reuse connections";
+               "net.ipv4.ip_local_port_range, name more local addresses in client.from, or reuse "
+               "connections";
     case ENOBUFS: return "the machine has no room for another socket (ENOBUFS): raise net.core and "
                          "net.ipv4.tcp_mem limits";
     case ENOMEM: return "the machine has no memory for another socket (ENOMEM)";
@@ -25152,9 +25218,10 @@ public:
     exchange& operator=(const exchange&) = delete;
 
     /// Begins to connect; `user` is told when it did, and of bytes from then on. False, with errno,
-    /// where it cannot.
-    bool connect(const address& to, network& net, socket_user& user) {
-        descriptor fd = connecting_socket(to);
+    /// where it cannot. `from`: a local address, or none.
+    bool connect(const address& to, network& net, socket_user& user,
+                 const address* from = nullptr) {
+        descriptor fd = connecting_socket(to, from);
         if (fd.get() < 0) return false;
         net_ = &net;
         socket_ = net.watch(std::move(fd), to.storage.ss_family, user);
@@ -25880,11 +25947,16 @@ namespace detail {
 /// count while they do.
 struct client_io {
     client_io(const load_target& t, const plan& p)
-        : target(t), limits(p.limits), streamed(p.common.stream) {}
+        : target(t),
+          limits(p.limits),
+          streamed(p.common.stream),
+          from(local_addresses(p.client.from)) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
+    const std::vector<address> from;  // in turns, none: the system chooses
+    std::size_t next_from = 0;
     network sockets{};
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
@@ -25897,6 +25969,14 @@ struct client_io {
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     handshakes_t handshakes_full{}, handshakes_resumed{};
 
+    /// Where the next connection to this address comes from; null: from wherever.
+    const address* from_for(const address& to) {
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            const address& a = from[next_from++ % from.size()];
+            if (a.storage.ss_family == to.storage.ss_family) return &a;
+        }
+        return nullptr;
+    }
     /// The arrival stamp of a read.
     void on_stamp(long long at_ns) {
         stamp_lag.add(at_ns - woke_ns);
@@ -26037,7 +26117,9 @@ private:
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
         // EAGAIN: check_limits tries again.
-        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this) || errno == EAGAIN;
+        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this,
+                                    io_.from_for(addresses[which_])) ||
+                      errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
         used_ = false;
         opened_ns_ = now_ns();
@@ -26789,11 +26871,13 @@ inline void make_room_for(const load_order& o) {
             printed("the load needs %zu connections at a time and this process may open %llu "
                     "files: raise the hard limit (ulimit -Hn), or ask for less at once",
                     needed, static_cast<unsigned long long>(files)));
-    const long long ports = ports_to_one_server();
+    const auto from = static_cast<long long>(std::max<std::size_t>(1, o.what->client.from.size()));
+    const long long ports = from * ports_to_one_server();
     if (o.target->url.socket.empty() && ports > 0)
         require(static_cast<long long>(needed) <= ports,
                 printed("the load needs %zu connections at a time and this machine has %lld ports "
-                        "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
+                        "for one server: widen net.ipv4.ip_local_port_range, name more local "
+                        "addresses in client.from, or ask for less",
                         needed, ports));
 }
 
@@ -29210,7 +29294,9 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     load_order order;
     order.what = &p;
-    order.target = &target.load();
+    load_target reached = target.load();
+    reached.addresses = reached_from(local_addresses(p.client.from), reached.addresses);
+    order.target = &reached;
     order.arm = arm;
     order.repeat = repeat;
     order.id_prefix =
@@ -29294,17 +29380,29 @@ inline rank_command command_of(const std::string& text) {
 struct clock_offset {
     long long ahead_ns = 0, error_ns = 0;
 };
-/// Of all ranks, at all of them. Rank 0 says a word, the other one answers with its time: of fifty
-/// such exchanges the shortest tells most, for that time lies between the two ends of it (Cristian
-/// 1989, doi:10.1007/BF01784024).
+/// Tests measure the clocks of one machine against each other, too.
+inline bool believes_in_one_clock = true;
+
+/// Of all ranks, at all of them. Ranks of one machine have one clock. To any other one rank 0 says
+/// a word, and it answers with its time: of fifty such exchanges the shortest tells most, for that
+/// time lies between the two ends of it (Cristian 1989, doi:10.1007/BF01784024). Where the machines
+/// are so busy that none was short, it goes on for a second.
 inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double most_s) {
-    const int rounds = std::max(5, std::min(50, 2000 / ranks.count()));
+    constexpr int usual_rounds = 50;
+    constexpr long long good_ns = 100000, most_ns = 1000000000;
     std::vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
+    const std::string own_boot = name_of_the_boot();
     for (int r = 1; r < ranks.count(); ++r) {
+        const std::string boot = ranks.heard(own_boot, most_s, r);
+        const bool same = believes_in_one_clock && !boot.empty() && boot == own_boot;
+        if (ranks.heard(static_cast<long long>(same), most_s, 0)) continue;
         clock_offset best{0, 1LL << 60};
-        for (int i = 0; i < rounds; ++i) {
+        const long long first = now_ns();
+        for (int i = 0;; ++i) {
             const long long began = now_ns();
-            ranks.heard(0LL, most_s, 0);
+            const bool more =
+                i < usual_rounds || (best.error_ns > good_ns && began - first < most_ns);
+            if (!ranks.heard(static_cast<long long>(more), most_s, 0)) break;
             const long long there = ranks.heard(now_ns(), most_s, r);
             const long long half = (now_ns() - began + 1) / 2;
             if (half < best.error_ns) best = {there - (began + half), half};

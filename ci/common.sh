@@ -131,6 +131,15 @@ need_proxies() {
     install "${missing[@]}"
 }
 
+# need_several: what starts several programs that send one load
+need_several() {
+    local missing=()
+    has parallel || missing+=(parallel)
+    has mpicxx.openmpi || missing+=(libopenmpi-dev openmpi-bin)
+    has mpicxx.mpich || missing+=(libmpich-dev mpich)
+    install "${missing[@]}"
+}
+
 # need_node: for the real engine: Node.js to run it, Python to write its model
 need_node() {
     local missing=()

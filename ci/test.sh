@@ -39,6 +39,7 @@ need_compiler
 need_node
 need_validators
 need_proxies
+need_several
 need_browser
 
 # What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile

@@ -38,6 +38,8 @@ struct judging_options {
 struct client_options {
     types::whole threads = 0;   ///< 0: one, or more for thousands of streams on many cores
     bool spin = false;          ///< spin through the last stretch before each send
+    types::list<types::text> from{};  ///< local IP addresses, in turns for new connections; none:
+                                      ///< the system's choice. Each has its own range of ports.
 };
 
 /// A time, or a number of requests.

@@ -71,7 +71,7 @@ finish() {
 for file in "$source"/examples/*.cpp; do
     name=$(basename "$file" .cpp)
     case $name in
-        simulated_server | history | judge_again | judge_files) ;;  # the server above; what reads comes below
+        simulated_server | history | judge_again | judge_files | judge_shards) ;;  # the server above; what reads comes below
         quickstart) start 0 quickstart "$bin/quickstart" --test-case="chat*" ;;  # ci/demo.sh: all
         server)
             start 0 server "$bin/server" --test-case="chat*"
@@ -97,6 +97,9 @@ start 3 judge_files-twice "$bin/judge_files" --slo 'p50(ttft) <= 300 ms' "${file
 start 2 judge_files-slo "$bin/judge_files" --slo 'p50(tft) <= 300 ms' "${files[@]}"
 start 2 judge_files-none "$bin/judge_files" --slo 'p50(ttft) <= 300 ms' /nowhere.json
 start 2 judge_files-usage "$bin/judge_files" "${files[@]}"
+# Shards are judged by tests/several; what was measured as a whole is none.
+start 2 judge_shards "$bin/judge_shards" --slo 'p50(ttft) <= 300 ms' "$work/quickstart/llmbench-report"
+start 2 judge_shards-usage "$bin/judge_shards" "$work/quickstart/llmbench-report"
 finish
 grep -q 'vLLM bench serve' "$work"/judge_files/llmbench-report/{report.html,result.json,summary.md} || failed=1
 

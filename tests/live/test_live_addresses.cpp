@@ -6,6 +6,9 @@
 #include "support/scripted_server.hpp"
 
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string>
 
 using namespace llmbench;
 using namespace live;
@@ -125,4 +128,29 @@ TEST_CASE("the next address is tried where one refuses or never answers, and rem
         CHECK(third < 1.9);
     }
     CHECK(server.log().size() == 6);
+}
+
+TEST_CASE("connections come from the local addresses that the client is given, in turns") {
+    const scripted::server server;
+    scenario s = asking(endpoint{.url = server.url()}, 12);
+    s.arrivals = closed_loop(4);
+    s.client.from = {"127.0.0.2", "127.0.0.3"};
+    all_ok(run(s));
+    std::map<std::string, std::set<int>> connections;
+    for (const scripted::request& r : server.log()) connections[r.from].insert(r.connection);
+    REQUIRE(connections.size() == 2);
+    CHECK(connections["127.0.0.2"].size() == 2);
+    CHECK(connections["127.0.0.3"].size() == 2);
+}
+
+TEST_CASE("local addresses that cannot be used are refused by name") {
+    const scripted::server server;
+    scenario s = asking(endpoint{.url = server.url()}, 2);
+    s.client.from = {"not-an-address"};
+    CHECK(holds(refusal_of(s), "client.from is \"not-an-address\": it must be an IP address"));
+    s.client.from = {"192.0.2.1"};  // of no machine (RFC 5737)
+    CHECK(holds(refusal_of(s), "client.from is \"192.0.2.1\": this machine has no such address"));
+    s.client.from = {"::1"};
+    CHECK(holds(refusal_of(s), "client.from has"));
+    CHECK(server.log().empty());
 }

@@ -134,6 +134,7 @@ struct request {
     long long received_ns = 0;  // steady clock, when its last byte was there
     int connection = 0;         // counted from 0; asking for the models takes one of its own
     int place = 0;              // on its connection, from 0
+    std::string from{};         // the address of its other side
 
     std::string header(const char* name) const {
         for (const auto& [n, value] : headers)
@@ -256,8 +257,14 @@ private:
     void talk(int fd, int connection) {
         std::string held;
         bool open = true;
+        sockaddr_in other{};
+        socklen_t size = sizeof other;
+        ::getpeername(fd, reinterpret_cast<sockaddr*>(&other), &size);
+        const std::uint32_t from = ntohl(other.sin_addr.s_addr);
         for (int place = 0; open; ++place) {
             request r;
+            r.from = std::to_string(from >> 24) + "." + std::to_string(from >> 16 & 255) + "." +
+                     std::to_string(from >> 8 & 255) + "." + std::to_string(from & 255);
             r.connection = connection;
             r.place = place;
             open = read_request(fd, held, r) && play(fd, answer_to(r));

@@ -207,7 +207,9 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     load_order order;
     order.what = &p;
-    order.target = &target.load();
+    load_target reached = target.load();
+    reached.addresses = reached_from(local_addresses(p.client.from), reached.addresses);
+    order.target = &reached;
     order.arm = arm;
     order.repeat = repeat;
     order.id_prefix =

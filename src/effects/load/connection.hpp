@@ -37,11 +37,16 @@ namespace detail {
 /// count while they do.
 struct client_io {
     client_io(const load_target& t, const plan& p)
-        : target(t), limits(p.limits), streamed(p.common.stream) {}
+        : target(t),
+          limits(p.limits),
+          streamed(p.common.stream),
+          from(local_addresses(p.client.from)) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
+    const std::vector<address> from;  // in turns, none: the system chooses
+    std::size_t next_from = 0;
     network sockets{};
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
@@ -54,6 +59,14 @@ struct client_io {
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     handshakes_t handshakes_full{}, handshakes_resumed{};
 
+    /// Where the next connection to this address comes from; null: from wherever.
+    const address* from_for(const address& to) {
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            const address& a = from[next_from++ % from.size()];
+            if (a.storage.ss_family == to.storage.ss_family) return &a;
+        }
+        return nullptr;
+    }
     /// The arrival stamp of a read.
     void on_stamp(long long at_ns) {
         stamp_lag.add(at_ns - woke_ns);
@@ -194,7 +207,9 @@ private:
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
         // EAGAIN: check_limits tries again.
-        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this) || errno == EAGAIN;
+        connecting_ = wire_.connect(addresses[which_], io_.sockets, *this,
+                                    io_.from_for(addresses[which_])) ||
+                      errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
         used_ = false;
         opened_ns_ = now_ns();

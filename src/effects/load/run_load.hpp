@@ -61,11 +61,13 @@ inline void make_room_for(const load_order& o) {
             printed("the load needs %zu connections at a time and this process may open %llu "
                     "files: raise the hard limit (ulimit -Hn), or ask for less at once",
                     needed, static_cast<unsigned long long>(files)));
-    const long long ports = ports_to_one_server();
+    const auto from = static_cast<long long>(std::max<std::size_t>(1, o.what->client.from.size()));
+    const long long ports = from * ports_to_one_server();
     if (o.target->url.socket.empty() && ports > 0)
         require(static_cast<long long>(needed) <= ports,
                 printed("the load needs %zu connections at a time and this machine has %lld ports "
-                        "for one server: widen net.ipv4.ip_local_port_range, or ask for less",
+                        "for one server: widen net.ipv4.ip_local_port_range, name more local "
+                        "addresses in client.from, or ask for less",
                         needed, ports));
 }
 

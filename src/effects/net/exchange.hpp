@@ -51,9 +51,10 @@ public:
     exchange& operator=(const exchange&) = delete;
 
     /// Begins to connect; `user` is told when it did, and of bytes from then on. False, with errno,
-    /// where it cannot.
-    bool connect(const address& to, network& net, socket_user& user) {
-        descriptor fd = connecting_socket(to);
+    /// where it cannot. `from`: a local address, or none.
+    bool connect(const address& to, network& net, socket_user& user,
+                 const address* from = nullptr) {
+        descriptor fd = connecting_socket(to, from);
         if (fd.get() < 0) return false;
         net_ = &net;
         socket_ = net.watch(std::move(fd), to.storage.ss_family, user);

@@ -1,10 +1,12 @@
 // sockets and addresses
 #pragma once
 
+#include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/errors.hpp"
 
+#include <algorithm>  // any_of
 #include <cerrno>  // errno, EINPROGRESS, EMFILE
 #include <cstring>  // memcpy
 #include <stdexcept>  // runtime_error
@@ -108,11 +110,66 @@ inline descriptor new_socket(int family, bool blocks) {
 #endif
 }
 
-/// A non-blocking socket on its way to `to`; errno where it is not. EAGAIN: the queue of a
-/// Unix-domain socket is full, and only asking again tells when it is not.
-inline descriptor connecting_socket(const address& to) {
+/// An IP address in digits. Throws std::invalid_argument where it is none, or not of this machine.
+inline address local_address(const std::string& digits) {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_flags = AI_NUMERICHOST;
+    hints.ai_socktype = SOCK_STREAM;
+    require(!digits.empty() && ::getaddrinfo(digits.c_str(), nullptr, &hints, &found) == 0,
+            "client.from is \"" + printable(digits, 80) +
+                "\": it must be an IP address of this machine, such as 10.0.0.2");
+    address x;
+    std::memcpy(&x.storage, found->ai_addr, found->ai_addrlen);
+    x.size = found->ai_addrlen;
+    ::freeaddrinfo(found);
+    const descriptor fd = new_socket(x.storage.ss_family, true);
+    const bool is_ours =
+        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&x.storage), x.size) == 0;
+    const int problem = errno;
+    require(is_ours, "client.from is \"" + printable(digits, 80) +
+                         "\": this machine has no such address (" + error_text(problem) + ")");
+    return x;
+}
+inline std::vector<address> local_addresses(const list<text>& digits) {
+    std::vector<address> all;
+    for (const text& d : digits) all.push_back(local_address(str(d)));
+    return all;
+}
+/// Of a server's addresses those that are of the kind of a local one; all where none is named.
+inline std::vector<address> reached_from(const std::vector<address>& from,
+                                         const std::vector<address>& to) {
+    if (from.empty()) return to;
+    std::vector<address> reached;
+    for (const address& a : to)
+        if (std::any_of(from.begin(), from.end(), [&](const address& x) {
+                return x.storage.ss_family == a.storage.ss_family;
+            }))
+            reached.push_back(a);
+    require(!reached.empty(), "client.from has IPv4 addresses and the server IPv6 ones, or the "
+                              "other way round, or it is a Unix-domain socket: name local "
+                              "addresses of the server's kind");
+    return reached;
+}
+
+/// A non-blocking socket on its way to `to`, from a local address where one is named; errno where
+/// it is not. EAGAIN: the queue of a Unix-domain socket is full, and only asking again tells when
+/// it is not.
+inline descriptor connecting_socket(const address& to, const address* from = nullptr) {
     descriptor fd = new_socket(to.storage.ss_family, false);
     if (fd.get() < 0) return fd;
+    if (from) {
+#ifdef IP_BIND_ADDRESS_NO_PORT
+        // The port is chosen when the other side is known: as many for each as there are.
+        const int late = 1;
+        ::setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late, sizeof late);
+#endif
+        if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from->storage), from->size) != 0) {
+            const int error = errno;
+            fd = descriptor();
+            errno = error;
+            return fd;
+        }
+    }
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to.storage), to.size) != 0 &&
@@ -132,7 +189,8 @@ inline std::string own_lack(int error) {
     case ENFILE: return "the machine has no file left to open (ENFILE): raise fs.file-max";
     case EADDRNOTAVAIL:
         return "no local address or port is left (EADDRNOTAVAIL): widen "
-               "net.ipv4.ip_local_port_range, or reuse connections";
+               "net.ipv4.ip_local_port_range, name more local addresses in client.from, or reuse "
+               "connections";
     case ENOBUFS: return "the machine has no room for another socket (ENOBUFS): raise net.core and "
                          "net.ipv4.tcp_mem limits";
     case ENOMEM: return "the machine has no memory for another socket (ENOMEM)";

@@ -49,6 +49,14 @@ inline std::string name_of_the_machine() {
     ::gethostname(name, sizeof name - 1);
     return name;
 }
+/// What tells this start of this machine from all others, "" where nobody does.
+inline std::string name_of_the_boot() {
+    std::string id;
+#ifdef __linux__
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+#endif
+    return id;
+}
 /// Whether the system believes that its clock goes by others'.
 inline bool clock_is_synchronised() {
 #ifdef __linux__
