@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 part=${1:?usage: run.sh shards GATES WORK | mpi WORK}
 unset "${!LLMBENCH_@}"
-export LC_ALL=C LLMBENCH_PROGRESS=off
+export LC_ALL=C LLMBENCH_PROGRESS=off NO_COLOR=1  # mpirun gives its ranks a terminal
 passed=0 failed=0 server=
 
 ok() { passed=$((passed + 1)); }
@@ -213,7 +213,7 @@ third_rank() {
         if (($(lines_of rank-2/records.jsonl) > 5)); then break; fi
         sleep 0.1
     done
-    pgrep -f "^$program .*--test-case=passes" | sort -n | sed -n 3p > "$work/stopped"
+    { pgrep -f "^$program .*--test-case=passes" || true; } | sort -n | sed -n 3p > "$work/stopped"
     kill "-$1" "$(< "$work/stopped")" || true
 }
 
@@ -251,12 +251,14 @@ END
     ranks red "rank 1 is elsewhere" LLMBENCH_RANK_WAIT=2
     says "of 4 waited"
 
+    rm -rf "$work/report"  # third_rank looks into it
     third_rank KILL & local killer=$!
     ranks red passes
     wait "$killer"
     if (($(lines_of records.jsonl) > 0 && $(lines_of rank-1/records.jsonl) > 0)); then ok
     else wrong "$mpi: the records of the others are gone"; fi
     if grep -q 'errors="0"' "$work/report/junit.xml" 2> /dev/null; then wrong "$mpi: green"; else ok; fi
+    rm -rf "$work/report"
     third_rank STOP & killer=$!
     ranks red passes LLMBENCH_RANK_WAIT=2
     wait "$killer"

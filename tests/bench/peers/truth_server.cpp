@@ -1,7 +1,7 @@
 // A server whose truth is known: it streams answers of fixed words at a fixed pace and logs, for
 // every request, when it had read it and when it handed each token to the socket. What a client
 // says can be held against that. One thread, one epoll; answers are built before they are sent.
-//   truth_server --log FILE [--first-ms 40] [--interval-ms 20] [--early-role 1]
+//   truth_server --log FILE [--bind 127.0.0.1] [--first-ms 40] [--interval-ms 20] [--early-role 1]
 //                [--refuse N] [--cut N] [--break N]     every Nth request: 503; closed half-way;
 //                                                       an error event half-way
 //                [--example 1]      each answer is the one that "What the numbers mean" works out
@@ -52,6 +52,7 @@ struct options {
     bool early_role = false, example = false;
     long long refuse = 0, cut = 0, broken = 0;
     const char* log = nullptr;
+    const char* bind = "127.0.0.1";  // the address to listen at
 };
 
 // ---- answers
@@ -248,7 +249,7 @@ public:
         listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         sockaddr_in a{};
         a.sin_family = AF_INET;
-        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ::inet_pton(AF_INET, o.bind, &a.sin_addr);
         socklen_t size = sizeof a;
         auto* const address = reinterpret_cast<sockaddr*>(&a);
         if (::bind(listener_, address, size) != 0 || ::listen(listener_, 4096) != 0 ||
@@ -256,7 +257,7 @@ public:
             std::perror("truth_server");
             std::exit(2);
         }
-        std::printf("http://127.0.0.1:%d\n", ntohs(a.sin_port));
+        std::printf("http://%s:%d\n", o.bind, ntohs(a.sin_port));
         std::fflush(stdout);
         epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
         watch(listener_, EPOLLIN, EPOLL_CTL_ADD);
@@ -532,6 +533,7 @@ int main(int argc, char** argv) {
         const string name = argv[i];
         const double value = std::atof(argv[i + 1]);
         if (name == "--log") o.log = argv[i + 1];
+        else if (name == "--bind") o.bind = argv[i + 1];
         else if (name == "--first-ms") o.first_ns = static_cast<long long>(value * 1e6);
         else if (name == "--interval-ms") o.interval_ns = static_cast<long long>(value * 1e6);
         else if (name == "--early-role") o.early_role = value > 0;
