@@ -5837,6 +5837,7 @@ inline constexpr series_kind counter = series_kind::counter, gauge = series_kind
 // Versions, and where nothing else is known commits of the sources.
 inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[] = "016d860",
                             tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
+                            llama_new[] = "0.6.0-dev, build 11434",
                             lmdeploy[] = "0168eed", dcgm[] = "d5e5f51", unknown[] = "",
                             triton[] = "TensorRT-LLM backend",
                             amd[] = "AIPerf's collector, 57aef7c";
@@ -5917,7 +5918,16 @@ inline constexpr server_name rows[] = {
     {s::llama_cpp, q::waiting, gauge, "llamacpp:requests_deferred", llama},
     {s::llama_cpp, q::prefill_time, counter, "llamacpp:prompt_seconds_total", llama},
     {s::llama_cpp, q::decode_time, counter, "llamacpp:tokens_predicted_seconds_total", llama},
+    // llamacpp:prompt_tokens_total leaves out what the cache had. Newer versions count that apart;
+    // older ones do not say it, and with it not how much of the prompts they looked for.
+    {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
+    {.server = s::llama_cpp, .of = q::prompt_tokens, .kind = counter,
+     .name = "llamacpp:prompt_tokens_total", .seen = llama_new, .adds = true},
     {s::llama_cpp, q::prompt_tokens, counter, "llamacpp:prompt_tokens_total", llama},
+    {s::llama_cpp, q::prefix_queries, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
+    {.server = s::llama_cpp, .of = q::prefix_queries, .kind = counter,
+     .name = "llamacpp:prompt_tokens_total", .seen = llama_new, .adds = true},
+    {s::llama_cpp, q::prefix_hits, counter, "llamacpp:prompt_tokens_cached_total", llama_new},
     {s::llama_cpp, q::generation_tokens, counter, "llamacpp:tokens_predicted_total", llama},
     {s::llama_cpp, q::drafts, counter, "llamacpp:spec_decode_num_drafts_total", llama},
     {s::llama_cpp, q::draft_tokens, counter, "llamacpp:spec_decode_num_draft_tokens_total", llama},

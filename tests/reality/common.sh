@@ -43,8 +43,9 @@ source_of() {
     need_uv
     rm -rf "$home/sdist" "$home/source"
     mkdir -p "$home/sdist" "$home/source"
-    "$build/uv/bin/pip" --quiet --disable-pip-version-check download --no-deps --no-binary :all: \
-        --no-build-isolation --dest "$home/sdist" "$1"
+    # Of the package alone: what it is built with may come as it is.
+    "$build/uv/bin/pip" --quiet --disable-pip-version-check download --no-deps \
+        --no-binary "${1%%==*}" --dest "$home/sdist" "$1"
     tar -xzf "$home"/sdist/*.tar.gz -C "$home/source" --strip-components=1
     rm -rf "$home/sdist"
 }

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -23,8 +24,9 @@ struct told {
 const std::vector<told> pages = {
     {"llama-server-11434/metrics.txt",
      {quantity::running, quantity::waiting, quantity::prefill_time, quantity::decode_time,
-      quantity::prompt_tokens, quantity::generation_tokens, quantity::drafts,
-      quantity::draft_tokens, quantity::accepted_tokens}},
+      quantity::prompt_tokens, quantity::generation_tokens, quantity::prefix_queries,
+      quantity::prefix_hits, quantity::drafts, quantity::draft_tokens,
+      quantity::accepted_tokens}},
     {"vllm-0.32.0/metrics.txt",
      {quantity::running, quantity::waiting, quantity::kv_usage, quantity::queue_time,
       quantity::prefill_time, quantity::decode_time, quantity::prompt_tokens,
@@ -51,5 +53,24 @@ TEST_CASE("real pages tell what the table says that they tell") {
         }
         // What was recorded came after some answers.
         CHECK(r.value(quantity::generation_tokens) > 0);
+    }
+}
+
+TEST_CASE("llama-server's prompt tokens are those that its cache had, and the others") {
+    const std::string page = text_of("llama-server-11434/metrics.txt");
+    const page_reading r = reading_of({page_of(page)}, true, {});
+    CHECK(r.value(quantity::prompt_tokens) == 27 + 43);
+    CHECK(r.value(quantity::prefix_queries) == 27 + 43);
+    CHECK(r.value(quantity::prefix_hits) == 43);
+
+    SUBCASE("an older one does not say what its cache had, which is not 0") {
+        std::string older;
+        std::istringstream lines(page);
+        for (std::string line; std::getline(lines, line);)
+            if (line.find("prompt_tokens_cached_total") == std::string::npos) older += line + "\n";
+        const page_reading o = reading_of({page_of(older)}, true, {});
+        CHECK(o.value(quantity::prompt_tokens) == 27);
+        CHECK(std::isnan(o.value(quantity::prefix_queries)));
+        CHECK(std::isnan(o.value(quantity::prefix_hits)));
     }
 }
