@@ -1542,6 +1542,7 @@ struct synthetic {
     length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
     types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
     share prefix_share{1.0};                       ///< of the prompts that start with one
+    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
 };
 
 /// Made-up conversations. The server's answers are fed back, so each turn's prompt is all that was
@@ -1549,10 +1550,11 @@ struct synthetic {
 struct conversations {
     length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
     length_distribution user_tokens = fixed(64);      ///< of each of them
-    length_distribution output_tokens = fixed(128);   ///< of each answer, forced
+    length_distribution output_tokens = fixed(128);   ///< of each answer
     time_span think{};                                ///< between an answer and the next message
     length_distribution system_tokens = fixed(0);     ///< of a system prompt
     bool shared_system_prompt = true;                 ///< false: each conversation has its own
+    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
 };
 
 /// How a dataset's file is written. A conversation's first message of the user is the prompt, and
@@ -1612,7 +1614,7 @@ struct request_options {
     types::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
     types::maybe<double> temperature{};
     types::text system_prompt{};
-    bool ignore_eos = false;  ///< synthetic workloads always send it: their lengths are forced
+    bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
     bool stream = true;
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
@@ -15034,6 +15036,7 @@ struct planned_workload {
     std::string sent_as_given{};
 };
 
+inline const char* at_most(bool is_forced) { return is_forced ? "" : "at most "; }
 inline std::string think_text(double think_s) {
     return think_s > 0 ? printed(", think %.9g s", think_s) : "";
 }
@@ -15099,7 +15102,7 @@ inline std::size_t most_turns_of(const conversations& c) {
     return static_cast<std::size_t>(is_open ? limit : most);
 }
 
-inline planned_workload workload_of(const conversations& c) {
+inline planned_workload workload_of(const conversations& c, const request_options& o) {
     check_conversations(c);
     const std::size_t most_turns = most_turns_of(c);
     const double think_s = c.think.seconds();
@@ -15109,10 +15112,12 @@ inline planned_workload workload_of(const conversations& c) {
         c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
                               : "";
+    const bool is_forced = c.force_output || o.ignore_eos;
     planned_workload w{.text = "conversations, " + length_text(c.turns) +
                                " turns, messages of " + length_text(c.user_tokens) +
-                               " tokens, answers of " + length_text(c.output_tokens) + system +
-                               think_text(think_s),
+                               " tokens, answers of " + at_most(is_forced) +
+                               length_text(c.output_tokens) + system + think_text(think_s),
+                       .forces_length = is_forced,
                        .think_s = think_s};
     // Of one turn each they are prompts, and what would be the system prompt starts all of them.
     if (most_turns == 1)
@@ -15153,8 +15158,9 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
                     w.prefix_share.fraction * 100));
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
-                                    const warmup_amount& warmup) {
+                                    const warmup_amount& warmup, const request_options& o) {
     check_synthetic(w, a);
+    const bool is_forced = w.force_output || o.ignore_eos;
     const made_up_prompts made{
         .prompt_tokens = w.prompt_tokens,
         .output_tokens = w.output_tokens,
@@ -15171,7 +15177,8 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
     }
     return {.source = made,
             .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens, output " +
-                    length_text(made.output_tokens) + " tokens" + prefix};
+                    at_most(is_forced) + length_text(made.output_tokens) + " tokens" + prefix,
+            .forces_length = is_forced};
 }
 
 inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
@@ -15182,12 +15189,13 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     require(!s.options.max_tokens,
             printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
                     *s.options.max_tokens));
-    if (const auto* talk = w.get<conversations>()) return workload_of(*talk);
-    if (const auto* made = w.get<synthetic>()) return workload_of(*made, arrivals, s.warmup);
+    if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
+    if (const auto* made = w.get<synthetic>())
+        return workload_of(*made, arrivals, s.warmup, s.options);
     synthetic as_recorded;
     if (arrivals.kind == arrival_kind::replay)
         as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
-    return workload_of(as_recorded, arrivals, s.warmup);
+    return workload_of(as_recorded, arrivals, s.warmup, s.options);
 }
 
 }  // namespace llmbench
@@ -18869,7 +18877,7 @@ struct prompt_lengths {
     }
 };
 inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
-    if (!makes_up_prompts(p) || p.stride > 1 || !p.forces_length) return {};
+    if (!makes_up_prompts(p) || p.stride > 1 || p.is_read) return {};
     std::vector<double> asked, counted;
     for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too
         const repeat_data& d = arm[i];

@@ -25,6 +25,7 @@ struct synthetic {
     length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
     types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
     share prefix_share{1.0};                       ///< of the prompts that start with one
+    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
 };
 
 /// Made-up conversations. The server's answers are fed back, so each turn's prompt is all that was
@@ -32,10 +33,11 @@ struct synthetic {
 struct conversations {
     length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
     length_distribution user_tokens = fixed(64);      ///< of each of them
-    length_distribution output_tokens = fixed(128);   ///< of each answer, forced
+    length_distribution output_tokens = fixed(128);   ///< of each answer
     time_span think{};                                ///< between an answer and the next message
     length_distribution system_tokens = fixed(0);     ///< of a system prompt
     bool shared_system_prompt = true;                 ///< false: each conversation has its own
+    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
 };
 
 /// How a dataset's file is written. A conversation's first message of the user is the prompt, and
@@ -95,7 +97,7 @@ struct request_options {
     types::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
     types::maybe<double> temperature{};
     types::text system_prompt{};
-    bool ignore_eos = false;  ///< synthetic workloads always send it: their lengths are forced
+    bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
     bool stream = true;
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };

@@ -9,9 +9,13 @@ take() {
     home=$build/$server
     title='' version='' size='' apis=openai_chat model=tiny ready=/health lengths=capped context=''
     key='' page='' cache='' wrong_model=yes whole=yes ends=yes extra_body=''
-    own_ttft='' own_tpot='' own_tpot_count='' python=python3 overrides=''
+    own_ttft='' own_tpot='' own_tpot_count='' python=python3 overrides='' behind=''
     # shellcheck source=/dev/null
     source "$reality/servers/$server.sh"
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 uv() { "$build/uv/bin/uv" --quiet "$@"; }

@@ -2,6 +2,7 @@
 // server, says in the environment what it can do, and chooses the test cases:
 //   SERVER_URL      of the server that runs (for "process:" and "killed:" its command, SERVER_START)
 //   SERVER_API, SERVER_MODEL, SERVER_READY, SERVER_EXTRA_BODY
+//   SERVER_LENGTHS  forced, capped, or refused where it does not take ignore_eos
 //   SERVER_CONTEXT  tokens of prompt and answer together, where it refuses more
 //   SERVER_PAGE     where it has a page of metrics; SERVER_TTFT, SERVER_TPOT: its own sums on it
 #define LLMBENCH_MAIN
@@ -60,6 +61,12 @@ scenario one_phrase() {
     return s;
 }
 bool is_forced() { return told("SERVER_LENGTHS") == "forced"; }
+/// A workload that does not ask for more than the server takes.
+template <class Workload>
+Workload taken(Workload w) {
+    w.force_output = told("SERVER_LENGTHS") != "refused";
+    return w;
+}
 
 void all_ok(const result& r) {
     REQUIRE(r.requests().size() > 0);
@@ -107,7 +114,7 @@ double on_page(const std::string& name) {
 TEST_CASE("process: it is started, gated and ended") {
     // Limits with room for a busy machine: what is shown is that the gate passes.
     gate({.target = started(),
-          .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(16)},
+          .workload = taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(16)}),
           .arrivals = closed_loop(2),
           .warmup = 8,
           .requests = 40,
@@ -119,8 +126,8 @@ TEST_CASE("process: it is started, gated and ended") {
 TEST_CASE("killed: a server that is gone in mid-run is no pass") {
     // Its command has it killed some seconds after it was ready.
     const result r = run({.target = started(),
-                          .workload = synthetic{.prompt_tokens = fixed(32),
-                                                .output_tokens = fixed(64)},
+                          .workload = taken(synthetic{.prompt_tokens = fixed(32),
+                                                      .output_tokens = fixed(64)}),
                           .arrivals = closed_loop(2),
                           .warmup = 0,
                           .duration = 60_s,
@@ -141,7 +148,8 @@ TEST_CASE("killed: a server that is gone in mid-run is no pass") {
 
 TEST_CASE("running: the health gate passes") {
     gate({.target = server(),
-          .workload = synthetic{.prompt_tokens = lognormal(40, 0.4), .output_tokens = fixed(16)},
+          .workload = taken(synthetic{.prompt_tokens = lognormal(40, 0.4),
+                                      .output_tokens = fixed(16)}),
           .arrivals = closed_loop(2),
           .warmup = 8,
           .requests = 40,
@@ -150,7 +158,8 @@ TEST_CASE("running: the health gate passes") {
 }
 
 TEST_CASE("running: prompts are as long as asked for, answers as long as forced") {
-    const result r = run(few(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(24)}));
+    const result r =
+        run(few(taken(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(24)})));
     all_ok(r);
     for (const record& x : r.requests()) {
         CAPTURE(x.id);
@@ -168,7 +177,7 @@ TEST_CASE("running: prompts are as long as asked for, answers as long as forced"
 }
 
 TEST_CASE("whole: an answer in one piece tells its tokens") {
-    scenario s = few(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(16)});
+    scenario s = few(taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(16)}));
     s.options.stream = false;
     const result r = run(s);
     for (const record& x : r.requests()) {
@@ -180,8 +189,8 @@ TEST_CASE("whole: an answer in one piece tells its tokens") {
 }
 
 TEST_CASE("conversations: turns build on the answers before") {
-    scenario s = few(conversations{
-        .turns = fixed(3), .user_tokens = fixed(16), .output_tokens = fixed(16)});
+    scenario s = few(taken(conversations{
+        .turns = fixed(3), .user_tokens = fixed(16), .output_tokens = fixed(16)}));
     s.arrivals = closed_loop(1);
     s.requests = 6;
     const result r = run(s);
@@ -199,9 +208,9 @@ TEST_CASE("conversations: turns build on the answers before") {
 }
 
 TEST_CASE("cache: cached tokens of a shared start are counted") {
-    scenario s = few(synthetic{.prompt_tokens = fixed(256), .output_tokens = fixed(4),
-                               .shared_prefix = fixed(192), .prefix_groups = 1,
-                               .prefix_share = 100_pct});
+    scenario s = few(taken(synthetic{.prompt_tokens = fixed(256), .output_tokens = fixed(4),
+                                     .shared_prefix = fixed(192), .prefix_groups = 1,
+                                     .prefix_share = 100_pct}));
     s.arrivals = closed_loop(1);
     const result r = run(s);
     all_ok(r);
@@ -226,7 +235,8 @@ TEST_CASE("model: a wrong name is told in the server's words") {
 
 TEST_CASE("overflow: a prompt that is too long is told in the server's words") {
     const int most = std::atoi(told("SERVER_CONTEXT").c_str());
-    scenario s = few(synthetic{.prompt_tokens = fixed(most + 500), .output_tokens = fixed(4)});
+    scenario s = few(
+        taken(synthetic{.prompt_tokens = fixed(most + 500), .output_tokens = fixed(4)}));
     const result r = run(s);
     for (const record& x : r.requests()) {
         CHECK(x.status != request_status::ok);
@@ -275,7 +285,7 @@ TEST_CASE("ends: a model that may stop is counted token by token") {
 
 TEST_CASE("page: what it tells can be gated, and agrees with what we sent") {
     gate({.target = server(),
-          .workload = synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)},
+          .workload = taken(synthetic{.prompt_tokens = fixed(32), .output_tokens = fixed(64)}),
           .arrivals = closed_loop(2),
           .warmup = 4,
           .duration = 10_s,  // its gauges are read once a second
@@ -288,7 +298,7 @@ TEST_CASE("its own times: TTFT and TPOT beside its own") {
     const std::string ttft_sum = told("SERVER_TTFT"), tpot_sum = told("SERVER_TPOT"),
                       tpot_count = told("SERVER_TPOT_COUNT");
     const double first = on_page(ttft_sum), each = on_page(tpot_sum), count = on_page(tpot_count);
-    scenario s = few(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(32)});
+    scenario s = few(taken(synthetic{.prompt_tokens = fixed(64), .output_tokens = fixed(32)}));
     s.arrivals = closed_loop(1);
     s.requests = 40;
     const result r = run(s);

@@ -21,17 +21,17 @@ PATHS = {
 NOISE = ("python_", "process_", "go_", "promhttp_", "http_")
 
 
-def body_of(api, model, stream, prompt=PROMPT, tokens=8):
+def body_of(api, model, stream, prompt=PROMPT, tokens=8, is_forced=True):
     chat = [{"role": "user", "content": prompt}]
     usage = {"stream_options": {"include_usage": True}} if stream else {}
-    forced = {"ignore_eos": True, "temperature": 0}
+    forced = {"ignore_eos": True, "temperature": 0} if is_forced else {"temperature": 0}
     return {
         "openai_chat": {"model": model, "messages": chat, "max_tokens": tokens, "stream": stream,
                         **usage, **forced},
         "openai_completions": {"model": model, "prompt": prompt, "max_tokens": tokens,
                                "stream": stream, **usage, **forced},
         "tgi": {"inputs": prompt, "parameters": {"max_new_tokens": tokens, "details": True}},
-        "triton": {"text_input": prompt, "max_tokens": tokens, "stream": stream, "parameters": {}},
+        "triton": {"text_input": prompt, "max_tokens": tokens, "stream": stream},
         "ollama": {"model": model, "messages": chat, "stream": stream,
                    "options": {"num_predict": tokens, "temperature": 0}},
         "ollama_generate": {"model": model, "prompt": prompt, "stream": stream,
@@ -90,7 +90,8 @@ def main():
     p.add_argument("--apis", default="openai_chat")
     p.add_argument("--model", default="tiny")
     p.add_argument("--context", type=int, default=0, help="0: no question of a prompt too long")
-    p.add_argument("--page", default="")
+    p.add_argument("--page", default="", help="its path, or where it is as a whole")
+    p.add_argument("--refuses-ignore-eos", action="store_true")
     p.add_argument("--key", help="a wrong key: the only question then is what comes of it")
     a = p.parse_args()
     at = urllib.parse.urlparse(a.url)
@@ -102,20 +103,27 @@ def main():
     apis = a.apis.split()
     first = apis[0]
     path = {api: PATHS[api].format(model=a.model) for api in apis}
+
+    def body(api, stream, model=a.model, prompt=PROMPT, is_forced=not a.refuses_ignore_eos):
+        return body_of(api, model, stream, prompt, is_forced=is_forced)
     if a.key:
-        keep("wrong_key.http", post(at, path[first], body_of(first, a.model, True), a.key))
+        keep("wrong_key.http", post(at, path[first], body(first, True), a.key))
         return
     for api in apis:
-        keep(f"{api}.stream.http", post(at, path[api], body_of(api, a.model, True)))
+        keep(f"{api}.stream.http", post(at, path[api], body(api, True)))
         if api not in ("tgi", "triton", "plain_text"):
-            keep(f"{api}.whole.http", post(at, path[api], body_of(api, a.model, False)))
-    keep("wrong_model.http", post(at, path[first], body_of(first, "no-such-model", True)))
+            keep(f"{api}.whole.http", post(at, path[api], body(api, False)))
+    if a.refuses_ignore_eos:
+        keep("ignore_eos.http", post(at, path[first], body(first, True, is_forced=True)))
+    wrong = PATHS[first].format(model="no-such-model")
+    keep("wrong_model.http", post(at, wrong, body(first, True, "no-such-model")))
     keep("bad_json.http", post(at, path[first], b'{"model": "' + a.model.encode() + b'", "messages": ['))
     if a.context:
         long = " ".join([PROMPT] * a.context)
-        keep("overflow.http", post(at, path[first], body_of(first, a.model, True, long)))
+        keep("overflow.http", post(at, path[first], body(first, True, prompt=long)))
     if a.page:
-        keep("metrics.txt", page_of(at, a.page))
+        page = urllib.parse.urlparse(urllib.parse.urljoin(a.url, a.page))
+        keep("metrics.txt", page_of(page, page.path))
 
 
 if __name__ == "__main__":

@@ -27,10 +27,6 @@ make_models() {
         python3 "$maker/make_model.py" --variant eos -o "$models/tiny-eos.gguf"
 }
 
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 # --- the server that runs
 
 running=''   # its process group
@@ -96,12 +92,13 @@ meet() {
     local all=() each
     read -ra all <<< "$apis"
     api=${all[0]}
-    passed=() failed=() url=''
+    passed=() failed=() url='' asks=()
+    [[ $lengths != refused ]] || asks=(--refuses-ignore-eos)
     rm -rf "$home"/report-* "$home"/check-*.log "$home/recorded" "$home/met.txt" "$home/server.log"
     SERVER_START="bash '$reality/start.sh' '$build' '$server' {port}" started process "process:*"
     start_server || { failed+=(start); return; }
     python3 "$reality/record.py" "$url" "$home/recorded" --apis "$apis" --model "$model" \
-        --context "${context:-0}" --page "$page"
+        --context "${context:-0}" --page "$page" "${asks[@]}"
     check running "running:*"
     [[ ! $whole ]] || check whole "whole:*"
     [[ $api == plain_text || $api == *generate* ]] || check conversations "conversations:*"
@@ -123,7 +120,7 @@ meet() {
         check key "key:*" LLMBENCH_API_KEY=the-right-key
         check "wrong key" "wrong key:*" LLMBENCH_API_KEY=a-wrong-key
         python3 "$reality/record.py" "$url" "$home/recorded" --apis "${all[0]}" --model "$model" \
-            --key a-wrong-key
+            --key a-wrong-key "${asks[@]}"
         end_server
     fi
     if [[ $ends ]]; then
@@ -137,10 +134,20 @@ meet() {
 started() { check "$1" "$2" SERVER_START="$SERVER_START"; }
 
 row() {
-    local own
+    local own checks
+    checks=$(printf ', %s' "${passed[@]}")
     own=$(sed -n 's/^own times: //p' "$home/met.txt" 2> /dev/null | paste -sd ';' | sed 's/;/; /g')
     local IFS=,
-    echo "| $title | $version | ${apis// /, } | ${passed[*]//,/, }${failed[*]:+; NOT: ${failed[*]}} | ${own:-–} |"
+    echo "| $title | $version | ${apis// /, } | ${checks:2}${failed[*]:+; NOT: ${failed[*]}} | ${own:-–} |"
+}
+
+# install_all: the server, and before it the one that it stands in front of
+install_all() {
+    set -e
+    if [[ $behind ]]; then
+        (take "$behind" && mkdir -p "$home" && install)
+    fi
+    install
 }
 
 make_models
@@ -150,7 +157,7 @@ for name in "${names[@]}"; do
     mkdir -p "$home"
     echo
     echo "== $title $version"
-    if ! (install) > "$home/install.log" 2>&1; then
+    if ! (install_all) > "$home/install.log" 2>&1; then
         echo "   NOT OK: it could not be installed; $home/install.log ends:"
         tail -n 5 "$home/install.log"
         bad=1

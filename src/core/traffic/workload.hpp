@@ -63,6 +63,7 @@ struct planned_workload {
     std::string sent_as_given{};
 };
 
+inline const char* at_most(bool is_forced) { return is_forced ? "" : "at most "; }
 inline std::string think_text(double think_s) {
     return think_s > 0 ? printed(", think %.9g s", think_s) : "";
 }
@@ -128,7 +129,7 @@ inline std::size_t most_turns_of(const conversations& c) {
     return static_cast<std::size_t>(is_open ? limit : most);
 }
 
-inline planned_workload workload_of(const conversations& c) {
+inline planned_workload workload_of(const conversations& c, const request_options& o) {
     check_conversations(c);
     const std::size_t most_turns = most_turns_of(c);
     const double think_s = c.think.seconds();
@@ -138,10 +139,12 @@ inline planned_workload workload_of(const conversations& c) {
         c.system_tokens.a > 0 ? ", a system prompt of " + length_text(c.system_tokens) +
                                     (c.shared_system_prompt ? " shared by all" : " of their own")
                               : "";
+    const bool is_forced = c.force_output || o.ignore_eos;
     planned_workload w{.text = "conversations, " + length_text(c.turns) +
                                " turns, messages of " + length_text(c.user_tokens) +
-                               " tokens, answers of " + length_text(c.output_tokens) + system +
-                               think_text(think_s),
+                               " tokens, answers of " + at_most(is_forced) +
+                               length_text(c.output_tokens) + system + think_text(think_s),
+                       .forces_length = is_forced,
                        .think_s = think_s};
     // Of one turn each they are prompts, and what would be the system prompt starts all of them.
     if (most_turns == 1)
@@ -182,8 +185,9 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
                     w.prefix_share.fraction * 100));
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
-                                    const warmup_amount& warmup) {
+                                    const warmup_amount& warmup, const request_options& o) {
     check_synthetic(w, a);
+    const bool is_forced = w.force_output || o.ignore_eos;
     const made_up_prompts made{
         .prompt_tokens = w.prompt_tokens,
         .output_tokens = w.output_tokens,
@@ -200,7 +204,8 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
     }
     return {.source = made,
             .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens, output " +
-                    length_text(made.output_tokens) + " tokens" + prefix};
+                    at_most(is_forced) + length_text(made.output_tokens) + " tokens" + prefix,
+            .forces_length = is_forced};
 }
 
 inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
@@ -211,12 +216,13 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
     require(!s.options.max_tokens,
             printed("options.max_tokens is %d: a synthetic workload says its own output_tokens",
                     *s.options.max_tokens));
-    if (const auto* talk = w.get<conversations>()) return workload_of(*talk);
-    if (const auto* made = w.get<synthetic>()) return workload_of(*made, arrivals, s.warmup);
+    if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
+    if (const auto* made = w.get<synthetic>())
+        return workload_of(*made, arrivals, s.warmup, s.options);
     synthetic as_recorded;
     if (arrivals.kind == arrival_kind::replay)
         as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
-    return workload_of(as_recorded, arrivals, s.warmup);
+    return workload_of(as_recorded, arrivals, s.warmup, s.options);
 }
 
 }  // namespace detail

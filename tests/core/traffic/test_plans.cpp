@@ -2,6 +2,7 @@
 #include "llmbench.hpp"
 #include "core/traffic/plan_words.hpp"
 #include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
 #include "support/scenarios.hpp"
 
 #include <cmath>
@@ -148,4 +149,23 @@ TEST_CASE("a workload describes itself") {
           "synthetic, prompt uniform(10, 20) tokens, output normal(64, 8) tokens, shared prefix "
           "256 tokens");
     CHECK(described(prompts({"one", "two"})) == "2 prompts");
+}
+
+TEST_CASE("lengths of answers that are not forced are the most that is asked for") {
+    const auto forced = [](const any_workload& w, bool ignore_eos = false) {
+        const plan p = planned(
+            {.workload = w, .requests = 30, .options = {.ignore_eos = ignore_eos}}, 1);
+        const bool says_most = p.workload_text.find(" at most 24") != std::string::npos;
+        const request_spec r = request_of(p, run_arm::candidate, 0, 0);
+        CHECK(r.max_tokens == 24);
+        CHECK(r.force_length == p.forces_length);
+        CHECK(says_most == !p.forces_length);
+        CHECK((forced_tokens(p, 0) == 24) == p.forces_length);
+        return p.forces_length;
+    };
+    CHECK(forced(synthetic{.output_tokens = fixed(24)}));
+    CHECK_FALSE(forced(synthetic{.output_tokens = fixed(24), .force_output = false}));
+    CHECK(forced(synthetic{.output_tokens = fixed(24), .force_output = false}, true));
+    CHECK(forced(conversations{.output_tokens = fixed(24)}));
+    CHECK_FALSE(forced(conversations{.output_tokens = fixed(24), .force_output = false}));
 }
