@@ -4754,6 +4754,7 @@ inline std::string error_message(const picojson::value& v) {
     if (string_member(v, "object") != "error" && !(detail && detail->evaluate_as_boolean()))
         return {};
     const std::string message = string_member(v, "message");
+    if (message.empty() && detail && detail->is<std::string>()) return detail->get<std::string>();
     return message.empty() ? v.serialize() : message;
 }
 
@@ -5841,7 +5842,7 @@ inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[
                             tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
                             lmdeploy[] = "0168eed", dcgm[] = "d5e5f51", unknown[] = "",
-                            triton[] = "TensorRT-LLM backend",
+                            triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
                             amd[] = "AIPerf's collector, 57aef7c";
 
 /// Rows of one server and quantity are next to each other, the newest name first.
@@ -5905,6 +5906,7 @@ inline constexpr server_name rows[] = {
      "scheduled"},
     {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
      "waiting"},
+    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count", triton_core},
     {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", triton, 1,
      "kv_cache_block_type", "fraction"},
     // Of an ensemble each model counts, and each waits.
@@ -6476,9 +6478,16 @@ private:
         if (http_status() != 0 && http_status() / 100 != 2) return on_other_answer();
         timeline_.fail(request_status::protocol, why);
     }
+    /// Triton tells what is wrong as the one event of a stream, with an error status.
+    static std::string_view only_event(std::string_view body) {
+        constexpr std::string_view field = "data:";
+        if (!body.starts_with(field)) return body;
+        body.remove_prefix(field.size());
+        return body.substr(0, body.find('\n'));
+    }
     void on_other_answer() {
         picojson::value v;
-        const std::string told = parse_json(body_, v) ? error_message(v) : "";
+        const std::string told = parse_json(only_event(body_), v) ? error_message(v) : "";
         const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");

@@ -18,6 +18,7 @@ PATHS = {
     "ollama": "/api/chat", "ollama_generate": "/api/generate", "llama_cpp": "/completion",
     "sglang": "/generate", "plain_text": "/generate", "anthropic": "/v1/messages",
 }
+HERE = str(pathlib.Path(__file__).resolve().parents[2]).encode()
 NOISE = ("python_", "process_", "go_", "promhttp_", "http_")
 
 
@@ -98,6 +99,8 @@ def main():
     a.directory.mkdir(parents=True, exist_ok=True)
 
     def keep(name, answer):
+        # Where an answer tells of a file, not on whose machine it was: as many letters, others.
+        answer = answer.replace(HERE, b"/" + b"x" * (len(HERE) - 1))
         (a.directory / name).write_bytes(answer)
 
     apis = a.apis.split()

@@ -72,7 +72,7 @@ check() {
     local log=$home/check-$1.log status=0
     echo "   $1"
     env SERVER_URL="${url:-}" SERVER_API="$api" SERVER_MODEL="$model" SERVER_READY="$ready" \
-        SERVER_LENGTHS="$lengths" SERVER_CONTEXT="$context" SERVER_PAGE="$page" \
+        SERVER_LENGTHS="$lengths" SERVER_CONTEXT="$context" SERVER_PAGE="$page" SERVER_GAUGES="$gauges" \
         SERVER_TTFT="$own_ttft" SERVER_TPOT="$own_tpot" SERVER_TPOT_COUNT="$own_tpot_count" \
         SERVER_EXTRA_BODY="$extra_body" LLMBENCH_REPORT_DIR="$home/report-$1" "${@:3}" \
         timeout 1800 "$program" --test-case="$2" > "$log" 2>&1 || status=$?
@@ -97,6 +97,8 @@ meet() {
     rm -rf "$home"/report-* "$home"/check-*.log "$home/recorded" "$home/met.txt" "$home/server.log"
     SERVER_START="bash '$reality/start.sh' '$build' '$server' {port}" started process "process:*"
     start_server || { failed+=(start); return; }
+    # A page on a port of its own is where the server's start has said.
+    [[ $page != told ]] || page=$(< "$home/page")
     python3 "$reality/record.py" "$url" "$home/recorded" --apis "$apis" --model "$model" \
         --context "${context:-0}" --page "$page" "${asks[@]}"
     check running "running:*"

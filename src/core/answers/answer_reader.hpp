@@ -98,9 +98,16 @@ private:
         if (http_status() != 0 && http_status() / 100 != 2) return on_other_answer();
         timeline_.fail(request_status::protocol, why);
     }
+    /// Triton tells what is wrong as the one event of a stream, with an error status.
+    static std::string_view only_event(std::string_view body) {
+        constexpr std::string_view field = "data:";
+        if (!body.starts_with(field)) return body;
+        body.remove_prefix(field.size());
+        return body.substr(0, body.find('\n'));
+    }
     void on_other_answer() {
         picojson::value v;
-        const std::string told = parse_json(body_, v) ? error_message(v) : "";
+        const std::string told = parse_json(only_event(body_), v) ? error_message(v) : "";
         const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");

@@ -146,7 +146,7 @@ inline constexpr const char vllm[] = "0.26", vllm_old[] = "before 0.26", sglang[
                             tgi[] = "53fdbe6", trtllm[] = "050f80d", llama[] = "00dc805",
                             llama_new[] = "0.6.0-dev, build 11434",
                             lmdeploy[] = "0168eed", dcgm[] = "d5e5f51", unknown[] = "",
-                            triton[] = "TensorRT-LLM backend",
+                            triton[] = "TensorRT-LLM backend", triton_core[] = "2.51",
                             amd[] = "AIPerf's collector, 57aef7c";
 
 /// Rows of one server and quantity are next to each other, the newest name first.
@@ -210,6 +210,7 @@ inline constexpr server_name rows[] = {
      "scheduled"},
     {s::triton, q::waiting, gauge, "nv_trt_llm_request_metrics", triton, 1, "request_type",
      "waiting"},
+    {s::triton, q::waiting, gauge, "nv_inference_pending_request_count", triton_core},
     {s::triton, q::kv_usage, gauge, "nv_trt_llm_kv_cache_block_metrics", triton, 1,
      "kv_cache_block_type", "fraction"},
     // Of an ensemble each model counts, and each waits.

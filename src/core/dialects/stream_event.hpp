@@ -79,6 +79,7 @@ inline std::string error_message(const picojson::value& v) {
     if (string_member(v, "object") != "error" && !(detail && detail->evaluate_as_boolean()))
         return {};
     const std::string message = string_member(v, "message");
+    if (message.empty() && detail && detail->is<std::string>()) return detail->get<std::string>();
     return message.empty() ? v.serialize() : message;
 }
 
