@@ -26,9 +26,14 @@ const answered answers[] = {
     {"bentoml-1.4.39/openai_completions.stream.http", openai_completions, 4, 16, 16, "length"},
     {"bentoml-1.4.39/plain_text.stream.http", plain_text, 0, 16, 16, ""},
     // Its event of usage has a choice that says nothing.
-    {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 28, 16, 16, "length"},
-    {"litellm-1.106.2/openai_chat.whole.http", openai_chat, 28, 16, 1, "length"},
-    {"litellm-1.106.2/openai_completions.stream.http", openai_completions, 10, 16, 16, "length"},
+    {"litellm-1.106.2/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"litellm-1.106.2/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"litellm-1.106.2/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
+    {"litellm-1.106.2/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    // Asked for 8 tokens, it asks the server behind it for 16, the least that /v1/responses takes,
+    // and calls their end one of the turn. Its first event has no count, its last one has.
+    {"litellm-1.106.2/anthropic.stream.http", anthropic, 18, 16, 16, "stop"},
+    {"litellm-1.106.2/anthropic.whole.http", anthropic, 18, 16, 1, "stop"},
     // Its role has null for a content, and comes in one chunk with the first token.
     {"llama-server-11434/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"llama-server-11434/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -63,7 +68,10 @@ const refused refusals[] = {
     {"bentoml-1.4.39/plain_error_early.http", plain_text, 500, "check the server log"},
     {"bentoml-1.4.39/plain_overload.http", plain_text, 429, "Too many requests"},
     {"litellm-1.106.2/wrong_model.http", openai_chat, 400, "Invalid model name"},
-    {"litellm-1.106.2/overflow.http", openai_chat, 400, "the context holds 2048"},
+    {"litellm-1.106.2/overflow.http", openai_chat, 400,
+     "exceeds the available context size"},
+    // Its words for a key that it does not know, where it has no database to look for one.
+    {"litellm-1.106.2/wrong_key.http", openai_chat, 400, "No connected db."},
     {"litellm-1.106.2/bad_json.http", openai_chat, 400, "unexpected end of data"},
     {"litellm-1.106.2/upstream_down.http", openai_chat, 429, "No deployments available"},
     {"litellm-1.106.2/messages_wrong_model.http", anthropic, 400, "Invalid model name"},

@@ -8,7 +8,7 @@ take() {
     server=$1
     home=$build/$server
     title='' version='' size='' apis=openai_chat model=tiny ready=/health lengths=capped context=''
-    key='' page='' cache='' wrong_model=yes whole=yes ends=yes extra_body=''
+    key='' key_refused=401 page='' cache='' wrong_model=yes whole=yes ends=yes extra_body=''
     own_ttft='' own_tpot='' own_tpot_count='' python=python3 overrides='' behind='' gauges=''
     # shellcheck source=/dev/null
     source "$reality/servers/$server.sh"

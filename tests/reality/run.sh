@@ -120,7 +120,8 @@ meet() {
         start_server || { failed+=(key); return; }
         unset API_KEY
         check key "key:*" LLMBENCH_API_KEY=the-right-key
-        check "wrong key" "wrong key:*" LLMBENCH_API_KEY=a-wrong-key
+        check "wrong key" "wrong key:*" LLMBENCH_API_KEY=a-wrong-key \
+            SERVER_KEY_REFUSED="$key_refused"
         python3 "$reality/record.py" "$url" "$home/recorded" --apis "${all[0]}" --model "$model" \
             --key a-wrong-key "${asks[@]}"
         end_server

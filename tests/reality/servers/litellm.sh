@@ -10,6 +10,7 @@ ready=/health/liveliness
 lengths=forced
 context=2048
 key=yes
+key_refused=400   # it looks for other keys in a database, and says that it has none
 cache=yes
 
 install() { venv_with "litellm[proxy]==$version"; }
