@@ -662,13 +662,18 @@ enum class latency_metric : unsigned char {
     ttft_per_prompt_token,  ///< ttft / prompt tokens
     ttft_from_send,         ///< first content event - actual send (what most tools call TTFT)
     first_turn_ttft,        ///< ttft of the first turns of conversations
-    later_turn_ttft         ///< ttft of all their other turns
+    later_turn_ttft,        ///< ttft of all their other turns
+    time_to_first_answer,   ///< first content event that is no reasoning - scheduled send
+    second_token_gap        ///< second content event - first one: prefill hands over to decode
 };
 /// Speeds of one request, tokens/s as its user sees them.
 enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
     decode_speed    ///< 1 / tpot
 };
+/// Output tokens, as usage tells them, over content events of one request: above 1 where a step of
+/// the server brings several, as speculative decoding does.
+enum class event_metric : unsigned char { tokens_per_event };
 /// Tokens/s of the whole server inside the steady window. Prefill and decode are the two phases of
 /// a request (Patel et al., Splitwise, ISCA 2024): the one reads the prompt and ends with the first
 /// token, the other generates the rest. They share the window, so each is what the server did of it
@@ -705,6 +710,7 @@ enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
 using enum speed_metric;
+using enum event_metric;
 using enum token_throughput;
 using enum request_throughput_t;
 using enum share_metric;
@@ -724,10 +730,10 @@ namespace detail {
 /// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
-    first_turn_ttft, later_turn_ttft,
-    prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric,
-    queue_time, server_prefill_time, server_decode_time, queued_requests, running_requests,
+    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap,
+    prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
+    prefill_throughput, decode_throughput, request_throughput, error_rate, startup_time, goodput,
+    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests, running_requests,
     kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length, energy_per_token,
     capacity_in_rate, capacity_in_users
 };
@@ -759,6 +765,10 @@ template <>
 struct metric_traits<speed_metric>
     : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
                        metric_id::prefill_speed> {};
+template <>
+struct metric_traits<event_metric>
+    : metric_traits_of<plain_number, metric_shape::of_requests, bound_side::at_least,
+                       metric_id::tokens_per_event> {};
 template <>
 struct metric_traits<token_throughput>
     : run_traits<token_rate, bound_side::at_least, metric_id::output_throughput> {};
@@ -959,9 +969,9 @@ predicate operator<=(M m, const T& bound) {
             detail::comparison_text(detail::id_of(m), true, b)};
 }
 template <detail::rate_metric M, class T>
-    requires detail::gives<token_rate, T>
+    requires detail::gives<detail::unit_of<M>, T>
 predicate operator>=(M m, const T& bound) {
-    const double b = token_rate(bound).per_second;
+    const double b = detail::si(detail::unit_of<M>(bound));
     return {detail::one_step(detail::id_of(m), false, b),
             detail::comparison_text(detail::id_of(m), false, b)};
 }
@@ -1457,6 +1467,7 @@ struct engine {
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
+    share reasoning{};                   ///< of an answer's tokens, which come before the others
     double jitter = 0.02;                ///< relative standard deviation of a step's time
     types::whole seed = 1;
     engine_faults faults{};
@@ -1751,6 +1762,8 @@ struct record {
     int repeat = 0;
     long long scheduled_ns = 0, dispatched_ns = 0, connected_ns = 0, sent_ns = 0;
     long long first_token_ns = 0, last_token_ns = 0, end_ns = 0;
+    long long second_token_ns = 0;  ///< of the second content event
+    long long first_answer_ns = 0;  ///< of the first one that is no reasoning
     long long late_ns = 0;  ///< the client's own lateness; 0 too for what was never dispatched
     int prompt_tokens = 0, output_tokens = 0;
     token_origin token_source = token_origin::events;
@@ -1759,6 +1772,7 @@ struct record {
     int http_status = 0;
     types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
+    int reasoning_tokens = -1;      ///< of the output tokens; -1: not said
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
     // What tells whether the answer can be what it says; 0 where that was not seen.
@@ -2985,7 +2999,9 @@ enum class metric_unit : unsigned char {
 enum class metric_of : unsigned char { request, window, requests, start, server, loads };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
-enum class value_needs : unsigned char { nothing, prompt_tokens, second_token, second_event };
+enum class value_needs : unsigned char {
+    nothing, prompt_tokens, second_token, second_event, second_read, answer, told_tokens
+};
 
 struct metric_facts {
     metric_id id;
@@ -3026,11 +3042,19 @@ inline constexpr metric_facts metric_table[] = {
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
+     .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::second_token_gap, .name = "second_token_gap",
+     .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.id = metric_id::tokens_per_event, .name = "tokens_per_event", .unit = metric_unit::none,
+     .side = bound_side::at_least, .needs = value_needs::told_tokens, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
@@ -3114,7 +3138,8 @@ constexpr bool is_as_typed(metric_id end) {
     return true;
 }
 static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
-              is_as_typed<speed_metric>(metric_id::output_throughput) &&
+              is_as_typed<speed_metric>(metric_id::tokens_per_event) &&
+              is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
               is_as_typed<share_metric>(metric_id::startup_time) &&
@@ -3199,6 +3224,9 @@ inline const char* needs_text(value_needs n) {
     case value_needs::prompt_tokens: return "prompt_tokens in their usage";
     case value_needs::second_token: return "tokens after their first event";
     case value_needs::second_event: return "second content event";
+    case value_needs::second_read: return "second content event in a read of its own";
+    case value_needs::answer: return "content but reasoning";
+    case value_needs::told_tokens: return "output tokens in their usage";
     }
     return "value";
 }
@@ -3238,9 +3266,10 @@ constexpr metric_shape shape_among(metric_id m) {
 }
 constexpr metric_shape shape_of(metric_id m) {
     if (is_capacity(m)) return metric_shape::of_run;
-    return shape_among<latency_metric, speed_metric, token_throughput, request_throughput_t,
-                       share_metric, run_time_metric, server_time, queue_gauge, running_gauge,
-                       cache_gauge, server_count, server_share, draft_metric, energy_metric>(m);
+    return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
+                       request_throughput_t, share_metric, run_time_metric, server_time,
+                       queue_gauge, running_gauge, cache_gauge, server_count, server_share,
+                       draft_metric, energy_metric>(m);
 }
 
 /// The units of a dimension, each with what it is in SI. The first is what slo::text() prints.
@@ -4692,11 +4721,13 @@ namespace detail {
 /// What one stream event says.
 struct stream_event {
     bool content = false;           // carries generated output, in any choice
+    bool answer = false;            // some of it is no reasoning
     bool done = false;              // the API's terminal event
     int first_tokens = 1;           // tokens in this event, as far as it says so
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
+    int reasoning_tokens = -1;      // of the completion's
     int text_bytes = 0;             // of the content, decoded
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
@@ -4707,6 +4738,12 @@ struct stream_event {
 
     /// Generated text of this member, where there is some.
     bool take_text(const picojson::value& v, const char* name) {
+        if (!take_reasoning(v, name)) return false;
+        answer = true;
+        return true;
+    }
+    /// The same of text that the model thinks and does not answer.
+    bool take_reasoning(const picojson::value& v, const char* name) {
         if (!has_text(v, name)) return false;
         content = true;
         text_bytes += static_cast<int>(string_member(v, name).size());
@@ -4714,7 +4751,7 @@ struct stream_event {
     }
     /// A fragment of a call: nothing tells of how many tokens, so it passes for many.
     void take_call() {
-        content = true;
+        content = answer = true;
         text_bytes += call_bytes;
     }
     static constexpr int call_bytes = 256;
@@ -4824,8 +4861,9 @@ inline bool take_output(const picojson::value& choice, const char* output, strea
     bool some = e.take_text(choice, "text");
     const picojson::value* delta = member(choice, output);
     if (!delta) return some;
-    for (const char* name : {"content", "reasoning_content", "reasoning", "refusal"})
-        some = e.take_text(*delta, name) || some;
+    for (const char* name : {"content", "refusal"}) some = e.take_text(*delta, name) || some;
+    for (const char* name : {"reasoning_content", "reasoning"})  // one of them, or the same twice
+        some = e.take_reasoning(*delta, name) || some;
     const picojson::value* tools = member(*delta, "tool_calls");
     const picojson::value* function = member(*delta, "function_call");
     const bool calls =
@@ -4854,6 +4892,9 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
         e.completion_tokens = count_member(*usage, "completion_tokens");
         if (const picojson::value* details = member(*usage, "prompt_tokens_details"))
             e.cached_tokens = count_member(*details, "cached_tokens");
+        e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // as SGLang tells them
+        if (const picojson::value* details = member(*usage, "completion_tokens_details"))
+            e.reasoning_tokens = count_member(*details, "reasoning_tokens");
     }
     const picojson::value* choices = member(v, "choices");
     if (!choices || !choices->is<picojson::array>()) return;
@@ -4964,6 +5005,7 @@ private:
         if (!string()) return false;
         if (text_.empty()) return true;
         event_.content = true;
+        event_.answer = event_.answer || (f != seen_reasoning_content && f != seen_reasoning);
         event_.text_bytes += static_cast<int>(text_.size()) - escaped_by_;
         output_ = text_;
         ++outputs_;
@@ -5365,8 +5407,8 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     const picojson::value* message = member(v, "message");
     for (const picojson::value* from : {&v, message}) {
         if (!from) continue;
-        for (const char* name : {"content", "response", "thinking"})
-            e.take_text(*from, name);
+        for (const char* name : {"content", "response"}) e.take_text(*from, name);
+        e.take_reasoning(*from, "thinking");
         memory.say(*from, "content");
         memory.say(*from, "response");
         const picojson::value* calls = member(*from, "tool_calls");
@@ -5413,7 +5455,7 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     const std::string text = string_member(v, "text");
     if (text.substr(0, memory.text.size()) != memory.text) memory.cumulative = false;
     const std::size_t before = memory.cumulative ? memory.text.size() : 0;
-    e.content = text.size() > before;
+    e.content = e.answer = text.size() > before;
     e.text_bytes = static_cast<int>(text.size() - before);
     if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
     memory.text = text;
@@ -5453,7 +5495,8 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e) {
-    for (const char* name : {"text", "thinking", "partial_json"}) e.take_text(piece, name);
+    for (const char* name : {"text", "partial_json"}) e.take_text(piece, name);
+    e.take_reasoning(piece, "thinking");
     if (string_member(piece, "type") == "tool_use") e.take_call();
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {
@@ -5653,8 +5696,9 @@ public:
             break;
         case framing::pieces:
             if (memory_.keeps_answer) memory_.answer += bytes;
-            if (!bytes.empty()) on_event(
-                    stream_event{.content = true, .text_bytes = static_cast<int>(bytes.size())});
+            if (!bytes.empty())
+                on_event(stream_event{.content = true, .answer = true,
+                                      .text_bytes = static_cast<int>(bytes.size())});
             return true;
         case framing::document: break;
         }
@@ -6300,6 +6344,7 @@ public:
         if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
         if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
         if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
+        if (e.reasoning_tokens >= 0) reasoning_tokens_ = e.reasoning_tokens;
         if (e.done) end(now_ns);
     }
     /// The body is complete, or cut off.
@@ -6327,6 +6372,8 @@ public:
     void write_to(record& r) const {
         r.first_token_ns = first_ns_;
         r.last_token_ns = last_ns_;
+        r.second_token_ns = second_ns_;
+        r.first_answer_ns = answer_ns_;
         r.end_ns = end_ns_;
         r.events = events_;
         r.reads = reads_;
@@ -6338,6 +6385,7 @@ public:
         // Usage that counts nothing where there was something is none.
         const bool told = completion_tokens_ > 0 || (completion_tokens_ == 0 && events_ == 0);
         r.cached_tokens = cached_tokens_;
+        r.reasoning_tokens = reasoning_tokens_;
         r.token_source = told ? token_origin::usage : token_origin::events;
         r.output_tokens = told ? completion_tokens_ : events_;
         r.status = status_;
@@ -6362,7 +6410,9 @@ private:
             gaps_.push_back(
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
             offset_us_ = offset;
+            if (events_ == 2) second_ns_ = now_ns;
         }
+        if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
         text_bytes_ += e.text_bytes;
@@ -6382,10 +6432,12 @@ private:
     gap_list gaps_{};
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
+    long long second_ns_ = 0, answer_ns_ = 0;
     int events_ = 0, first_tokens_ = 1;
     int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
+    int reasoning_tokens_ = -1;
     request_status status_ = request_status::unsent;
     bool ended_ = false;
 };
@@ -7308,16 +7360,20 @@ inline void note_bunches(repeat_data& d) {
 struct request_times {
     long long to_first = 0, to_end = 0;  // since it was to be sent
     long long sent_to_first = 0, first_to_last = 0;
+    long long to_answer = 0, first_to_second = 0;  // 0 and less where there is none
 };
 inline request_times times_of(const repeat_data& d, const record& r,
                               reading how = reading::as_measured) {
     request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
-                    r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns};
+                    r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns,
+                    r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
     if (how == reading::at_worst) {
         // Times since it was to be sent have the client's delay in them already.
         t.first_to_last += possible_delay(d.blind, r.first_token_ns);
+        t.first_to_second += possible_delay(d.blind, r.first_token_ns);
     } else if (how == reading::as_held_back) {
         t.first_to_last += held_back_ns(r);
+        t.first_to_second += held_back_ns(r);
     } else if (how == reading::at_best) {
         const long long first = possible_delay(d.blind, r.first_token_ns);
         const long long bunch = most_delay_between(d.bunched, r.dispatched_ns, r.end_ns);
@@ -7330,6 +7386,8 @@ inline request_times times_of(const repeat_data& d, const record& r,
         without(t.to_end, sending + possible_delay(d.blind, r.end_ns));
         without(t.sent_to_first, bunch + first);
         without(t.first_to_last, bunch + possible_delay(d.blind, r.last_token_ns));
+        without(t.to_answer, sending + possible_delay(d.blind, r.first_answer_ns));
+        without(t.first_to_second, bunch + possible_delay(d.blind, r.second_token_ns));
     }
     return t;
 }
@@ -7729,9 +7787,17 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::ttft_from_send: return seconds(t.sent_to_first);
     case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
     case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
+    case metric_id::time_to_first_answer:
+        return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
+    case metric_id::second_token_gap:  // of what came in one read nothing tells the time
+        return r.second_token_ns > r.first_token_ns ? seconds(t.first_to_second) : not_a_number;
     case metric_id::prefill_speed:
         return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
     case metric_id::decode_speed: return speed(1, tpot_s);
+    case metric_id::tokens_per_event:
+        return r.events > 0 && r.token_source == token_origin::usage
+                   ? static_cast<double>(r.output_tokens) / r.events
+                   : not_a_number;
     default: return not_a_number;
     }
 }
@@ -10051,7 +10117,8 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
     const metric_facts& f = facts_of(m);
     const value_count& n = c.of(m);
     const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
-                                                 f.needs == value_needs::second_event);
+                                                 f.needs == value_needs::second_event ||
+                                                 f.needs == value_needs::second_read);
     if (n.of == 0 && is_of_turns(m)) return printed("no request was one that %s is of", f.name);
     const bool some_left = n.missing < n.completed;
     if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))
@@ -17910,6 +17977,7 @@ struct question {
     bool stops = false;        // by itself, before the length that was asked for
     int prompt_tokens = 1;
     int output_tokens = 1;
+    int reasoning_tokens = 0;  // of these
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
@@ -18045,6 +18113,11 @@ inline void add_words(answer_facts& f, const std::string& words, const engine_mo
     if (!f.asked.streamed || f.asked.api == tgi || f.asked.api == sglang) f.text += words;
 }
 
+/// Whether the words that came last are of what the model thinks before it answers.
+inline bool is_reasoning(const answer_facts& f) {
+    return f.output_tokens <= f.asked.reasoning_tokens;
+}
+
 // ---- how the APIs say it
 
 inline std::string event_bytes(const std::string& json, const char* type = nullptr) {
@@ -18064,9 +18137,13 @@ inline std::string openai_identity(const answer_facts& f, bool chunk) {
 }
 inline std::string openai_usage(const answer_facts& f) {
     return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
-                   "\"prompt_tokens_details\":{\"cached_tokens\":%d}}",
+                   "\"prompt_tokens_details\":{\"cached_tokens\":%d}",
                    f.asked.prompt_tokens, f.output_tokens, f.asked.prompt_tokens + f.output_tokens,
-                   f.cached_tokens);
+                   f.cached_tokens) +
+           (f.asked.reasoning_tokens > 0
+                ? printed(",\"completion_tokens_details\":{\"reasoning_tokens\":%d}}",
+                          f.asked.reasoning_tokens)
+                : "}");
 }
 inline std::string openai_ending(const answer_facts& f) {
     const char* piece = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
@@ -18106,10 +18183,12 @@ inline std::string sglang_json(const answer_facts& f, bool last) {
 
 inline std::string ollama_json(const answer_facts& f, const std::string& words, bool last) {
     const std::string text = json_quoted(words);
+    const std::string thought = last || !is_reasoning(f) ? "" : "\"thinking\":" + text;
     return "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\"," +
            (f.asked.api == ollama
-                ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
-                : "\"response\":" + text) +
+                ? "\"message\":{\"role\":\"assistant\"," +
+                      (thought.empty() ? "\"content\":" + text : thought) + "}"
+                : thought.empty() ? "\"response\":" + text : thought) +
            (last ? printed(",\"done\":true,\"done_reason\":\"%s\",\"prompt_eval_count\":%d,"
                            "\"eval_count\":%d}",
                            finish_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
@@ -18198,7 +18277,8 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
     switch (f.asked.api) {
     case openai_chat:
         return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{\"content\":" +
+                           ",\"choices\":[{\"index\":0,\"delta\":{" +
+                           (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
                            json_quoted(words) + "},\"finish_reason\":null}]}");
     case openai_completions:
         return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0,\"text\":" +
@@ -18210,8 +18290,10 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
     case sglang: return event_bytes(sglang_json(f, e.finished));
     case plain_text: return words;
     case anthropic:
-        return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
-                           "\"text_delta\",\"text\":" + json_quoted(words) + "}}",
+        return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":" +
+                               std::string(is_reasoning(f) ? "\"thinking_delta\",\"thinking\":"
+                                                           : "\"text_delta\",\"text\":") +
+                               json_quoted(words) + "}}",
                            "content_block_delta");
     }
     return {};
@@ -18822,6 +18904,29 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
     return n;
 }
 
+/// Measured requests that reasoned before their answer, or without one, and what of their output
+/// tokens that was, of those that tell it.
+struct reasoning_counts {
+    std::size_t requests = 0, untold = 0;
+    long long tokens = 0, output = 0;
+};
+inline bool has_reasoned(const record& r) {
+    return r.reasoning_tokens > 0 ||
+           (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
+}
+inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm) {
+    reasoning_counts c;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_pooled(r) || !has_reasoned(r)) continue;
+            ++c.requests;
+            if (r.reasoning_tokens < 0) { ++c.untold; continue; }
+            c.tokens += r.reasoning_tokens;
+            c.output += r.output_tokens;
+        }
+    return c;
+}
+
 /// Failures of one kind with what they said, most frequent first.
 struct failure_kind {
     request_status status = request_status::ok;
@@ -19224,6 +19329,7 @@ struct arm_figures {
     std::size_t usage_below_events = 0;
     answer_counts answers{};
     prefix_hits prefix_cache{};
+    reasoning_counts reasoning{};
     prompt_lengths prompts{};
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
@@ -19303,6 +19409,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.usage_below_events = usage_below_events(arm);
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
+    a.reasoning = reasoning_counts_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
@@ -19348,6 +19455,9 @@ inline gate_figures without_untold(gate_figures g, const evidence& e) {
 inline gate_figures figures_of(const plan& p, const evidence& e, const std::vector<slo>& slos) {
     gate_figures g;
     g.metrics = table_metrics(p);
+    // Elsewhere it is ttft.
+    if (reasoning_counts_of(e.candidate).requests + reasoning_counts_of(e.baseline).requests > 0)
+        g.metrics.insert(g.metrics.begin() + 1, metric_id::time_to_first_answer);
     g.table_rows = g.metrics.size();
     g.kept = kept_statistics(p, slos, told_statistics(e));
     g.grid = grid_of(e);
@@ -19863,6 +19973,16 @@ inline std::string prefix_cache_text(const gate_figures& f) {
     return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
            (f.baseline.empty() ? "" : ", with the baseline " + share(other));
 }
+/// What of the output was reasoning, "" where nothing was.
+inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
+    if (c.requests == 0) return {};
+    std::string t = std::string(whose) + printed("reasoning: in %zu requests", c.requests);
+    if (c.output > 0)
+        t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
+                                                             static_cast<double>(c.output));
+    if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
+    return t;
+}
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
 inline std::string as_given_text(const plan& p) {
     if (p.sent_as_given.empty()) return {};
@@ -19907,6 +20027,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
                                      std::pair{&g.figures.baseline, "baseline: "}}) {
+        if (std::string t = reasoning_text(arm->reasoning, whose); !t.empty())
+            notes.push_back(std::move(t));
         if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     }
@@ -20158,6 +20280,14 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
             .field("cached_tokens", arm.prefix_cache.cached)
             .field("prompt_tokens", arm.prefix_cache.prompt)
             .close();
+    if (arm.reasoning.requests > 0)
+        j.key("reasoning")
+            .open('{')
+            .field("requests", arm.reasoning.requests)
+            .field("reasoning_tokens", arm.reasoning.tokens)
+            .field("output_tokens", arm.reasoning.output)
+            .field("untold", arm.reasoning.untold)
+            .close();
     j.key("statuses").open('{');
     for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
     j.close().field("usage_below_events", arm.usage_below_events);
@@ -20384,6 +20514,8 @@ inline std::string record_json(const record& r, const std::string& gate) {
          ",\"dispatched_ns\":" + when(r.dispatched_ns) +
          ",\"connected_ns\":" + when(r.connected_ns) + ",\"sent_ns\":" + when(r.sent_ns) +
          ",\"first_token_ns\":" + when(r.first_token_ns) +
+         ",\"second_token_ns\":" + when(r.second_token_ns) +
+         ",\"first_answer_ns\":" + when(r.first_answer_ns) +
          ",\"last_token_ns\":" + when(r.last_token_ns) + ",\"end_ns\":" + when(r.end_ns);
     s += printed(
         ",\"prompt_tokens\":%d,\"output_tokens\":%d,\"token_source\":\"%s\",\"events\":%d,\"first_"
@@ -20395,9 +20527,11 @@ inline std::string record_json(const record& r, const std::string& gate) {
     const auto words = [](const text& t) {
         return t.empty() ? std::string("null") : json_quoted(str(t));
     };
+    const auto told = [](int n) { return n < 0 ? std::string("null") : std::to_string(n); };
     return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
-           printed(",\"late_ns\":%lld,\"cached_tokens\":%s", r.late_ns,
-                   r.cached_tokens < 0 ? "null" : std::to_string(r.cached_tokens).c_str()) +
+           printed(",\"late_ns\":%lld", r.late_ns) +
+           ",\"cached_tokens\":" + told(r.cached_tokens) +
+           ",\"reasoning_tokens\":" + told(r.reasoning_tokens) +
            printed(",\"conversation\":%lld,\"turn\":%d", r.conversation, r.turn) +
            printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,\"choices\":%d,"
                    "\"resends\":%d}\n",
@@ -20845,9 +20979,14 @@ inline record read_record(const std::string& line, std::string& gate) {
         *into = printable(words, 4 * words.size() + 4);
     }
     // Files of older versions end here.
-    const picojson::value* cached = member(v, "cached_tokens");
-    if (cached && !cached->is<picojson::null>())
-        r.cached_tokens = static_cast<int>(whole_of("cached_tokens", 2e9));
+    for (const auto& [key, into] : {std::pair{"cached_tokens", &r.cached_tokens},
+                                    std::pair{"reasoning_tokens", &r.reasoning_tokens}}) {
+        const picojson::value* told = member(v, key);
+        if (told && !told->is<picojson::null>()) *into = static_cast<int>(whole_of(key, 2e9));
+    }
+    for (const auto& [key, into] : {std::pair{"second_token_ns", &r.second_token_ns},
+                                    std::pair{"first_answer_ns", &r.first_answer_ns}})
+        if (member(v, key)) *into = whole_of(key, 9e18);
     if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
     for (const auto& [key, into] :
          {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},
@@ -21420,12 +21559,16 @@ inline std::string console_text(const gate_report& g, const console_style& style
         if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
-    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n",
+    int name = 15;
+    for (std::size_t i = 0; i < g.figures.table_rows; ++i)
+        name = std::max(name, static_cast<int>(
+            std::string_view(metric_name(g.figures.metrics[i])).size()));
+    out += printed("\n  %-*s %10s %10s %10s %10s %10s\n", name,
                    g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
     for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
         const metric_row& r = g.figures.candidate.distributions[i].row;
         out +=
-            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(r.metric),
+            printed("  %-*s %10s %10s %10s %10s %10s\n", name, metric_name(r.metric),
                     time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
                     time_text(r.p99).c_str(), time_text(r.max).c_str());
     }
@@ -27266,6 +27409,8 @@ private:
             return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
         g->after_content = drawn_fault();
         g->facts.asked = question_of(api, s.request().path, body);
+        g->facts.asked.reasoning_tokens = static_cast<int>(
+            settings_.reasoning.fraction * g->facts.asked.output_tokens);
         g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;

@@ -25,13 +25,18 @@ enum class latency_metric : unsigned char {
     ttft_per_prompt_token,  ///< ttft / prompt tokens
     ttft_from_send,         ///< first content event - actual send (what most tools call TTFT)
     first_turn_ttft,        ///< ttft of the first turns of conversations
-    later_turn_ttft         ///< ttft of all their other turns
+    later_turn_ttft,        ///< ttft of all their other turns
+    time_to_first_answer,   ///< first content event that is no reasoning - scheduled send
+    second_token_gap        ///< second content event - first one: prefill hands over to decode
 };
 /// Speeds of one request, tokens/s as its user sees them.
 enum class speed_metric : unsigned char {
     prefill_speed,  ///< prompt tokens / ttft
     decode_speed    ///< 1 / tpot
 };
+/// Output tokens, as usage tells them, over content events of one request: above 1 where a step of
+/// the server brings several, as speculative decoding does.
+enum class event_metric : unsigned char { tokens_per_event };
 /// Tokens/s of the whole server inside the steady window. Prefill and decode are the two phases of
 /// a request (Patel et al., Splitwise, ISCA 2024): the one reads the prompt and ends with the first
 /// token, the other generates the rest. They share the window, so each is what the server did of it
@@ -68,6 +73,7 @@ enum class capacity_metric : unsigned char { capacity };
 enum class baseline_t : unsigned char { baseline };                      ///< the other arm's value
 using enum latency_metric;
 using enum speed_metric;
+using enum event_metric;
 using enum token_throughput;
 using enum request_throughput_t;
 using enum share_metric;
@@ -87,10 +93,10 @@ namespace detail {
 /// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
-    first_turn_ttft, later_turn_ttft,
-    prefill_speed, decode_speed, output_throughput, total_throughput, prefill_throughput,
-    decode_throughput, request_throughput, error_rate, startup_time, goodput, server_metric,
-    queue_time, server_prefill_time, server_decode_time, queued_requests, running_requests,
+    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap,
+    prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
+    prefill_throughput, decode_throughput, request_throughput, error_rate, startup_time, goodput,
+    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests, running_requests,
     kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length, energy_per_token,
     capacity_in_rate, capacity_in_users
 };
@@ -122,6 +128,10 @@ template <>
 struct metric_traits<speed_metric>
     : metric_traits_of<token_rate, metric_shape::of_requests, bound_side::at_least,
                        metric_id::prefill_speed> {};
+template <>
+struct metric_traits<event_metric>
+    : metric_traits_of<plain_number, metric_shape::of_requests, bound_side::at_least,
+                       metric_id::tokens_per_event> {};
 template <>
 struct metric_traits<token_throughput>
     : run_traits<token_rate, bound_side::at_least, metric_id::output_throughput> {};

@@ -30,6 +30,8 @@ struct record {
     int repeat = 0;
     long long scheduled_ns = 0, dispatched_ns = 0, connected_ns = 0, sent_ns = 0;
     long long first_token_ns = 0, last_token_ns = 0, end_ns = 0;
+    long long second_token_ns = 0;  ///< of the second content event
+    long long first_answer_ns = 0;  ///< of the first one that is no reasoning
     long long late_ns = 0;  ///< the client's own lateness; 0 too for what was never dispatched
     int prompt_tokens = 0, output_tokens = 0;
     token_origin token_source = token_origin::events;
@@ -38,6 +40,7 @@ struct record {
     int http_status = 0;
     types::text finish_reason{}, error{};
     int cached_tokens = -1;         ///< of the prompt, from the server's prefix cache; -1: not said
+    int reasoning_tokens = -1;      ///< of the output tokens; -1: not said
     long long conversation = 0;     ///< its number in the trace
     int turn = 0;                   ///< of the conversation, 0 is the first
     // What tells whether the answer can be what it says; 0 where that was not seen.

@@ -128,9 +128,9 @@ predicate operator<=(M m, const T& bound) {
             detail::comparison_text(detail::id_of(m), true, b)};
 }
 template <detail::rate_metric M, class T>
-    requires detail::gives<token_rate, T>
+    requires detail::gives<detail::unit_of<M>, T>
 predicate operator>=(M m, const T& bound) {
-    const double b = token_rate(bound).per_second;
+    const double b = detail::si(detail::unit_of<M>(bound));
     return {detail::one_step(detail::id_of(m), false, b),
             detail::comparison_text(detail::id_of(m), false, b)};
 }

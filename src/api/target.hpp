@@ -107,6 +107,7 @@ struct engine {
     bool prefix_cache =
         true;  ///< shared prompt starts (blocks of 16 tokens) are not computed again
     types::whole tokens_per_event = 1;   ///< speculative decoding: tokens a sequence gains a step
+    share reasoning{};                   ///< of an answer's tokens, which come before the others
     double jitter = 0.02;                ///< relative standard deviation of a step's time
     types::whole seed = 1;
     engine_faults faults{};

@@ -47,6 +47,11 @@ TEST_CASE("an SLO on a percentile of times reads as it was written") {
     CHECK(text_of(max(kv_cache_usage) <= 95_pct) == "max(kv_cache_usage) <= 95 %");
     CHECK(text_of(preemptions <= 0) == "preemptions <= 0");
     CHECK(text_of(prefix_cache_hits >= 60_pct) == "prefix_cache_hits >= 60 %");
+    CHECK(text_of(mean(tokens_per_event) >= 1.8) == "mean(tokens_per_event) >= 1.8");
+    CHECK(text_of(p90(time_to_first_answer) <= 5_s) == "p90(time_to_first_answer) <= 5 s");
+    CHECK(text_of(p95(second_token_gap) <= 80_ms) == "p95(second_token_gap) <= 80 ms");
+    CHECK(text_of(goodput(tokens_per_event >= 1.5) >= 90_pct) ==
+          "goodput(tokens_per_event >= 1.5) >= 90 %");
     CHECK(text_of(acceptance_length >= 2.2) == "acceptance_length >= 2.2");
     CHECK(text_of(energy_per_token <= 0.6_J) == "energy_per_token <= 0.6 J");
 }

@@ -45,8 +45,13 @@ public:
     }
     request& content(double ms, int first_tokens = 1) {
         lb::stream_event e;
-        e.content = true;
+        e.content = e.answer = true;
         e.first_tokens = first_tokens;
+        return event(ms, e);
+    }
+    request& reasoning(double ms) {
+        lb::stream_event e;
+        e.content = true;
         return event(ms, e);
     }
     request& finish(double ms, const std::string& reason = "stop") {

@@ -98,6 +98,7 @@ public:
         if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
         if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
         if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
+        if (e.reasoning_tokens >= 0) reasoning_tokens_ = e.reasoning_tokens;
         if (e.done) end(now_ns);
     }
     /// The body is complete, or cut off.
@@ -125,6 +126,8 @@ public:
     void write_to(record& r) const {
         r.first_token_ns = first_ns_;
         r.last_token_ns = last_ns_;
+        r.second_token_ns = second_ns_;
+        r.first_answer_ns = answer_ns_;
         r.end_ns = end_ns_;
         r.events = events_;
         r.reads = reads_;
@@ -136,6 +139,7 @@ public:
         // Usage that counts nothing where there was something is none.
         const bool told = completion_tokens_ > 0 || (completion_tokens_ == 0 && events_ == 0);
         r.cached_tokens = cached_tokens_;
+        r.reasoning_tokens = reasoning_tokens_;
         r.token_source = told ? token_origin::usage : token_origin::events;
         r.output_tokens = told ? completion_tokens_ : events_;
         r.status = status_;
@@ -160,7 +164,9 @@ private:
             gaps_.push_back(
                 static_cast<std::uint32_t>(std::min(offset - offset_us_, 4294967295ll)));
             offset_us_ = offset;
+            if (events_ == 2) second_ns_ = now_ns;
         }
+        if (e.answer && answer_ns_ == 0) answer_ns_ = now_ns;
         if (now_ns != last_ns_) ++reads_;
         if (reads_ == 1) ++first_read_events_;
         text_bytes_ += e.text_bytes;
@@ -180,10 +186,12 @@ private:
     gap_list gaps_{};
     std::string finish_reason_{}, error_{};
     long long first_ns_ = 0, last_ns_ = 0, end_ns_ = 0, offset_us_ = 0;
+    long long second_ns_ = 0, answer_ns_ = 0;
     int events_ = 0, first_tokens_ = 1;
     int reads_ = 0, first_read_events_ = 0, text_bytes_ = 0;
     int choices_ = 1, finished_ = 0, finish_choice_ = 0;
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
+    int reasoning_tokens_ = -1;
     request_status status_ = request_status::unsent;
     bool ended_ = false;
 };

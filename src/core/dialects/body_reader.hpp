@@ -64,8 +64,9 @@ public:
             break;
         case framing::pieces:
             if (memory_.keeps_answer) memory_.answer += bytes;
-            if (!bytes.empty()) on_event(
-                    stream_event{.content = true, .text_bytes = static_cast<int>(bytes.size())});
+            if (!bytes.empty())
+                on_event(stream_event{.content = true, .answer = true,
+                                      .text_bytes = static_cast<int>(bytes.size())});
             return true;
         case framing::document: break;
         }

@@ -25,8 +25,9 @@ inline bool take_output(const picojson::value& choice, const char* output, strea
     bool some = e.take_text(choice, "text");
     const picojson::value* delta = member(choice, output);
     if (!delta) return some;
-    for (const char* name : {"content", "reasoning_content", "reasoning", "refusal"})
-        some = e.take_text(*delta, name) || some;
+    for (const char* name : {"content", "refusal"}) some = e.take_text(*delta, name) || some;
+    for (const char* name : {"reasoning_content", "reasoning"})  // one of them, or the same twice
+        some = e.take_reasoning(*delta, name) || some;
     const picojson::value* tools = member(*delta, "tool_calls");
     const picojson::value* function = member(*delta, "function_call");
     const bool calls =
@@ -55,6 +56,9 @@ inline void read_openai_choices(const picojson::value& v, stream_event& e, strea
         e.completion_tokens = count_member(*usage, "completion_tokens");
         if (const picojson::value* details = member(*usage, "prompt_tokens_details"))
             e.cached_tokens = count_member(*details, "cached_tokens");
+        e.reasoning_tokens = count_member(*usage, "reasoning_tokens");  // as SGLang tells them
+        if (const picojson::value* details = member(*usage, "completion_tokens_details"))
+            e.reasoning_tokens = count_member(*details, "reasoning_tokens");
     }
     const picojson::value* choices = member(v, "choices");
     if (!choices || !choices->is<picojson::array>()) return;
@@ -165,6 +169,7 @@ private:
         if (!string()) return false;
         if (text_.empty()) return true;
         event_.content = true;
+        event_.answer = event_.answer || (f != seen_reasoning_content && f != seen_reasoning);
         event_.text_bytes += static_cast<int>(text_.size()) - escaped_by_;
         output_ = text_;
         ++outputs_;

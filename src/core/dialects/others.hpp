@@ -130,8 +130,8 @@ inline void read_ollama(const picojson::value& v, stream_event& e, stream_memory
     const picojson::value* message = member(v, "message");
     for (const picojson::value* from : {&v, message}) {
         if (!from) continue;
-        for (const char* name : {"content", "response", "thinking"})
-            e.take_text(*from, name);
+        for (const char* name : {"content", "response"}) e.take_text(*from, name);
+        e.take_reasoning(*from, "thinking");
         memory.say(*from, "content");
         memory.say(*from, "response");
         const picojson::value* calls = member(*from, "tool_calls");
@@ -178,7 +178,7 @@ inline void read_sglang(const picojson::value& v, stream_event& e, stream_memory
     const std::string text = string_member(v, "text");
     if (text.substr(0, memory.text.size()) != memory.text) memory.cumulative = false;
     const std::size_t before = memory.cumulative ? memory.text.size() : 0;
-    e.content = text.size() > before;
+    e.content = e.answer = text.size() > before;
     e.text_bytes = static_cast<int>(text.size() - before);
     if (memory.keeps_answer) memory.answer = memory.cumulative ? text : memory.answer + text;
     memory.text = text;
@@ -218,7 +218,8 @@ inline void read_anthropic_usage(const picojson::value& v, stream_event& e) {
     e.prompt_tokens += std::max(e.cached_tokens, 0) + std::max(written, 0);
 }
 inline void take_anthropic_piece(const picojson::value& piece, stream_event& e) {
-    for (const char* name : {"text", "thinking", "partial_json"}) e.take_text(piece, name);
+    for (const char* name : {"text", "partial_json"}) e.take_text(piece, name);
+    e.take_reasoning(piece, "thinking");
     if (string_member(piece, "type") == "tool_use") e.take_call();
 }
 inline void read_anthropic(const picojson::value& v, stream_event& e, stream_memory& memory) {

@@ -17,11 +17,13 @@ namespace detail {
 /// What one stream event says.
 struct stream_event {
     bool content = false;           // carries generated output, in any choice
+    bool answer = false;            // some of it is no reasoning
     bool done = false;              // the API's terminal event
     int first_tokens = 1;           // tokens in this event, as far as it says so
     int prompt_tokens = -1;         // usage, -1 where absent
     int completion_tokens = -1;
     int cached_tokens = -1;
+    int reasoning_tokens = -1;      // of the completion's
     int text_bytes = 0;             // of the content, decoded
     int choices = 1;                // of the stream, as far as it says so
     int finished = 0;               // of them, with a finish reason
@@ -32,6 +34,12 @@ struct stream_event {
 
     /// Generated text of this member, where there is some.
     bool take_text(const picojson::value& v, const char* name) {
+        if (!take_reasoning(v, name)) return false;
+        answer = true;
+        return true;
+    }
+    /// The same of text that the model thinks and does not answer.
+    bool take_reasoning(const picojson::value& v, const char* name) {
         if (!has_text(v, name)) return false;
         content = true;
         text_bytes += static_cast<int>(string_member(v, name).size());
@@ -39,7 +47,7 @@ struct stream_event {
     }
     /// A fragment of a call: nothing tells of how many tokens, so it passes for many.
     void take_call() {
-        content = true;
+        content = answer = true;
         text_bytes += call_bytes;
     }
     static constexpr int call_bytes = 256;

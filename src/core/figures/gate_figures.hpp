@@ -52,6 +52,7 @@ struct arm_figures {
     std::size_t usage_below_events = 0;
     answer_counts answers{};
     prefix_hits prefix_cache{};
+    reasoning_counts reasoning{};
     prompt_lengths prompts{};
     server_account server{};
     std::vector<rank_part> ranks{};  // where several programs sent the load
@@ -131,6 +132,7 @@ inline arm_figures arm_figures_of(const plan& p, const gate_figures& g,
     a.usage_below_events = usage_below_events(arm);
     a.answers = answer_counts_of(arm);
     a.prefix_cache = prefix_hits_of(arm);
+    a.reasoning = reasoning_counts_of(arm);
     a.prompts = prompt_lengths_of(p, arm);
     a.server = server_account_of(arm);
     a.ranks = rank_figures_of(arm);
@@ -176,6 +178,9 @@ inline gate_figures without_untold(gate_figures g, const evidence& e) {
 inline gate_figures figures_of(const plan& p, const evidence& e, const std::vector<slo>& slos) {
     gate_figures g;
     g.metrics = table_metrics(p);
+    // Elsewhere it is ttft.
+    if (reasoning_counts_of(e.candidate).requests + reasoning_counts_of(e.baseline).requests > 0)
+        g.metrics.insert(g.metrics.begin() + 1, metric_id::time_to_first_answer);
     g.table_rows = g.metrics.size();
     g.kept = kept_statistics(p, slos, told_statistics(e));
     g.grid = grid_of(e);

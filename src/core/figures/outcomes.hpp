@@ -46,6 +46,29 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
     return n;
 }
 
+/// Measured requests that reasoned before their answer, or without one, and what of their output
+/// tokens that was, of those that tell it.
+struct reasoning_counts {
+    std::size_t requests = 0, untold = 0;
+    long long tokens = 0, output = 0;
+};
+inline bool has_reasoned(const record& r) {
+    return r.reasoning_tokens > 0 ||
+           (r.first_answer_ns != r.first_token_ns && r.second_token_ns + r.first_answer_ns > 0);
+}
+inline reasoning_counts reasoning_counts_of(const std::vector<repeat_data>& arm) {
+    reasoning_counts c;
+    for (const repeat_data& d : arm)
+        for (const record& r : d.records) {
+            if (!is_pooled(r) || !has_reasoned(r)) continue;
+            ++c.requests;
+            if (r.reasoning_tokens < 0) { ++c.untold; continue; }
+            c.tokens += r.reasoning_tokens;
+            c.output += r.output_tokens;
+        }
+    return c;
+}
+
 /// Failures of one kind with what they said, most frequent first.
 struct failure_kind {
     request_status status = request_status::ok;

@@ -138,7 +138,8 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
     const metric_facts& f = facts_of(m);
     const value_count& n = c.of(m);
     const bool allowed = short_ones_expected && (f.needs == value_needs::second_token ||
-                                                 f.needs == value_needs::second_event);
+                                                 f.needs == value_needs::second_event ||
+                                                 f.needs == value_needs::second_read);
     if (n.of == 0 && is_of_turns(m)) return printed("no request was one that %s is of", f.name);
     const bool some_left = n.missing < n.completed;
     if (n.missing == 0 || (some_left && (allowed || !is_too_much(n.missing, n.completed))))

@@ -75,9 +75,17 @@ inline double request_value(metric_id m, const repeat_data& d, std::size_t i,
     case metric_id::ttft_from_send: return seconds(t.sent_to_first);
     case metric_id::first_turn_ttft: return r.turn == 0 ? ttft_s : not_a_number;
     case metric_id::later_turn_ttft: return r.turn > 0 ? ttft_s : not_a_number;
+    case metric_id::time_to_first_answer:
+        return r.first_answer_ns > 0 ? seconds(t.to_answer) : not_a_number;
+    case metric_id::second_token_gap:  // of what came in one read nothing tells the time
+        return r.second_token_ns > r.first_token_ns ? seconds(t.first_to_second) : not_a_number;
     case metric_id::prefill_speed:
         return r.prompt_tokens > 0 ? speed(r.prompt_tokens, ttft_s) : not_a_number;
     case metric_id::decode_speed: return speed(1, tpot_s);
+    case metric_id::tokens_per_event:
+        return r.events > 0 && r.token_source == token_origin::usage
+                   ? static_cast<double>(r.output_tokens) / r.events
+                   : not_a_number;
     default: return not_a_number;
     }
 }

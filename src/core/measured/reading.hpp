@@ -105,16 +105,20 @@ inline void note_bunches(repeat_data& d) {
 struct request_times {
     long long to_first = 0, to_end = 0;  // since it was to be sent
     long long sent_to_first = 0, first_to_last = 0;
+    long long to_answer = 0, first_to_second = 0;  // 0 and less where there is none
 };
 inline request_times times_of(const repeat_data& d, const record& r,
                               reading how = reading::as_measured) {
     request_times t{r.first_token_ns - r.scheduled_ns, r.end_ns - r.scheduled_ns,
-                    r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns};
+                    r.first_token_ns - r.sent_ns, r.last_token_ns - r.first_token_ns,
+                    r.first_answer_ns - r.scheduled_ns, r.second_token_ns - r.first_token_ns};
     if (how == reading::at_worst) {
         // Times since it was to be sent have the client's delay in them already.
         t.first_to_last += possible_delay(d.blind, r.first_token_ns);
+        t.first_to_second += possible_delay(d.blind, r.first_token_ns);
     } else if (how == reading::as_held_back) {
         t.first_to_last += held_back_ns(r);
+        t.first_to_second += held_back_ns(r);
     } else if (how == reading::at_best) {
         const long long first = possible_delay(d.blind, r.first_token_ns);
         const long long bunch = most_delay_between(d.bunched, r.dispatched_ns, r.end_ns);
@@ -127,6 +131,8 @@ inline request_times times_of(const repeat_data& d, const record& r,
         without(t.to_end, sending + possible_delay(d.blind, r.end_ns));
         without(t.sent_to_first, bunch + first);
         without(t.first_to_last, bunch + possible_delay(d.blind, r.last_token_ns));
+        without(t.to_answer, sending + possible_delay(d.blind, r.first_answer_ns));
+        without(t.first_to_second, bunch + possible_delay(d.blind, r.second_token_ns));
     }
     return t;
 }

@@ -29,9 +29,10 @@ constexpr metric_shape shape_among(metric_id m) {
 }
 constexpr metric_shape shape_of(metric_id m) {
     if (is_capacity(m)) return metric_shape::of_run;
-    return shape_among<latency_metric, speed_metric, token_throughput, request_throughput_t,
-                       share_metric, run_time_metric, server_time, queue_gauge, running_gauge,
-                       cache_gauge, server_count, server_share, draft_metric, energy_metric>(m);
+    return shape_among<latency_metric, speed_metric, event_metric, token_throughput,
+                       request_throughput_t, share_metric, run_time_metric, server_time,
+                       queue_gauge, running_gauge, cache_gauge, server_count, server_share,
+                       draft_metric, energy_metric>(m);
 }
 
 /// The units of a dimension, each with what it is in SI. The first is what slo::text() prints.

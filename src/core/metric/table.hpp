@@ -29,7 +29,9 @@ enum class metric_unit : unsigned char {
 enum class metric_of : unsigned char { request, window, requests, start, server, loads };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
-enum class value_needs : unsigned char { nothing, prompt_tokens, second_token, second_event };
+enum class value_needs : unsigned char {
+    nothing, prompt_tokens, second_token, second_event, second_read, answer, told_tokens
+};
 
 struct metric_facts {
     metric_id id;
@@ -70,11 +72,19 @@ inline constexpr metric_facts metric_table[] = {
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::later_turn_ttft, .name = "later_turn_ttft", .turns = turn_kind::later,
      .needs_stream = true, .is_of_prefill = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::time_to_first_answer, .name = "time_to_first_answer",
+     .needs = value_needs::answer, .needs_stream = true, .is_of_prefill = true,
+     .is_hurt_by_lateness = true},
+    {.id = metric_id::second_token_gap, .name = "second_token_gap",
+     .needs = value_needs::second_read, .is_of_decoding = true, .needs_stream = true},
     {.id = metric_id::prefill_speed, .name = "prefill_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::prompt_tokens, .needs_stream = true,
      .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::decode_speed, .name = "decode_speed", .unit = metric_unit::tokens_per_s,
      .side = bound_side::at_least, .needs = value_needs::second_token, .is_of_decoding = true,
+     .counts_output = true, .needs_stream = true},
+    {.id = metric_id::tokens_per_event, .name = "tokens_per_event", .unit = metric_unit::none,
+     .side = bound_side::at_least, .needs = value_needs::told_tokens, .is_of_decoding = true,
      .counts_output = true, .needs_stream = true},
     {.id = metric_id::output_throughput, .name = "output_throughput",
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
@@ -158,7 +168,8 @@ constexpr bool is_as_typed(metric_id end) {
     return true;
 }
 static_assert(is_as_typed<latency_metric>(metric_id::prefill_speed) &&
-              is_as_typed<speed_metric>(metric_id::output_throughput) &&
+              is_as_typed<speed_metric>(metric_id::tokens_per_event) &&
+              is_as_typed<event_metric>(metric_id::output_throughput) &&
               is_as_typed<token_throughput>(metric_id::request_throughput) &&
               is_as_typed<request_throughput_t>(metric_id::error_rate) &&
               is_as_typed<share_metric>(metric_id::startup_time) &&

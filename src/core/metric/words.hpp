@@ -44,6 +44,9 @@ inline const char* needs_text(value_needs n) {
     case value_needs::prompt_tokens: return "prompt_tokens in their usage";
     case value_needs::second_token: return "tokens after their first event";
     case value_needs::second_event: return "second content event";
+    case value_needs::second_read: return "second content event in a read of its own";
+    case value_needs::answer: return "content but reasoning";
+    case value_needs::told_tokens: return "output tokens in their usage";
     }
     return "value";
 }

@@ -19,6 +19,7 @@
 #include <algorithm>  // max, min
 #include <cmath>  // isnan
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace llmbench {
@@ -93,12 +94,16 @@ inline std::string console_text(const gate_report& g, const console_style& style
         if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
-    out += printed("\n  %-15s %10s %10s %10s %10s %10s\n",
+    int name = 15;
+    for (std::size_t i = 0; i < g.figures.table_rows; ++i)
+        name = std::max(name, static_cast<int>(
+            std::string_view(metric_name(g.figures.metrics[i])).size()));
+    out += printed("\n  %-*s %10s %10s %10s %10s %10s\n", name,
                    g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
     for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
         const metric_row& r = g.figures.candidate.distributions[i].row;
         out +=
-            printed("  %-15s %10s %10s %10s %10s %10s\n", metric_name(r.metric),
+            printed("  %-*s %10s %10s %10s %10s %10s\n", name, metric_name(r.metric),
                     time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
                     time_text(r.p99).c_str(), time_text(r.max).c_str());
     }

@@ -232,6 +232,14 @@ inline void write_arm(json_writer& j, const gate_report& g, run_arm which) {
             .field("cached_tokens", arm.prefix_cache.cached)
             .field("prompt_tokens", arm.prefix_cache.prompt)
             .close();
+    if (arm.reasoning.requests > 0)
+        j.key("reasoning")
+            .open('{')
+            .field("requests", arm.reasoning.requests)
+            .field("reasoning_tokens", arm.reasoning.tokens)
+            .field("output_tokens", arm.reasoning.output)
+            .field("untold", arm.reasoning.untold)
+            .close();
     j.key("statuses").open('{');
     for (const status_count& c : arm.statuses) j.field(to_string(c.status), c.count);
     j.close().field("usage_below_events", arm.usage_below_events);
@@ -458,6 +466,8 @@ inline std::string record_json(const record& r, const std::string& gate) {
          ",\"dispatched_ns\":" + when(r.dispatched_ns) +
          ",\"connected_ns\":" + when(r.connected_ns) + ",\"sent_ns\":" + when(r.sent_ns) +
          ",\"first_token_ns\":" + when(r.first_token_ns) +
+         ",\"second_token_ns\":" + when(r.second_token_ns) +
+         ",\"first_answer_ns\":" + when(r.first_answer_ns) +
          ",\"last_token_ns\":" + when(r.last_token_ns) + ",\"end_ns\":" + when(r.end_ns);
     s += printed(
         ",\"prompt_tokens\":%d,\"output_tokens\":%d,\"token_source\":\"%s\",\"events\":%d,\"first_"
@@ -469,9 +479,11 @@ inline std::string record_json(const record& r, const std::string& gate) {
     const auto words = [](const text& t) {
         return t.empty() ? std::string("null") : json_quoted(str(t));
     };
+    const auto told = [](int n) { return n < 0 ? std::string("null") : std::to_string(n); };
     return s + ",\"finish_reason\":" + words(r.finish_reason) + ",\"error\":" + words(r.error) +
-           printed(",\"late_ns\":%lld,\"cached_tokens\":%s", r.late_ns,
-                   r.cached_tokens < 0 ? "null" : std::to_string(r.cached_tokens).c_str()) +
+           printed(",\"late_ns\":%lld", r.late_ns) +
+           ",\"cached_tokens\":" + told(r.cached_tokens) +
+           ",\"reasoning_tokens\":" + told(r.reasoning_tokens) +
            printed(",\"conversation\":%lld,\"turn\":%d", r.conversation, r.turn) +
            printed(",\"reads\":%d,\"first_read_events\":%d,\"text_bytes\":%d,\"choices\":%d,"
                    "\"resends\":%d}\n",

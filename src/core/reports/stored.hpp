@@ -468,9 +468,14 @@ inline record read_record(const std::string& line, std::string& gate) {
         *into = printable(words, 4 * words.size() + 4);
     }
     // Files of older versions end here.
-    const picojson::value* cached = member(v, "cached_tokens");
-    if (cached && !cached->is<picojson::null>())
-        r.cached_tokens = static_cast<int>(whole_of("cached_tokens", 2e9));
+    for (const auto& [key, into] : {std::pair{"cached_tokens", &r.cached_tokens},
+                                    std::pair{"reasoning_tokens", &r.reasoning_tokens}}) {
+        const picojson::value* told = member(v, key);
+        if (told && !told->is<picojson::null>()) *into = static_cast<int>(whole_of(key, 2e9));
+    }
+    for (const auto& [key, into] : {std::pair{"second_token_ns", &r.second_token_ns},
+                                    std::pair{"first_answer_ns", &r.first_answer_ns}})
+        if (member(v, key)) *into = whole_of(key, 9e18);
     if (member(v, "conversation")) r.conversation = whole_of("conversation", 9e18);
     for (const auto& [key, into] :
          {std::pair{"turn", &r.turn}, std::pair{"reads", &r.reads},

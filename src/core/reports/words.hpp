@@ -149,6 +149,16 @@ inline std::string prefix_cache_text(const gate_figures& f) {
     return "prefix cache: " + share(mine) + " of the prompt tokens came from it" +
            (f.baseline.empty() ? "" : ", with the baseline " + share(other));
 }
+/// What of the output was reasoning, "" where nothing was.
+inline std::string reasoning_text(const reasoning_counts& c, const char* whose) {
+    if (c.requests == 0) return {};
+    std::string t = std::string(whose) + printed("reasoning: in %zu requests", c.requests);
+    if (c.output > 0)
+        t += printed(", %.3g %% of their output tokens", 100.0 * static_cast<double>(c.tokens) /
+                                                             static_cast<double>(c.output));
+    if (c.untold > 0) t += printed("; the usage of %zu does not tell how much", c.untold);
+    return t;
+}
 /// What is said where a server may know the traffic from earlier repeats, "" where it cannot.
 inline std::string as_given_text(const plan& p) {
     if (p.sent_as_given.empty()) return {};
@@ -193,6 +203,8 @@ inline std::vector<std::string> notes_on(const gate_report& g) {
         if (!t.empty()) notes.push_back(std::move(t));
     for (const auto& [arm, whose] : {std::pair{&g.figures.candidate, ""},
                                      std::pair{&g.figures.baseline, "baseline: "}}) {
+        if (std::string t = reasoning_text(arm->reasoning, whose); !t.empty())
+            notes.push_back(std::move(t));
         if (std::string t = server_text(*arm, whose); !t.empty()) notes.push_back(std::move(t));
         for (std::string& t : notes_on_the_way(*arm, whose)) notes.push_back(std::move(t));
     }

@@ -45,6 +45,11 @@ inline void add_words(answer_facts& f, const std::string& words, const engine_mo
     if (!f.asked.streamed || f.asked.api == tgi || f.asked.api == sglang) f.text += words;
 }
 
+/// Whether the words that came last are of what the model thinks before it answers.
+inline bool is_reasoning(const answer_facts& f) {
+    return f.output_tokens <= f.asked.reasoning_tokens;
+}
+
 // ---- how the APIs say it
 
 inline std::string event_bytes(const std::string& json, const char* type = nullptr) {
@@ -64,9 +69,13 @@ inline std::string openai_identity(const answer_facts& f, bool chunk) {
 }
 inline std::string openai_usage(const answer_facts& f) {
     return printed("{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d,"
-                   "\"prompt_tokens_details\":{\"cached_tokens\":%d}}",
+                   "\"prompt_tokens_details\":{\"cached_tokens\":%d}",
                    f.asked.prompt_tokens, f.output_tokens, f.asked.prompt_tokens + f.output_tokens,
-                   f.cached_tokens);
+                   f.cached_tokens) +
+           (f.asked.reasoning_tokens > 0
+                ? printed(",\"completion_tokens_details\":{\"reasoning_tokens\":%d}}",
+                          f.asked.reasoning_tokens)
+                : "}");
 }
 inline std::string openai_ending(const answer_facts& f) {
     const char* piece = f.asked.api == openai_chat ? "\"delta\":{}" : "\"text\":\"\"";
@@ -106,10 +115,12 @@ inline std::string sglang_json(const answer_facts& f, bool last) {
 
 inline std::string ollama_json(const answer_facts& f, const std::string& words, bool last) {
     const std::string text = json_quoted(words);
+    const std::string thought = last || !is_reasoning(f) ? "" : "\"thinking\":" + text;
     return "{\"model\":\"simulated\",\"created_at\":\"2024-01-01T00:00:00Z\"," +
            (f.asked.api == ollama
-                ? "\"message\":{\"role\":\"assistant\",\"content\":" + text + "}"
-                : "\"response\":" + text) +
+                ? "\"message\":{\"role\":\"assistant\"," +
+                      (thought.empty() ? "\"content\":" + text : thought) + "}"
+                : thought.empty() ? "\"response\":" + text : thought) +
            (last ? printed(",\"done\":true,\"done_reason\":\"%s\",\"prompt_eval_count\":%d,"
                            "\"eval_count\":%d}",
                            finish_reason_of(f), f.asked.prompt_tokens, f.output_tokens)
@@ -198,7 +209,8 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
     switch (f.asked.api) {
     case openai_chat:
         return event_bytes("{" + openai_identity(f, true) +
-                           ",\"choices\":[{\"index\":0,\"delta\":{\"content\":" +
+                           ",\"choices\":[{\"index\":0,\"delta\":{" +
+                           (is_reasoning(f) ? "\"reasoning_content\":" : "\"content\":") +
                            json_quoted(words) + "},\"finish_reason\":null}]}");
     case openai_completions:
         return event_bytes("{" + openai_identity(f, true) + ",\"choices\":[{\"index\":0,\"text\":" +
@@ -210,8 +222,10 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
     case sglang: return event_bytes(sglang_json(f, e.finished));
     case plain_text: return words;
     case anthropic:
-        return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
-                           "\"text_delta\",\"text\":" + json_quoted(words) + "}}",
+        return event_bytes("{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":" +
+                               std::string(is_reasoning(f) ? "\"thinking_delta\",\"thinking\":"
+                                                           : "\"text_delta\",\"text\":") +
+                               json_quoted(words) + "}}",
                            "content_block_delta");
     }
     return {};

@@ -30,6 +30,7 @@ struct question {
     bool stops = false;        // by itself, before the length that was asked for
     int prompt_tokens = 1;
     int output_tokens = 1;
+    int reasoning_tokens = 0;  // of these
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 

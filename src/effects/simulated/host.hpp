@@ -170,6 +170,8 @@ private:
             return s.answer(refusal(api, 500, "an error that was asked for", "server_error"));
         g->after_content = drawn_fault();
         g->facts.asked = question_of(api, s.request().path, body);
+        g->facts.asked.reasoning_tokens = static_cast<int>(
+            settings_.reasoning.fraction * g->facts.asked.output_tokens);
         g->facts.number = static_cast<unsigned long long>(g->entry.received_ns);
         g->entry.prompt_tokens = g->facts.asked.prompt_tokens;
         g->id = s.answering = ++next_id_;

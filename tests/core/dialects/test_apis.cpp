@@ -292,6 +292,7 @@ const std::vector<std::string> ordinary_events = {
 const std::vector<std::string> unusual_events = {
     "[DONE]",
     R"({"choices":[],"usage":{"prompt_tokens":8,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}})",
+    R"({"choices":[{"delta":{"reasoning":"a"}}],"usage":{"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":4}}})",
     R"({"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":8,"completion_tokens":5}})",
     R"({"choices":[{"index":0,"delta":{"content":""}},{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]})",
     R"({"choices":[{"delta":{"content":"a b"},"logprobs":{"content":[{"token":"a"},{"token":" b"}]}}]})",
@@ -305,7 +306,7 @@ const std::vector<std::string> unusual_events = {
 
 bool same(const stream_event& a, const stream_event& b) {
     const auto all = [](const stream_event& e) {
-        return std::tie(e.content, e.done, e.first_tokens, e.prompt_tokens, e.completion_tokens,
+        return std::tie(e.content, e.answer, e.reasoning_tokens, e.done, e.first_tokens, e.prompt_tokens, e.completion_tokens,
                         e.cached_tokens, e.text_bytes, e.choices, e.finished, e.finish_reason, e.finish_choice,
                         e.error, e.malformed);
     };

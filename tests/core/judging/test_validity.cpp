@@ -686,3 +686,45 @@ TEST_CASE("errors over the gate's limit are a miss and not invalid") {
     CHECK(v[0].outcome == verdict::pass);
     CHECK(v[1].outcome == verdict::fail);
 }
+
+TEST_CASE("answers that are reasoning alone have no first answer, and over 5 percent decide nothing") {
+    const auto with_thoughts = [](int n) {
+        std::vector<request> requests;
+        for (int i = 0; i < 20; ++i) {
+            const double t = 100.0 * i;
+            request q(t);
+            q.reasoning(t + 10);
+            if (i < n) q.reasoning(t + 40);
+            else q.content(t + 40);
+            requests.push_back(q.done(t + 50));
+        }
+        return measured({repeat_of(requests), repeat_of(requests)});
+    };
+    for (const slo& s : {mean(time_to_first_answer) <= 100_ms,
+                         goodput(time_to_first_answer <= 100_ms) >= 50_pct}) {
+        CAPTURE(str(s.text()));
+        CHECK(judged(with_thoughts(1), s).outcome == verdict::pass);
+        CHECK(judged(with_thoughts(2), s).outcome == verdict::invalid);
+        CHECK(str(judged(with_thoughts(2), s).reason) ==
+              "server: 4 of 40 completed requests have no content but reasoning, which "
+              "time_to_first_answer needs");
+    }
+    CHECK(judged(with_thoughts(20), mean(ttft) <= 100_ms).outcome == verdict::pass);
+}
+
+TEST_CASE("a hand-over that no read shows, and tokens that nobody counts, decide nothing") {
+    std::vector<request> requests;
+    for (int i = 0; i < 20; ++i) {
+        const double t = 1000.0 * i;
+        request q(t);
+        for (int k = 0; k < 40; ++k) q.content(t + 10 + (k < 2 ? 0 : 20 * k));  // two at once
+        requests.push_back(q.done(t + 900));
+    }
+    const measurement m = measured({repeat_of(requests), repeat_of(requests)});
+    CHECK(str(judged(m, p50(second_token_gap) <= 1_s).reason) ==
+          "server: 40 of 40 completed requests have no second content event in a read of its own, "
+          "which second_token_gap needs");
+    CHECK(str(judged(m, mean(tokens_per_event) >= 0.5).reason) ==
+          "server: 40 of 40 completed requests have no output tokens in their usage, which "
+          "tokens_per_event needs");
+}

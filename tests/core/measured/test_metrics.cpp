@@ -652,3 +652,52 @@ TEST_CASE("pooled gaps have the same ranks whether few or many, short or long") 
         CHECK(value_of(mean(itl), d) == doctest::Approx(mean_of(ms) / 1000).epsilon(1e-6));
     }
 }
+
+TEST_CASE("the first answer is the first content that is no reasoning; ttft is the first of either") {
+    // Thought at 100 and 130 ms, answered from 400 ms on.
+    const repeat_data d = repeat_of({
+        request(0).reasoning(100).reasoning(130).content(400).content(430).done(440),
+        request(1000).content(1050).content(1080).done(1090),              // nothing to think about
+        request(2000).reasoning(2100).reasoning(2130).done(2140)});        // and never an answer
+    CHECK(value_of(mean(ttft), d) == about((0.100 + 0.050 + 0.100) / 3));
+    CHECK(request_value(metric_id::time_to_first_answer, d, 0) == about(0.400));
+    CHECK(request_value(metric_id::time_to_first_answer, d, 1) == about(0.050));
+    CHECK(std::isnan(request_value(metric_id::time_to_first_answer, d, 2)));
+    CHECK(value_of(mean(time_to_first_answer), d) == about(0.225));
+    CHECK(sample_of(metric_id::time_to_first_answer, d).without_value == 1);
+    CHECK(!has_value(metric_id::time_to_first_answer, d, 2));
+}
+
+TEST_CASE("the second token's gap is that of the first two reads with content") {
+    const repeat_data d = repeat_of({
+        request(0).content(100).content(180).content(200).done(210),
+        request(1000).content(1100).content(1100).content(1120).done(1130),  // in one read
+        request(2000).content(2100).done(2110)});                            // one event
+    CHECK(request_value(metric_id::second_token_gap, d, 0) == about(0.080));
+    CHECK(std::isnan(request_value(metric_id::second_token_gap, d, 1)));
+    CHECK(std::isnan(request_value(metric_id::second_token_gap, d, 2)));
+}
+
+TEST_CASE("tokens per event are the usage's over the events, where the usage tells them") {
+    const repeat_data d = repeat_of({
+        request(0).content(100).content(130).content(160).usage(165, 9, 7).done(170),
+        request(1000).content(1100).content(1130).done(1140),
+        request(2000).content(2100).fails(request_status::timeout)});
+    CHECK(request_value(metric_id::tokens_per_event, d, 0) == about(7.0 / 3));
+    CHECK(std::isnan(request_value(metric_id::tokens_per_event, d, 1)));
+    // A failed request has the worst value, which is 0 here.
+    CHECK(value_of(min(tokens_per_event), d) == 0);
+}
+
+TEST_CASE("where the client was blind the first answer and the second token may be earlier") {
+    repeat_data d = repeat_of({request(0).reasoning(100).content(180).content(300).done(310)});
+    d.blind = {{at_ms(150), at_ms(185), 20'000'000, 0}};  // stamps in it came up to 20 ms earlier
+    const auto at = [&](metric_id m, reading how) { return request_value(m, d, 0, how); };
+    CHECK(at(metric_id::second_token_gap, reading::as_measured) == about(0.080));
+    CHECK(at(metric_id::second_token_gap, reading::at_best) == about(0.060));
+    CHECK(at(metric_id::second_token_gap, reading::at_worst) == about(0.080));
+    CHECK(at(metric_id::time_to_first_answer, reading::at_best) == about(0.160));
+    CHECK(at(metric_id::time_to_first_answer, reading::at_worst) == about(0.180));
+    d.blind = {{at_ms(90), at_ms(105), 10'000'000, 0}};  // the first one, too
+    CHECK(at(metric_id::second_token_gap, reading::at_worst) == about(0.090));
+}

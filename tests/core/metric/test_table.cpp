@@ -24,6 +24,8 @@ const char* name_of(latency_metric m) {
     case ttft_from_send: return "ttft_from_send";
     case first_turn_ttft: return "first_turn_ttft";
     case later_turn_ttft: return "later_turn_ttft";
+    case time_to_first_answer: return "time_to_first_answer";
+    case second_token_gap: return "second_token_gap";
     }
     return nullptr;
 }
@@ -69,8 +71,9 @@ statistic_data of(metric_id m) {
 }  // namespace
 
 TEST_CASE("each metric has the row that its name says") {
-    check_names<latency_metric>(metric_id::later_turn_ttft);
+    check_names<latency_metric>(metric_id::second_token_gap);
     check_names<speed_metric>(metric_id::decode_speed);
+    CHECK(std::string(metric_name(id_of(tokens_per_event))) == "tokens_per_event");
     check_names<token_throughput>(metric_id::decode_throughput);
     CHECK(std::string(metric_name(id_of(request_throughput))) == "request_throughput");
     CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");

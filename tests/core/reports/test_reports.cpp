@@ -280,6 +280,9 @@ TEST_CASE("a record is one line with its fields in order") {
     r.finish_reason = "abort";
     r.error = "out of \"memory\"";
     r.cached_tokens = 16;
+    r.second_token_ns = 2500;
+    r.first_answer_ns = 2600;
+    r.reasoning_tokens = 7;
     r.conversation = 4294967296;
     r.turn = 2;
     r.reads = 3;
@@ -291,10 +294,10 @@ TEST_CASE("a record is one line with its fields in order") {
         record_json(r, "chat") ==
         R"({"id":"g1-r0-5","gate":"chat","arm":"baseline","repeat":3,"phase":"warmup",)"
         R"("scheduled_ns":1000,"dispatched_ns":1001,"connected_ns":1002,"sent_ns":1003,)"
-        R"("first_token_ns":2000,"last_token_ns":3000,"end_ns":9007199254740993,)"
+        R"("first_token_ns":2000,"second_token_ns":2500,"first_answer_ns":2600,"last_token_ns":3000,"end_ns":9007199254740993,)"
         R"("prompt_tokens":17,"output_tokens":9,"token_source":"usage","events":4,"first_event_tokens":2,)"
         R"("status":"server","http_status":200,"finish_reason":"abort","error":"out of \"memory\"","late_ns":0,)"
-        R"("cached_tokens":16,"conversation":4294967296,"turn":2,"reads":3,"first_read_events":2,)"
+        R"("cached_tokens":16,"reasoning_tokens":7,"conversation":4294967296,"turn":2,"reads":3,"first_read_events":2,)"
         R"("text_bytes":40,"choices":5,"resends":1})"
         "\n");
 }
@@ -307,10 +310,10 @@ TEST_CASE("a record has null where there is no time, status or reason") {
         record_json(r, "g") ==
         R"({"id":"x","gate":"g","arm":"candidate","repeat":0,"phase":"measure",)"
         R"("scheduled_ns":5,"dispatched_ns":null,"connected_ns":null,"sent_ns":null,)"
-        R"("first_token_ns":null,"last_token_ns":null,"end_ns":null,)"
+        R"("first_token_ns":null,"second_token_ns":null,"first_answer_ns":null,"last_token_ns":null,"end_ns":null,)"
         R"("prompt_tokens":0,"output_tokens":0,"token_source":"events","events":0,"first_event_tokens":0,)"
         R"("status":"unsent","http_status":null,"finish_reason":null,"error":null,"late_ns":0,)"
-        R"("cached_tokens":null,"conversation":0,"turn":0,"reads":0,"first_read_events":0,)"
+        R"("cached_tokens":null,"reasoning_tokens":null,"conversation":0,"turn":0,"reads":0,"first_read_events":0,)"
         R"("text_bytes":0,"choices":0,"resends":0})"
         "\n");
     CHECK(count(record_json(r, "two\nlines\r"), "\n") == 1);

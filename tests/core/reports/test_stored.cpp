@@ -534,6 +534,9 @@ record full_record() {
     r.first_token_ns = over_double + 8;
     r.last_token_ns = over_double + 10;
     r.end_ns = over_double + 12;
+    r.second_token_ns = over_double + 9;
+    r.first_answer_ns = over_double + 11;
+    r.reasoning_tokens = 6;
     r.late_ns = 1'000'003;
     r.prompt_tokens = 17;
     r.output_tokens = 9;
@@ -564,6 +567,9 @@ void check_same(const record& a, const record& b) {
     CHECK(a.first_token_ns == b.first_token_ns);
     CHECK(a.last_token_ns == b.last_token_ns);
     CHECK(a.end_ns == b.end_ns);
+    CHECK(a.second_token_ns == b.second_token_ns);
+    CHECK(a.first_answer_ns == b.first_answer_ns);
+    CHECK(a.reasoning_tokens == b.reasoning_tokens);
     CHECK(a.late_ns == b.late_ns);
     CHECK(a.prompt_tokens == b.prompt_tokens);
     CHECK(a.output_tokens == b.output_tokens);

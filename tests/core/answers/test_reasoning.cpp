@@ -1,0 +1,217 @@
+// Reasoning: which pieces of an answer are thought and which are answered, as each API tells them
+// apart. The shapes are those that servers were reported to send (llama.cpp b9554, vLLM before and
+// after 0.17, SGLang, Ollama, the Messages API); the words are ours.
+#include "llmbench.hpp"
+#include "core/answers/answer_reader.hpp"
+#include "core/figures/outcomes.hpp"
+#include "core/reports/result_json.hpp"
+#include "core/reports/stored.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+
+/// Each of these a millisecond after the one before; the first at 1 ms.
+record heard(api_format api, const char* type, const std::vector<std::string>& pieces) {
+    std::size_t size = 0;
+    for (const std::string& p : pieces) size += p.size();
+    answer_reader reader;
+    reader.reset(traits_of(api));
+    reader.feed("HTTP/1.1 200 OK\r\nContent-Type: " + std::string(type) +
+                    "\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n",
+                500'000);
+    long long now = 0;
+    for (const std::string& p : pieces) reader.feed(p, now += 1'000'000);
+    record r;
+    reader.timeline().write_to(r);
+    CAPTURE(std::string(r.error));
+    CHECK(r.status == request_status::ok);
+    return r;
+}
+record heard_events(api_format api, const std::vector<std::string>& data) {
+    std::vector<std::string> events;
+    for (const std::string& d : data) events.push_back("data: " + d + "\n\n");
+    return heard(api, "text/event-stream", events);
+}
+std::string delta(const std::string& fields) {
+    return R"({"id":"chatcmpl-1","object":"chat.completion.chunk","created":1781492230,)"
+           R"("model":"m","choices":[{"index":0,"delta":{)" +
+           fields + R"(},"logprobs":null,"finish_reason":null}]})";
+}
+const char* const end_event =
+    R"({"id":"chatcmpl-1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})";
+constexpr long long ms = 1'000'000;
+
+}  // namespace
+
+TEST_CASE("OpenAI: reasoning is no answer, by either of its names and on the fast path too") {
+    for (const char* name : {"reasoning_content", "reasoning"}) {
+        CAPTURE(name);
+        const auto thought = [&](const char* words) {
+            return delta("\"" + std::string(name) + "\":\"" + words + "\"");
+        };
+        const record r = heard_events(
+            openai_chat, {delta(R"("role":"assistant","content":"")"), thought("The"),
+                          thought(" user"), thought(" asks"), delta(R"("content":"\n\n")"),
+                          delta(R"("content":"Yes")"), end_event, "[DONE]"});
+        CHECK(r.events == 5);
+        CHECK(r.first_token_ns == 2 * ms);
+        CHECK(r.second_token_ns == 3 * ms);
+        CHECK(r.first_answer_ns == 5 * ms);
+        CHECK(r.reasoning_tokens == -1);
+        CHECK(has_reasoned(r));
+    }
+}
+
+TEST_CASE("OpenAI: where a delta has both, its answer has begun; null and empty say nothing") {
+    const record both = heard_events(
+        openai_chat, {delta(R"("reasoning_content":"So","content":null)"),
+                      delta(R"("reasoning_content":".","content":"")"),
+                      delta(R"("reasoning_content":" Fine","content":"Yes")"), "[DONE]"});
+    CHECK(both.events == 3);
+    CHECK(both.first_answer_ns == 3 * ms);
+    // vLLM fills the one and has null for the other.
+    const record nulls = heard_events(
+        openai_chat, {delta(R"("content":null,"reasoning":"So")"),
+                      delta(R"("content":"Yes","reasoning":null)"), "[DONE]"});
+    CHECK(nulls.first_token_ns == 1 * ms);
+    CHECK(nulls.first_answer_ns == 2 * ms);
+}
+
+TEST_CASE("OpenAI: a refusal and a call of a tool are answers") {
+    for (const char* answer :
+         {R"("refusal":"No")",
+          R"("tool_calls":[{"index":0,"function":{"name":"f","arguments":""}}])"}) {
+        const record r = heard_events(
+            openai_chat, {delta(R"("reasoning_content":"So")"), delta(answer), "[DONE]"});
+        CHECK(r.first_answer_ns == 2 * ms);
+    }
+}
+
+TEST_CASE("an answer that is reasoning alone has no first answer; one without has its first token") {
+    const record never = heard_events(
+        openai_chat, {delta(R"("reasoning_content":"So")"), delta(R"("reasoning_content":" it")"),
+                      R"({"choices":[{"index":0,"delta":{},"finish_reason":"length"}]})", "[DONE]"});
+    CHECK(never.first_answer_ns == 0);
+    CHECK(never.first_token_ns == 1 * ms);
+    CHECK(has_reasoned(never));
+    const record plain =
+        heard_events(openai_chat, {delta(R"("content":"Yes")"), end_event, "[DONE]"});
+    CHECK(plain.first_answer_ns == plain.first_token_ns);
+    CHECK(plain.second_token_ns == 0);
+    CHECK(!has_reasoned(plain));
+}
+
+TEST_CASE("OpenAI: reasoning tokens stand in the details of the usage, or beside it") {
+    const auto told = [](const std::string& usage) {
+        return heard_events(openai_chat, {delta(R"("reasoning_content":"So")"),
+                                          delta(R"("content":"Yes")"), end_event,
+                                          R"({"choices":[],"usage":)" + usage + "}", "[DONE]"})
+            .reasoning_tokens;
+    };
+    CHECK(told(R"({"prompt_tokens":9,"completion_tokens":30,)"
+               R"("completion_tokens_details":{"reasoning_tokens":24}})") == 24);
+    CHECK(told(R"({"prompt_tokens":9,"completion_tokens":30,"reasoning_tokens":21})") == 21);
+    CHECK(told(R"({"prompt_tokens":9,"completion_tokens":30,"completion_tokens_details":null})") ==
+          -1);
+}
+
+TEST_CASE("Ollama: thinking is no answer, in a chat and in what is generated") {
+    const record chat = heard(
+        ollama, "application/x-ndjson",
+        {R"({"model":"m","message":{"role":"assistant","content":"","thinking":"Hm"},"done":false})"
+         "\n",
+         R"({"model":"m","message":{"role":"assistant","content":"Yes"},"done":false})" "\n",
+         R"({"model":"m","message":{"role":"assistant","content":""},"done":true,)"
+         R"("done_reason":"stop","prompt_eval_count":5,"eval_count":7})" "\n"});
+    CHECK(chat.first_token_ns == 1 * ms);
+    CHECK(chat.first_answer_ns == 2 * ms);
+    const record generated =
+        heard(ollama_generate, "application/x-ndjson",
+              {R"({"model":"m","response":"","thinking":"Hm","done":false})" "\n",
+               R"({"model":"m","response":"Yes","done":false})" "\n",
+               R"({"model":"m","response":"","done":true,"eval_count":2})" "\n"});
+    CHECK(generated.first_token_ns == 1 * ms);
+    CHECK(generated.first_answer_ns == 2 * ms);
+}
+
+TEST_CASE("Anthropic: a thinking block is no answer, nor is its signature") {
+    const record r = heard_events(
+        anthropic,
+        {R"({"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1}}})",
+         R"({"type":"content_block_start","index":0,"content_block":{"type":"thinking",)"
+         R"("thinking":"","signature":""}})",
+         R"({"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta",)"
+         R"("thinking":"Hm"}})",
+         R"({"type":"content_block_delta","index":0,"delta":{"type":"signature_delta",)"
+         R"("signature":"EqQ"}})",
+         R"({"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}})",
+         R"({"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"Yes"}})",
+         R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},)"
+         R"("usage":{"output_tokens":9}})",
+         R"({"type":"message_stop"})"});
+    CHECK(r.events == 2);
+    CHECK(r.first_token_ns == 3 * ms);
+    CHECK(r.first_answer_ns == 6 * ms);
+}
+
+TEST_CASE("APIs that know no reasoning answer with their first content") {
+    const record r = heard(plain_text, "text/plain", {"Hm", "Yes"});
+    CHECK(r.first_answer_ns == r.first_token_ns);
+    CHECK(r.second_token_ns == 2 * ms);
+    const record s = heard_events(
+        sglang, {R"({"text":"Hm","meta_info":{"completion_tokens":1}})",
+                 R"({"text":"Hm Yes","meta_info":{"completion_tokens":2}})", "[DONE]"});
+    CHECK(s.first_answer_ns == s.first_token_ns);
+}
+
+TEST_CASE("a record keeps when the answer began and what of it was reasoning; older ones do not") {
+    record r = heard_events(openai_chat, {delta(R"("reasoning":"So")"), delta(R"("content":"Yes")"),
+                                          end_event, "[DONE]"});
+    r.reasoning_tokens = 24;
+    const std::string line = record_json(r, "chat");
+    std::string gate;
+    const record again = read_record(line, gate);
+    CHECK(again.first_answer_ns == 2 * ms);
+    CHECK(again.second_token_ns == 2 * ms);
+    CHECK(again.reasoning_tokens == 24);
+    std::string older = line;
+    for (const char* field : {"second_token_ns", "first_answer_ns", "reasoning_tokens"}) {
+        const std::size_t at = older.find(",\"" + std::string(field));
+        REQUIRE(at != std::string::npos);
+        older.erase(at, older.find_first_of(",}", at + 1) - at);
+    }
+    const record old = read_record(older, gate);
+    CHECK(old.first_answer_ns == 0);
+    CHECK(old.reasoning_tokens == -1);
+    CHECK(!has_reasoned(old));
+}
+
+TEST_CASE("reasoning is counted apart, of the requests that tell it") {
+    repeat_data d;
+    const auto add = [&](long long answer_ns, int tokens, request_status status) {
+        record r;
+        r.first_token_ns = 1 * ms;
+        r.second_token_ns = 2 * ms;
+        r.first_answer_ns = answer_ns;
+        r.output_tokens = 100;
+        r.reasoning_tokens = tokens;
+        r.status = status;
+        d.records.push_back(r);
+    };
+    add(1 * ms, -1, request_status::ok);       // none
+    add(5 * ms, 60, request_status::ok);
+    add(7 * ms, 20, request_status::ok);
+    add(5 * ms, -1, request_status::ok);       // not told
+    add(5 * ms, 90, request_status::timeout);  // no answer
+    const reasoning_counts c = reasoning_counts_of({d});
+    CHECK(c.requests == 3);
+    CHECK(c.untold == 1);
+    CHECK(c.tokens == 80);
+    CHECK(c.output == 200);
+}
