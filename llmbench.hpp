@@ -17,8 +17,8 @@
 //   [A6] SLO expressions
 //   [A7] published limits
 //   [A8] lengths and arrivals
-//   [A9] targets
-//   [A10] workloads
+//   [A9] workloads
+//   [A10] targets
 //   [A11] profiles of failed gates
 //   [A12] the scenario
 //   [A13] results
@@ -219,7 +219,7 @@
 //   [E41] servers that a gate starts
 //   [E42] targets brought up
 //   [E43] a server's pages, read beside a load
-//   [E44] whether two targets are one server
+//   [E44] whether two targets are one server, and two arms one
 //   [E45] records.jsonl and events.bin, written while the load runs
 //   [E46] all gates of a program and their reports
 //   [E47] gates inside doctest
@@ -733,9 +733,9 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap,
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
     prefill_throughput, decode_throughput, request_throughput, error_rate, startup_time, goodput,
-    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests, running_requests,
-    kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length, energy_per_token,
-    capacity_in_rate, capacity_in_users
+    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
+    energy_per_token, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
 enum class bound_side : unsigned char { at_most, at_least, either };
@@ -1363,7 +1363,107 @@ inline closed_loop_users closed_loop(searched_users users) { return closed_loop_
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [A9] targets ==============================================================================
+// ===== [A9] workloads ============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+
+/// Made-up prompts and forced output lengths. Every prompt is made of other words, so that prefix
+/// caches help only where `shared_prefix` asks for it.
+///
+/// A prompt's length is what the server counts, chat template and system prompt included; where
+/// these alone are as long, the prompt is one word. Before the load the server's `/tokenize` (vLLM,
+/// SGLang, llama.cpp), or else the usage of requests of one output token, tells which words are one
+/// token, so that every length is exact. Where few are, `/v1/completions` gets lists of token ids,
+/// if it takes them, and elsewhere lengths are right on the average. A server that tells nothing
+/// within 5 s gets a word for a token. Which of these holds is announced.
+struct synthetic {
+    length_distribution prompt_tokens = lognormal(512, 0.6);
+    length_distribution output_tokens = fixed(128);
+    length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
+    types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
+    share prefix_share{1.0};                       ///< of the prompts that start with one
+    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
+};
+
+/// Made-up conversations. The server's answers are fed back, so each turn's prompt is all that was
+/// said before. Arrivals start conversations; users play one after the other.
+struct conversations {
+    length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
+    length_distribution user_tokens = fixed(64);      ///< of each of them
+    length_distribution output_tokens = fixed(128);   ///< of each answer
+    time_span think{};                                ///< between an answer and the next message
+    length_distribution system_tokens = fixed(0);     ///< of a system prompt
+    bool shared_system_prompt = true;                 ///< false: each conversation has its own
+    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
+};
+
+/// How a dataset's file is written. A conversation's first message of the user is the prompt, and
+/// the answer behind it says how long the server's is to be.
+enum class dataset_format : unsigned char {
+    sharegpt,       ///< JSON array (or JSONL) of {"conversations": [{"from": "human", "value"}...]}
+    dolly,          ///< databricks-dolly-15k, JSONL of {"instruction", "context", "response"}
+    openai_jsonl,   ///< JSONL of {"messages": [...]} or {"prompt"}, as in batch files or without
+    coco_captions,  ///< COCO captions JSON, or JSONL of {"image", "question", "answer"}
+    text_lines,     ///< one prompt a line
+    csv             ///< a header with a column prompt, and perhaps answer or output_tokens
+};
+using enum dataset_format;
+
+/// Prompts from a local file, sampled by the seed without putting back, sent in the sample's order
+/// and again from its start where it is too small. What is held in memory is the sample. Tokens are
+/// estimated (one for four ASCII bytes, one for any other character); records have the server's.
+struct dataset {
+    types::text path{};
+    dataset_format format = sharegpt;
+    types::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
+    types::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
+    types::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
+    types::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
+    types::whole max_output_tokens = 0;
+    types::whole max_turns = 1;   ///< over 1: conversations are played, with the server's answers
+    time_span think{};            ///< between an answer and the next turn
+    bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
+    bool salted = true;           ///< a line of five words first, fresh in every repeat
+    types::text images{};         ///< directory of a dataset's images; default: that of the file
+};
+
+struct prompt_list {
+    types::list<types::text> items{};
+};
+/// The given prompts, in turn.
+inline prompt_list prompts(const types::list<types::text>& items) { return {items}; }
+inline prompt_list prompts(std::initializer_list<types::text> items) {
+    return {types::list<types::text>(items)};
+}
+
+class any_workload {
+public:
+    any_workload() = default;  ///< synthetic{}
+    any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
+    any_workload(const conversations& c) : what_(detail::box::make(c)) {}
+    any_workload(const dataset& d) : what_(detail::box::make(d)) {}
+    any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
+    const detail::box& what() const { return what_; }
+
+private:
+    detail::box what_{};
+};
+
+/// Fields of every request body.
+struct request_options {
+    types::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
+    types::maybe<double> temperature{};
+    types::text system_prompt{};
+    bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
+    bool stream = true;
+    types::text extra_body{};  ///< a JSON object whose fields are added to every request
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+
+// ===== [A10] targets =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -1496,6 +1596,20 @@ struct same_server_t {};
 /// that are one server are refused unless this says that they are meant to be.
 inline same_server_t same_server() { return {}; }
 
+/// The target itself, asked with other options.
+struct asked_otherwise {
+    request_options options{};
+    types::text model{};
+};
+/// The same server with other requests as the baseline: what a schema, a list of tools, a longer
+/// system prompt or a LoRA adapter costs, as `mean(tpot) <= 1.2 * baseline`. `options` are all that
+/// the baseline's requests have, in place of the scenario's; prompts and lengths are the same.
+/// `model`: another one of the server's; "" is the target's. Bodies that do not differ are refused.
+inline asked_otherwise other_options(const request_options& options,
+                                     const types::text& model = "") {
+    return {options, model};
+}
+
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
 class any_target {
 public:
@@ -1517,117 +1631,24 @@ public:
         requires detail::gives<any_target, T>
     any_baseline(const T& t) : live_(t), given_(true) {}
     any_baseline(const same_server_t&) : given_(true), is_same_server_(true) {}
+    any_baseline(const asked_otherwise& o)
+        : otherwise_(o), given_(true), is_asked_otherwise_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
     bool is_same_server() const { return is_same_server_; }
+    /// What the target itself is asked with, where is_asked_otherwise().
+    const asked_otherwise& otherwise() const { return otherwise_; }
+    bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
 
 private:
     any_target live_{};
     stored_result stored_{};
-    bool given_ = false, is_same_server_ = false, is_stored_ = false;
-};
-
-}  // namespace llmbench
-}  // inline namespace v0
-
-// ===== [A10] workloads ===========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-
-/// Made-up prompts and forced output lengths. Every prompt is made of other words, so that prefix
-/// caches help only where `shared_prefix` asks for it.
-///
-/// A prompt's length is what the server counts, chat template and system prompt included; where
-/// these alone are as long, the prompt is one word. Before the load the server's `/tokenize` (vLLM,
-/// SGLang, llama.cpp), or else the usage of requests of one output token, tells which words are one
-/// token, so that every length is exact. Where few are, `/v1/completions` gets lists of token ids,
-/// if it takes them, and elsewhere lengths are right on the average. A server that tells nothing
-/// within 5 s gets a word for a token. Which of these holds is announced.
-struct synthetic {
-    length_distribution prompt_tokens = lognormal(512, 0.6);
-    length_distribution output_tokens = fixed(128);
-    length_distribution shared_prefix = fixed(0);  ///< leading tokens that prompts of a group share
-    types::whole prefix_groups = 1;                ///< so many prefixes, drawn evenly; 1 to 1000000
-    share prefix_share{1.0};                       ///< of the prompts that start with one
-    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
-};
-
-/// Made-up conversations. The server's answers are fed back, so each turn's prompt is all that was
-/// said before. Arrivals start conversations; users play one after the other.
-struct conversations {
-    length_distribution turns = fixed(4);             ///< messages of the user, 1 to 1000
-    length_distribution user_tokens = fixed(64);      ///< of each of them
-    length_distribution output_tokens = fixed(128);   ///< of each answer
-    time_span think{};                                ///< between an answer and the next message
-    length_distribution system_tokens = fixed(0);     ///< of a system prompt
-    bool shared_system_prompt = true;                 ///< false: each conversation has its own
-    bool force_output = true;  ///< by ignore_eos; false: answers are as long at most
-};
-
-/// How a dataset's file is written. A conversation's first message of the user is the prompt, and
-/// the answer behind it says how long the server's is to be.
-enum class dataset_format : unsigned char {
-    sharegpt,       ///< JSON array (or JSONL) of {"conversations": [{"from": "human", "value"}...]}
-    dolly,          ///< databricks-dolly-15k, JSONL of {"instruction", "context", "response"}
-    openai_jsonl,   ///< JSONL of {"messages": [...]} or {"prompt"}, as in batch files or without
-    coco_captions,  ///< COCO captions JSON, or JSONL of {"image", "question", "answer"}
-    text_lines,     ///< one prompt a line
-    csv             ///< a header with a column prompt, and perhaps answer or output_tokens
-};
-using enum dataset_format;
-
-/// Prompts from a local file, sampled by the seed without putting back, sent in the sample's order
-/// and again from its start where it is too small. What is held in memory is the sample. Tokens are
-/// estimated (one for four ASCII bytes, one for any other character); records have the server's.
-struct dataset {
-    types::text path{};
-    dataset_format format = sharegpt;
-    types::maybe<int> max_items{};       ///< in the sample; default: as many as there are requests
-    types::whole min_prompt_tokens = 0;  ///< shorter first prompts are left out
-    types::whole max_prompt_tokens = 0;  ///< longer ones are left out; 0: no limit
-    types::whole min_output_tokens = 0;  ///< as above, of first answers, where the file has them
-    types::whole max_output_tokens = 0;
-    types::whole max_turns = 1;   ///< over 1: conversations are played, with the server's answers
-    time_span think{};            ///< between an answer and the next turn
-    bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
-    bool salted = true;           ///< a line of five words first, fresh in every repeat
-    types::text images{};         ///< directory of a dataset's images; default: that of the file
-};
-
-struct prompt_list {
-    types::list<types::text> items{};
-};
-/// The given prompts, in turn.
-inline prompt_list prompts(const types::list<types::text>& items) { return {items}; }
-inline prompt_list prompts(std::initializer_list<types::text> items) {
-    return {types::list<types::text>(items)};
-}
-
-class any_workload {
-public:
-    any_workload() = default;  ///< synthetic{}
-    any_workload(const synthetic& s) : what_(detail::box::make(s)) {}
-    any_workload(const conversations& c) : what_(detail::box::make(c)) {}
-    any_workload(const dataset& d) : what_(detail::box::make(d)) {}
-    any_workload(const prompt_list& p) : what_(detail::box::make(p)) {}
-    const detail::box& what() const { return what_; }
-
-private:
-    detail::box what_{};
-};
-
-/// Fields of every request body.
-struct request_options {
-    types::maybe<int> max_tokens{};  ///< of workloads that do not say their output length
-    types::maybe<double> temperature{};
-    types::text system_prompt{};
-    bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
-    bool stream = true;
-    types::text extra_body{};  ///< a JSON object whose fields are added to every request
+    asked_otherwise otherwise_{};
+    bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
+    bool is_stored_ = false;
 };
 
 }  // namespace llmbench
@@ -14382,6 +14403,12 @@ struct told_load {
     std::string extent{}, options{}, limits{};
 };
 
+/// What a baseline that is the target asked otherwise has in its requests.
+struct other_requests {
+    request_spec common{};
+    bool forces_length = false;
+};
+
 /// A scenario that was found sound, with every default filled in.
 struct plan {
     std::string name{};
@@ -14416,6 +14443,7 @@ struct plan {
     std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
     request_spec common{};  // what all requests share
+    maybe<other_requests> otherwise{};  // those of the baseline, where they are others
     llmbench::limits limits{};
     client_options client{};
     std::vector<slo> slos{};
@@ -14516,6 +14544,15 @@ inline double expected_seconds(const plan& p) {
     if (!p.is_open_loop()) return p.duration_s;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
+}
+
+/// The plan of one arm: the baseline's requests may be others.
+inline plan plan_of_arm(const plan& p, run_arm arm) {
+    if (arm != run_arm::baseline || !p.otherwise) return p;
+    plan other = p;
+    other.common = (*p.otherwise).common;
+    other.forces_length = (*p.otherwise).forces_length;
+    return other;
 }
 
 /// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.
@@ -15404,6 +15441,26 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     return n;
 }
 
+/// What the baseline's requests say instead, where it is the target asked otherwise.
+inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_data& arrivals,
+                                               const workload_files& files) {
+    if (!s.baseline.is_asked_otherwise()) return {};
+    scenario other = s;
+    other.options = s.baseline.otherwise().options;
+    require(other.options.stream == s.options.stream,
+            "baseline is other_options(...): one arm is streamed and the other is not, and what a "
+            "whole answer takes is not what its first token does; give both the same "
+            "options.stream");
+    try {
+        check_options(other.options);
+        other_requests o{.common = common_request(other.options)};
+        o.forces_length = workload_of(other, arrivals, files).forces_length;
+        return o;
+    } catch (const std::invalid_argument& e) {
+        throw std::invalid_argument(std::string("baseline is other_options(...): ") + e.what());
+    }
+}
+
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
 /// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
 /// a run without them only measures.
@@ -15446,6 +15503,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .files = read,
                  .forces_length = workload.forces_length,
                  .common = common,
+                 .otherwise = planned_otherwise(s, arrivals, *read),
                  .limits = s.limits,
                  .client = s.client,
                  .slos = {s.slos.begin(), s.slos.end()},
@@ -15503,6 +15561,12 @@ inline std::string options_text(const plan& p) {
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
     if (!p.common.stream) add("not streamed");
     return t;
+}
+
+/// The same of the baseline's, where they are others.
+inline std::string options_text(const plan& p, run_arm arm) {
+    const std::string t = options_text(plan_of_arm(p, arm));
+    return t.empty() ? "none" : t;
 }
 
 /// All that one repeat sends.
@@ -15569,7 +15633,7 @@ namespace detail {
 
 /// What a gate was measured on, or compared with.
 enum class target_kind : unsigned char {
-    none, endpoint, process, simulated, stored, same, files
+    none, endpoint, process, simulated, stored, same, otherwise, files
 };
 inline const char* to_string(target_kind k) {
     switch (k) {
@@ -15578,6 +15642,7 @@ inline const char* to_string(target_kind k) {
     case target_kind::simulated: return "simulated";
     case target_kind::stored: return "stored";
     case target_kind::same: return "same server";
+    case target_kind::otherwise: return "other options";
     case target_kind::files: return "files";
     case target_kind::none: break;
     }
@@ -15603,6 +15668,7 @@ struct target_facts {
     std::string api{};
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of made-up prompts
+    std::string options{};      // where the arms differ in them: what this one's requests say
     std::string measured_by{};  // the tool whose files these are, "" where it was this program
 };
 
@@ -19934,12 +20000,15 @@ inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
+    if (t.kind == target_kind::otherwise)
+        return "the same server with other requests: options " + t.options + ", model " + t.model;
     if (t.kind == target_kind::files)
         return "files of " + t.measured_by + ": " + t.url +
                (t.model.empty() ? "" : "; model " + t.model);
     std::string s =
         (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
+    if (!t.options.empty()) s += ", options " + t.options;
     return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
 }
 /// What a target is compared with, "" where with nothing.
@@ -19951,7 +20020,8 @@ inline std::string compared_text(const target_facts& baseline) {
 inline std::string unverified_servers(const gate_report& g) {
     std::string s;
     for (const target_facts* t : {&g.target, &g.baseline})
-        if (t->kind != target_kind::same && t->tls == tls_trust::not_verified)
+        if (t->kind != target_kind::same && t->kind != target_kind::otherwise &&
+            t->tls == tls_trust::not_verified)
             s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
     return s;
 }
@@ -20012,6 +20082,9 @@ inline std::string client_text(const gate_report& g) {
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
     if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
+    if (g.baseline.kind == target_kind::otherwise)
+        notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
+                        "; baseline: " + target_text(g.baseline));
     for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
     if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())
@@ -20141,6 +20214,7 @@ inline void write_target(json_writer& j, const char* name, const target_facts& t
         .field("model", t.model)
         .field("api", t.api);
     if (t.tls != tls_trust::no_tls) j.field("tls", to_string(t.tls));
+    if (!t.options.empty()) j.field("options", t.options);
     if (!t.measured_by.empty()) j.field("measured_by", t.measured_by);
     j.close();
 }
@@ -28140,7 +28214,8 @@ public:
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
-        facts_.tokens = load_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+        facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+        load_.tokens = other_.tokens = facts_.tokens;
     }
     /// Seconds that a process took to be ready, once for each start.
     double take_startup_s() {
@@ -28166,6 +28241,11 @@ public:
         return p ? p->told(variable) : std::string();
     }
     const load_target& load() const { return load_; }
+    /// The same server for requests to another of its models, from the next start on.
+    void also_serve(const std::string& model) { other_model_ = model; }
+    const load_target& load(run_arm arm) const {
+        return arm == run_arm::baseline && !other_model_.empty() ? other_ : load_;
+    }
     const target_facts& facts() const { return facts_; }
 
 private:
@@ -28218,15 +28298,23 @@ private:
         const http_answer first = first_answer(load_, facts_.url);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         facts_.model = printable(without_secrets(load_.model, load_.secrets));
-        const api_traits& api = *load_.api;
-        load_.path = request_path(api, api.path, load_.url.path, load_.model);
-        load_.whole_path = request_path(api, api.whole_path, load_.url.path, load_.model);
+        name_paths(load_);
+        other_ = load_;
+        other_.model = other_model_;
+        name_paths(other_);
+    }
+
+    static void name_paths(load_target& to) {
+        to.path = request_path(*to.api, to.api->path, to.url.path, to.model);
+        to.whole_path = request_path(*to.api, to.api->whole_path, to.url.path, to.model);
     }
 
     bool is_baseline_ = false;
     std::variant<running_already, started_process, simulated_engine> server_{};
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
+    std::string other_model_{};  // of the same server, "" where there is one arm's alone
+    load_target other_{};        // with that one
     target_facts facts_{};
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
@@ -28356,7 +28444,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] whether two targets are one server ==================================================
+// ===== [E44] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28420,6 +28508,24 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
            ", which is one server and would be compared with itself: give the baseline a URL of "
            "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
            "header, or say .baseline = same_server()";
+}
+
+/// Refuses arms whose first requests, a hundred at most, are the same but for their words.
+inline void check_other_requests(const plan& p, const load_target& mine,
+                                 const load_target& other) {
+    const plan theirs = plan_of_arm(p, run_arm::baseline);
+    const auto asked = [](const plan& of, const load_target& to, std::size_t i) {
+        return to.path + " " + request_body(*to.api, to.model,
+                                            request_of(of, run_arm::candidate, 0, i * of.stride));
+    };
+    const long long n = expected_requests(p);
+    const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
+    bool differ = false;
+    for (std::size_t i = 0; i < most && !differ; ++i)
+        differ = asked(p, mine, i) != asked(theirs, other, i);
+    require(differ, "baseline is other_options(...), and its requests are the target's, byte for "
+                    "byte: give it options or a model that change them, or say .baseline = "
+                    "same_server()");
 }
 
 }  // namespace llmbench
@@ -29466,7 +29572,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     load_order order;
     order.what = &p;
-    load_target reached = target.load();
+    load_target reached = target.load(arm);
     reached.addresses = reached_from(local_addresses(p.client.from), reached.addresses);
     order.target = &reached;
     order.arm = arm;
@@ -29484,7 +29590,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     request_log all;
     const auto gather = [&] { run_load(order, state, d, all); };
     send_all(p, order, state, d, all, gather);
-    note_answers(p, target.load(), all, d);
+    note_answers(p, target.load(arm), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
     all.move_into(d, counted);
@@ -29949,7 +30055,9 @@ inline std::string announcement(const plan& p, const target_facts& target,
         t += ", " + span_text(least, most);
     }
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
-    if (makes_up_prompts(p) && p.has_baseline && baseline.kind != target_kind::same)
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
         t += "; baseline: " + fit_text(baseline.tokens);
     return t + "\n";
 }
@@ -29999,7 +30107,8 @@ public:
           mode_(mode),
           candidate_(s.target, run_arm::candidate),
           meter_(p, progress, surroundings_of_program().style()) {
-        if (s.baseline.is_same_server()) baseline_ = &candidate_;
+        candidate_.also_serve(str(s.baseline.otherwise().model));
+        if (s.baseline.is_same_server() || p_.otherwise) baseline_ = &candidate_;
         else if (p_.has_baseline) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
             baseline_ = other_.get();
@@ -30023,7 +30132,8 @@ public:
         all_.target = candidate_.facts();
         if (other_) other_->learn_tokens(p_, left_s());
         if (baseline_) all_.baseline = baseline_->facts();
-        if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
+        if (p_.otherwise) note_other_requests();
+        else if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_server_objectives();
         check_images(p_, *candidate_.load().api);
         if (baseline_) check_images(p_, *baseline_->load().api);
@@ -30056,7 +30166,8 @@ public:
                                          : plan_of_repeat(p_, c.slot);
             const long long deadline_ns = c.left_s > 0 ? now_ns() + ns_of(c.left_s) : 0;
             try {
-                recorded_repeat(what, c.arm == run_arm::baseline ? *baseline_ : candidate_, c.arm,
+                recorded_repeat(plan_of_arm(what, c.arm),
+                                c.arm == run_arm::baseline ? *baseline_ : candidate_, c.arm,
                                 c.number, session::of_this_program().running_gate(), deadline_ns,
                                 meter_);
             } catch (const std::exception&) {
@@ -30204,6 +30315,15 @@ private:
                                                    other_->load(), other_->facts().url);
         require(why.empty(), why);
     }
+    /// Two arms of one server are told apart by what they ask.
+    void note_other_requests() {
+        all_.baseline.kind = target_kind::otherwise;
+        const load_target& other = candidate_.load(run_arm::baseline);
+        all_.baseline.model = printable(without_secrets(other.model, other.secrets));
+        all_.target.options = options_text(p_, run_arm::candidate);
+        all_.baseline.options = options_text(p_, run_arm::baseline);
+        check_other_requests(p_, candidate_.load(), other);
+    }
     void check_server_objectives() const {
         candidate_.check_tells(p_.slos, p_.common);
         std::vector<slo> compared = p_.slos;
@@ -30297,7 +30417,7 @@ private:
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         ask_other_ranks(arm, slot, number, probe ? probe->load : 0);
-        into.push_back(recorded_repeat(what, target, arm, number,
+        into.push_back(recorded_repeat(plan_of_arm(what, arm), target, arm, number,
                                        session::of_this_program().running_gate(),
                                        mode_.deadline_ns, meter_));
         if (probe) {

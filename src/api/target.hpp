@@ -4,6 +4,7 @@
 #include "api/metrics.hpp"
 #include "api/text.hpp"
 #include "api/units.hpp"
+#include "api/workload.hpp"
 
 namespace llmbench {
 inline namespace v0 {
@@ -136,6 +137,20 @@ struct same_server_t {};
 /// that are one server are refused unless this says that they are meant to be.
 inline same_server_t same_server() { return {}; }
 
+/// The target itself, asked with other options.
+struct asked_otherwise {
+    request_options options{};
+    types::text model{};
+};
+/// The same server with other requests as the baseline: what a schema, a list of tools, a longer
+/// system prompt or a LoRA adapter costs, as `mean(tpot) <= 1.2 * baseline`. `options` are all that
+/// the baseline's requests have, in place of the scenario's; prompts and lengths are the same.
+/// `model`: another one of the server's; "" is the target's. Bodies that do not differ are refused.
+inline asked_otherwise other_options(const request_options& options,
+                                     const types::text& model = "") {
+    return {options, model};
+}
+
 /// endpoint, process or simulated server. The default is the server at LLMBENCH_URL.
 class any_target {
 public:
@@ -157,17 +172,24 @@ public:
         requires detail::gives<any_target, T>
     any_baseline(const T& t) : live_(t), given_(true) {}
     any_baseline(const same_server_t&) : given_(true), is_same_server_(true) {}
+    any_baseline(const asked_otherwise& o)
+        : otherwise_(o), given_(true), is_asked_otherwise_(true) {}
     any_baseline(const stored_result& s) : stored_(s), is_stored_(true) {}
     const any_target& live() const { return live_; }
     const stored_result& stored() const { return stored_; }
     bool is_live() const { return given_; }
     bool is_same_server() const { return is_same_server_; }
+    /// What the target itself is asked with, where is_asked_otherwise().
+    const asked_otherwise& otherwise() const { return otherwise_; }
+    bool is_asked_otherwise() const { return is_asked_otherwise_; }
     bool is_stored() const { return is_stored_; }
 
 private:
     any_target live_{};
     stored_result stored_{};
-    bool given_ = false, is_same_server_ = false, is_stored_ = false;
+    asked_otherwise otherwise_{};
+    bool given_ = false, is_same_server_ = false, is_asked_otherwise_ = false;
+    bool is_stored_ = false;
 };
 
 }  // inline namespace v0

@@ -93,6 +93,7 @@ inline void write_target(json_writer& j, const char* name, const target_facts& t
         .field("model", t.model)
         .field("api", t.api);
     if (t.tls != tls_trust::no_tls) j.field("tls", to_string(t.tls));
+    if (!t.options.empty()) j.field("options", t.options);
     if (!t.measured_by.empty()) j.field("measured_by", t.measured_by);
     j.close();
 }

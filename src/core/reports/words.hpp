@@ -110,12 +110,15 @@ inline constexpr const char* unverified_text =
     "its TLS certificate was NOT VERIFIED (endpoint.tls.verify is false)";
 inline std::string target_text(const target_facts& t) {
     if (t.kind == target_kind::same) return "A/A: the same server twice";
+    if (t.kind == target_kind::otherwise)
+        return "the same server with other requests: options " + t.options + ", model " + t.model;
     if (t.kind == target_kind::files)
         return "files of " + t.measured_by + ": " + t.url +
                (t.model.empty() ? "" : "; model " + t.model);
     std::string s =
         (t.kind == target_kind::endpoint ? "" : to_string(t.kind) + std::string(" at ")) + t.url;
     if (!t.model.empty()) s += ", model " + t.model;
+    if (!t.options.empty()) s += ", options " + t.options;
     return t.tls == tls_trust::not_verified ? s + ", " + unverified_text : s;
 }
 /// What a target is compared with, "" where with nothing.
@@ -127,7 +130,8 @@ inline std::string compared_text(const target_facts& baseline) {
 inline std::string unverified_servers(const gate_report& g) {
     std::string s;
     for (const target_facts* t : {&g.target, &g.baseline})
-        if (t->kind != target_kind::same && t->tls == tls_trust::not_verified)
+        if (t->kind != target_kind::same && t->kind != target_kind::otherwise &&
+            t->tls == tls_trust::not_verified)
             s += (s.empty() ? "" : "; ") + t->url + ": " + unverified_text;
     return s;
 }
@@ -188,6 +192,9 @@ inline std::string client_text(const gate_report& g) {
 inline std::vector<std::string> notes_on(const gate_report& g) {
     std::vector<std::string> notes;
     if (g.target.kind == target_kind::files) notes.push_back("from " + target_text(g.target));
+    if (g.baseline.kind == target_kind::otherwise)
+        notes.push_back("candidate: options " + g.target.options + ", model " + g.target.model +
+                        "; baseline: " + target_text(g.baseline));
     for (const untold_metrics& u : g.under.untold) notes.push_back(untold_text(u));
     for (const std::string& note : g.under.notes) notes.push_back(note);
     if (std::string t = ranks_text(g.figures.candidate.ranks); !t.empty())

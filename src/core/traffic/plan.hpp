@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/profile.hpp"
+#include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "api/slo.hpp"
 #include "api/target.hpp"
@@ -47,6 +48,12 @@ struct told_load {
     std::string extent{}, options{}, limits{};
 };
 
+/// What a baseline that is the target asked otherwise has in its requests.
+struct other_requests {
+    request_spec common{};
+    bool forces_length = false;
+};
+
 /// A scenario that was found sound, with every default filled in.
 struct plan {
     std::string name{};
@@ -81,6 +88,7 @@ struct plan {
     std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
     request_spec common{};  // what all requests share
+    maybe<other_requests> otherwise{};  // those of the baseline, where they are others
     llmbench::limits limits{};
     client_options client{};
     std::vector<slo> slos{};
@@ -181,6 +189,15 @@ inline double expected_seconds(const plan& p) {
     if (!p.is_open_loop()) return p.duration_s;
     if (p.arrivals.kind == arrival_kind::all_at_once) return 0;
     return schedule_of(p).measured_to;
+}
+
+/// The plan of one arm: the baseline's requests may be others.
+inline plan plan_of_arm(const plan& p, run_arm arm) {
+    if (arm != run_arm::baseline || !p.otherwise) return p;
+    plan other = p;
+    other.common = (*p.otherwise).common;
+    other.forces_length = (*p.otherwise).forces_length;
+    return other;
 }
 
 /// The plan of one stage of fresh traffic: other requests, and in the last stage twice as many.

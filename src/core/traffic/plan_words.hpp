@@ -56,6 +56,12 @@ inline std::string options_text(const plan& p) {
     return t;
 }
 
+/// The same of the baseline's, where they are others.
+inline std::string options_text(const plan& p, run_arm arm) {
+    const std::string t = options_text(plan_of_arm(p, arm));
+    return t.empty() ? "none" : t;
+}
+
 /// All that one repeat sends.
 inline std::string plan_text(const plan& p) {
     std::string t = arrival_text(p.arrivals);

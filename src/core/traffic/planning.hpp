@@ -22,6 +22,7 @@
 #include <algorithm>  // any_of
 #include <cstdint>  // uint64_t
 #include <memory>  // make_shared
+#include <stdexcept>  // invalid_argument
 #include <string>
 #include <utility>  // move, pair
 
@@ -149,6 +150,26 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     return n;
 }
 
+/// What the baseline's requests say instead, where it is the target asked otherwise.
+inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_data& arrivals,
+                                               const workload_files& files) {
+    if (!s.baseline.is_asked_otherwise()) return {};
+    scenario other = s;
+    other.options = s.baseline.otherwise().options;
+    require(other.options.stream == s.options.stream,
+            "baseline is other_options(...): one arm is streamed and the other is not, and what a "
+            "whole answer takes is not what its first token does; give both the same "
+            "options.stream");
+    try {
+        check_options(other.options);
+        other_requests o{.common = common_request(other.options)};
+        o.forces_length = workload_of(other, arrivals, files).forces_length;
+        return o;
+    } catch (const std::invalid_argument& e) {
+        throw std::invalid_argument(std::string("baseline is other_options(...): ") + e.what());
+    }
+}
+
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
 /// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
 /// a run without them only measures.
@@ -191,6 +212,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .files = read,
                  .forces_length = workload.forces_length,
                  .common = common,
+                 .otherwise = planned_otherwise(s, arrivals, *read),
                  .limits = s.limits,
                  .client = s.client,
                  .slos = {s.slos.begin(), s.slos.end()},

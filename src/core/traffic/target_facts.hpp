@@ -11,7 +11,7 @@ namespace detail {
 
 /// What a gate was measured on, or compared with.
 enum class target_kind : unsigned char {
-    none, endpoint, process, simulated, stored, same, files
+    none, endpoint, process, simulated, stored, same, otherwise, files
 };
 inline const char* to_string(target_kind k) {
     switch (k) {
@@ -20,6 +20,7 @@ inline const char* to_string(target_kind k) {
     case target_kind::simulated: return "simulated";
     case target_kind::stored: return "stored";
     case target_kind::same: return "same server";
+    case target_kind::otherwise: return "other options";
     case target_kind::files: return "files";
     case target_kind::none: break;
     }
@@ -45,6 +46,7 @@ struct target_facts {
     std::string api{};
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of made-up prompts
+    std::string options{};      // where the arms differ in them: what this one's requests say
     std::string measured_by{};  // the tool whose files these are, "" where it was this program
 };
 

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "api/scenario.hpp"
 #include "core/base/random.hpp"
+#include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/table.hpp"
 #include "core/judging/doubt.hpp"
@@ -76,7 +77,9 @@ inline std::string announcement(const plan& p, const target_facts& target,
         t += ", " + span_text(least, most);
     }
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
-    if (makes_up_prompts(p) && p.has_baseline && baseline.kind != target_kind::same)
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
         t += "; baseline: " + fit_text(baseline.tokens);
     return t + "\n";
 }
@@ -126,7 +129,8 @@ public:
           mode_(mode),
           candidate_(s.target, run_arm::candidate),
           meter_(p, progress, surroundings_of_program().style()) {
-        if (s.baseline.is_same_server()) baseline_ = &candidate_;
+        candidate_.also_serve(str(s.baseline.otherwise().model));
+        if (s.baseline.is_same_server() || p_.otherwise) baseline_ = &candidate_;
         else if (p_.has_baseline) {
             other_ = std::make_unique<live_target>(s.baseline.live(), run_arm::baseline);
             baseline_ = other_.get();
@@ -150,7 +154,8 @@ public:
         all_.target = candidate_.facts();
         if (other_) other_->learn_tokens(p_, left_s());
         if (baseline_) all_.baseline = baseline_->facts();
-        if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
+        if (p_.otherwise) note_other_requests();
+        else if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
         check_server_objectives();
         check_images(p_, *candidate_.load().api);
         if (baseline_) check_images(p_, *baseline_->load().api);
@@ -183,7 +188,8 @@ public:
                                          : plan_of_repeat(p_, c.slot);
             const long long deadline_ns = c.left_s > 0 ? now_ns() + ns_of(c.left_s) : 0;
             try {
-                recorded_repeat(what, c.arm == run_arm::baseline ? *baseline_ : candidate_, c.arm,
+                recorded_repeat(plan_of_arm(what, c.arm),
+                                c.arm == run_arm::baseline ? *baseline_ : candidate_, c.arm,
                                 c.number, session::of_this_program().running_gate(), deadline_ns,
                                 meter_);
             } catch (const std::exception&) {
@@ -331,6 +337,15 @@ private:
                                                    other_->load(), other_->facts().url);
         require(why.empty(), why);
     }
+    /// Two arms of one server are told apart by what they ask.
+    void note_other_requests() {
+        all_.baseline.kind = target_kind::otherwise;
+        const load_target& other = candidate_.load(run_arm::baseline);
+        all_.baseline.model = printable(without_secrets(other.model, other.secrets));
+        all_.target.options = options_text(p_, run_arm::candidate);
+        all_.baseline.options = options_text(p_, run_arm::baseline);
+        check_other_requests(p_, candidate_.load(), other);
+    }
     void check_server_objectives() const {
         candidate_.check_tells(p_.slos, p_.common);
         std::vector<slo> compared = p_.slos;
@@ -424,7 +439,7 @@ private:
         if (!probe)
             meter_.stage(stage_text(p_, slot, arm) + (again_ >= 0 ? ", again" : ""));
         ask_other_ranks(arm, slot, number, probe ? probe->load : 0);
-        into.push_back(recorded_repeat(what, target, arm, number,
+        into.push_back(recorded_repeat(plan_of_arm(what, arm), target, arm, number,
                                        session::of_this_program().running_gate(),
                                        mode_.deadline_ns, meter_));
         if (probe) {

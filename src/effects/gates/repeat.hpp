@@ -207,7 +207,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     load_order order;
     order.what = &p;
-    load_target reached = target.load();
+    load_target reached = target.load(arm);
     reached.addresses = reached_from(local_addresses(p.client.from), reached.addresses);
     order.target = &reached;
     order.arm = arm;
@@ -225,7 +225,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     request_log all;
     const auto gather = [&] { run_load(order, state, d, all); };
     send_all(p, order, state, d, all, gather);
-    note_answers(p, target.load(), all, d);
+    note_answers(p, target.load(arm), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
     all.move_into(d, counted);

@@ -108,7 +108,8 @@ public:
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
-        facts_.tokens = load_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+        facts_.tokens = learned_tokens(p, load_, std::min(5.0, at_most_s));
+        load_.tokens = other_.tokens = facts_.tokens;
     }
     /// Seconds that a process took to be ready, once for each start.
     double take_startup_s() {
@@ -134,6 +135,11 @@ public:
         return p ? p->told(variable) : std::string();
     }
     const load_target& load() const { return load_; }
+    /// The same server for requests to another of its models, from the next start on.
+    void also_serve(const std::string& model) { other_model_ = model; }
+    const load_target& load(run_arm arm) const {
+        return arm == run_arm::baseline && !other_model_.empty() ? other_ : load_;
+    }
     const target_facts& facts() const { return facts_; }
 
 private:
@@ -186,15 +192,23 @@ private:
         const http_answer first = first_answer(load_, facts_.url);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
         facts_.model = printable(without_secrets(load_.model, load_.secrets));
-        const api_traits& api = *load_.api;
-        load_.path = request_path(api, api.path, load_.url.path, load_.model);
-        load_.whole_path = request_path(api, api.whole_path, load_.url.path, load_.model);
+        name_paths(load_);
+        other_ = load_;
+        other_.model = other_model_;
+        name_paths(other_);
+    }
+
+    static void name_paths(load_target& to) {
+        to.path = request_path(*to.api, to.api->path, to.url.path, to.model);
+        to.whole_path = request_path(*to.api, to.api->whole_path, to.url.path, to.model);
     }
 
     bool is_baseline_ = false;
     std::variant<running_already, started_process, simulated_engine> server_{};
     endpoint at_{};  // what the server is once it is up
     load_target load_{};
+    std::string other_model_{};  // of the same server, "" where there is one arm's alone
+    load_target other_{};        // with that one
     target_facts facts_{};
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};

@@ -1,12 +1,16 @@
-// whether two targets are one server
+// whether two targets are one server, and two arms one
 #pragma once
 
+#include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
+#include "core/dialects/table.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/requests.hpp"
 #include "effects/load/order.hpp"
 #include "effects/net/sockets.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // any_of, min
 #include <cstring>  // memcmp, memcpy
 #include <filesystem>  // equivalent
 #include <string>
@@ -77,6 +81,24 @@ inline std::string same_server_reason(const load_target& candidate, const std::s
            ", which is one server and would be compared with itself: give the baseline a URL of "
            "its own (LLMBENCH_BASELINE_URL, where the scenario names none), another model, path or "
            "header, or say .baseline = same_server()";
+}
+
+/// Refuses arms whose first requests, a hundred at most, are the same but for their words.
+inline void check_other_requests(const plan& p, const load_target& mine,
+                                 const load_target& other) {
+    const plan theirs = plan_of_arm(p, run_arm::baseline);
+    const auto asked = [](const plan& of, const load_target& to, std::size_t i) {
+        return to.path + " " + request_body(*to.api, to.model,
+                                            request_of(of, run_arm::candidate, 0, i * of.stride));
+    };
+    const long long n = expected_requests(p);
+    const auto most = static_cast<std::size_t>(n > 0 ? std::min(n, 100ll) : 100);
+    bool differ = false;
+    for (std::size_t i = 0; i < most && !differ; ++i)
+        differ = asked(p, mine, i) != asked(theirs, other, i);
+    require(differ, "baseline is other_options(...), and its requests are the target's, byte for "
+                    "byte: give it options or a model that change them, or say .baseline = "
+                    "same_server()");
 }
 
 }  // namespace detail

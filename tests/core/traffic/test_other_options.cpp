@@ -1,0 +1,89 @@
+// A baseline that is the target asked otherwise: what its requests say, and what is refused.
+#include "llmbench.hpp"
+#include "core/dialects/table.hpp"
+#include "core/traffic/plan_words.hpp"
+#include "core/traffic/planning.hpp"
+#include "core/traffic/requests.hpp"
+
+#include <stdexcept>
+#include <string>
+
+using namespace llmbench;
+using namespace llmbench::detail;
+
+namespace {
+const char* const schema =
+    R"({"response_format": {"type": "json_schema", "json_schema": {"name": "city"}}})";
+const char* const tools = R"({"tools": [{"type": "function", "function": {"name": "f"}}]})";
+
+scenario asking(const request_options& mine, const any_baseline& theirs) {
+    return {.baseline = theirs, .workload = prompts({"one", "two"}),
+            .arrivals = closed_loop(2), .requests = 40,
+            .slos = {mean(e2e) <= 1.5 * baseline}, .options = mine};
+}
+std::string body_of(const plan& p, run_arm arm) {
+    return request_body(traits_of(openai_chat), "m",
+                        request_of(plan_of_arm(p, arm), arm, 0, 0));
+}
+std::string refusal_of(const scenario& s) {
+    try {
+        planned(s, 1);
+    } catch (const std::invalid_argument& e) {
+        return e.what();
+    }
+    return "";
+}
+bool holds(const std::string& s, const std::string& part) {
+    CAPTURE(s);
+    return s.find(part) != std::string::npos;
+}
+}  // namespace
+
+TEST_CASE("each arm has its own options, in place of the other's, and the same prompts") {
+    const plan p = planned(asking({.max_tokens = 16, .extra_body = schema},
+                                  other_options({.max_tokens = 16, .extra_body = tools})), 1);
+    CHECK(p.has_baseline);
+    const std::string mine = body_of(p, run_arm::candidate);
+    const std::string theirs = body_of(p, run_arm::baseline);
+    CHECK(holds(mine, "\"response_format\""));
+    CHECK(!holds(mine, "\"tools\""));
+    CHECK(holds(theirs, "\"tools\""));
+    CHECK(!holds(theirs, "\"response_format\""));
+    CHECK(holds(theirs, "\"content\":\"one\""));
+    CHECK(holds(options_text(p, run_arm::candidate), "response_format"));
+    CHECK(holds(options_text(p, run_arm::baseline), "tools"));
+    // Pairs, as with any live baseline.
+    CHECK(p.first_repeats == first_pair_look);
+}
+
+TEST_CASE("no options at all are none; lengths that options force are forced in that arm alone") {
+    const plan p = planned(asking({.max_tokens = 16, .ignore_eos = true}, other_options({})), 1);
+    CHECK(options_text(p, run_arm::baseline) == "none");
+    CHECK(holds(body_of(p, run_arm::candidate), "\"ignore_eos\":true"));
+    CHECK(!holds(body_of(p, run_arm::baseline), "ignore_eos"));
+    CHECK(forced_tokens(p, 0) == 16);
+    CHECK(forced_tokens(plan_of_arm(p, run_arm::baseline), 0) == 0);
+}
+
+TEST_CASE("a plan without other options is one for both arms") {
+    const plan p = planned(asking({.max_tokens = 16}, same_server()), 1);
+    CHECK(!p.otherwise);
+    CHECK(body_of(p, run_arm::baseline) == body_of(p, run_arm::candidate));
+}
+
+TEST_CASE("the baseline's options are refused as the target's are, and say whose they are") {
+    const auto refused = [](const request_options& theirs) {
+        return refusal_of(asking({.max_tokens = 16}, other_options(theirs)));
+    };
+    const std::string whose = "baseline is other_options(...): ";
+    CHECK(holds(refused({.extra_body = R"({"n": 2})"}), whose + "options.extra_body sets \"n\""));
+    CHECK(holds(refused({.max_tokens = 0}), whose + "options.max_tokens is 0"));
+    CHECK(holds(refused({.extra_body = "[]"}), "must be a JSON object"));
+    CHECK(holds(refused({.stream = false}), "one arm is streamed and the other is not"));
+    scenario made_up = asking({}, other_options({.max_tokens = 8}));
+    made_up.workload = synthetic{};
+    CHECK(holds(refusal_of(made_up), whose + "options.max_tokens is 8: a synthetic workload"));
+    scenario drawn = asking({.max_tokens = 16}, other_options({.temperature = 1.0}));
+    drawn.traffic = fresh;
+    CHECK(holds(refusal_of(drawn), "a baseline is compared on replayed traffic"));
+}

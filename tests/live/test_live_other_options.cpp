@@ -1,0 +1,106 @@
+// One server asked in two ways, in turns: what the candidate's options cost, as a ratio.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+
+#include <string>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+/// Prompts of which each is answered with as many tokens as options say, 16 at most.
+scenario asked_two_ways(const engine& e, const char* name) {
+    scenario s = brief(simulated(e), name);
+    s.workload = prompts({"one", "two", "three"});
+    return s;
+}
+std::string many_words() {
+    std::string all;
+    for (int i = 0; i < 400; ++i) all += "rule ";
+    return all;
+}
+}  // namespace
+
+TEST_CASE("twice the tokens take twice the time, as a ratio of one server to itself") {
+    scenario s = asked_two_ways(engine_of(8_ms), "twice the tokens");
+    s.options.max_tokens = 16;
+    s.baseline = other_options({.max_tokens = 8});
+    s.slos = {mean(e2e) <= 3 * baseline, advisory(mean(e2e) <= 1.2 * baseline),
+              p50(tpot) <= 1.5 * baseline};
+    std::string said;
+    const result r = [&] {
+        const heard console;
+        result all = run(s);
+        said = console.text();
+        return all;
+    }();
+    CAPTURE(said);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.verdicts()[1].outcome == verdict::fail);
+    CHECK(r.verdicts()[2].outcome == verdict::pass);
+    CHECK(r.verdicts()[0].estimate.value > 1.5);
+    CHECK(r.verdicts()[0].estimate.value < 2.7);
+    CHECK(r.verdicts()[0].repeats >= 4);
+    for (const record& q : r.requests())
+        CHECK(q.output_tokens == (q.arm == run_arm::baseline ? 8 : 16));
+    CHECK(holds(said, "options max_tokens 16"));
+    CHECK(holds(said, "candidate: options max_tokens 16, model simulated; baseline: the same server"));
+    CHECK(holds(said, "baseline the same server with other requests: options max_tokens 8, model "
+                      "simulated"));
+    const picojson::value gate = reported_gate("twice the tokens");
+    CHECK(gate.get("target").get("options").to_str() == "max_tokens 16");
+    CHECK(gate.get("baseline_target").get("kind").to_str() == "other options");
+    CHECK(gate.get("baseline_target").get("options").to_str() == "max_tokens 8");
+    CHECK(holds(content_of(report_file("report.html")), "the same server with other requests"));
+    CHECK(holds(content_of(report_file("summary.md")), "the same server with other requests"));
+    check_rejudged(r, s.slos);
+}
+
+TEST_CASE("a longer system prompt costs time to the first token, and made-up prompts stay as long") {
+    engine e = engine_of(4_ms);
+    e.prefix_cache = false;
+    e.prefill_per_token = time_span::from_seconds(0.0001);  // 40 ms for 400 words
+    scenario s = brief(simulated(e), "system prompt");
+    s.arrivals = closed_loop(1);
+    s.options.system_prompt = many_words().c_str();
+    s.baseline = other_options({.system_prompt = "rule"});
+    s.slos = {p50(ttft) <= 50 * baseline, advisory(p50(ttft) <= 2 * baseline)};
+    const result r = run(s);
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.verdicts()[0].estimate.value > 2);
+    long long mine = 0, theirs = 0;
+    for (const record& q : r.requests())
+        (q.arm == run_arm::baseline ? theirs : mine) += q.prompt_tokens;
+    CHECK(mine > theirs);
+}
+
+TEST_CASE("another model of the server is another arm, whose requests name it") {
+    const logging_server host(engine_of(6_ms));
+    scenario s = brief(endpoint{.url = host.url(), .model = "tiny"}, "adapter");
+    s.baseline = other_options({}, "tiny-lora");
+    s.slos = {p50(tpot) <= 1.5 * baseline};
+    const result r = run(s);
+    check_passes(r);
+    const picojson::value gate = reported_gate("adapter");
+    CHECK(gate.get("target").get("model").to_str() == "tiny");
+    CHECK(gate.get("baseline_target").get("model").to_str() == "tiny-lora");
+}
+
+TEST_CASE("arms whose requests do not differ are refused before the load") {
+    const logging_server host(engine_of(2_ms));
+    scenario s = brief(endpoint{.url = host.url(), .model = "tiny"}, "no difference");
+    s.slos = {p50(tpot) <= 1.5 * baseline};
+    const auto refused = [&](const any_baseline& b) {
+        s.baseline = b;
+        const std::string why = refusal_of(s);
+        INFO(why);
+        CHECK(holds(why, "its requests are the target's, byte for byte"));
+        CHECK(holds(why, "same_server()"));
+    };
+    refused(other_options({}));
+    refused(other_options({}, "tiny"));
+    // A field that says nothing new: made-up prompts force their lengths anyway.
+    refused(other_options({.ignore_eos = true}));
+    CHECK(host.log().empty());
+}
