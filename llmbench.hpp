@@ -42,139 +42,140 @@
 //   [C16] what a server says, whichever API it has
 //   [C17] OpenAI's answers
 //   [C18] bodies of requests
-//   [C19] what each API writes and reads
-//   [C20] the table of APIs
-//   [C21] from the bytes of a body to events
-//   [C22] servers' names for what they tell of themselves
-//   [C23] readings of a server's pages
-//   [C24] the timeline of one answer
-//   [C25] from bytes to the timeline of an answer
-//   [C26] histograms of lateness and of gaps
-//   [C27] when the client did not run
-//   [C28] what each of several programs that sent a load says of itself
-//   [C29] what a server tells of itself in a repeat
-//   [C30] what one repeat measured
-//   [C31] the requests of a repeat, as they end
-//   [C32] whether an answer can have come as its numbers say
-//   [C33] how a repeat is read where the client may have been late
-//   [C34] tokens and requests per second
-//   [C35] metrics that a server tells of itself
-//   [C36] metrics of requests and of repeats
-//   [C37] statistics of several repeats together
-//   [C38] what a server's prefix cache had of the prompts
-//   [C39] one repeat of the parts that several programs sent of it
-//   [C40] what verdicts are given on
-//   [C41] the rule: looks, bounds, prior noise
-//   [C42] what evidence is held against
-//   [C43] counts: shares, and quantiles of fresh traffic
-//   [C44] errors of a baseline
-//   [C45] what the client can say against its own numbers
-//   [C46] pairs: repeats in turns with those of a baseline
-//   [C47] distances from a limit
-//   [C48] values: times, speeds and rates
-//   [C49] verdicts in words
-//   [C50] what the numbers alone say of an objective
-//   [C51] verdicts that the client may have decided
-//   [C52] how many requests a verdict rests on at least
-//   [C53] what a server's answers can say against its numbers
-//   [C54] verdicts that stand although tokens were held back
-//   [C55] servers that cannot keep up
-//   [C56] what a server's state explains
-//   [C57] the server as a witness of our own numbers
-//   [C58] what makes a measurement invalid
-//   [C59] the verdicts of a gate
-//   [C60] from verdicts to an exit code
-//   [C61] what a calibration tells
-//   [C62] calibration
-//   [C63] settings beside each other: turns, ratios, what is told apart
-//   [C64] settings beside each other: from what was measured of each
-//   [C65] settings beside each other, in words
-//   [C66] the search for a capacity
-//   [C67] what probes say of a load
-//   [C68] the capacity that probes show
-//   [C69] the capacity of a candidate beside that of a baseline
-//   [C70] a capacity held against a live baseline's
-//   [C71] files of others' making, value by value
-//   [C72] datasets
-//   [C73] traces
-//   [C74] when requests are sent
-//   [C75] arrivals
-//   [C76] lengths
-//   [C77] prompts of a given number of tokens
-//   [C78] places of a trace
-//   [C79] the part of a load that one of several programs sends
-//   [C80] conversations, recorded and made up
-//   [C81] prompts that stand alone
-//   [C82] where prompts come from
-//   [C83] the plan of a gate
-//   [C84] which SLOs a scenario can have
-//   [C85] the options of requests
-//   [C86] the load that is profiled
-//   [C87] a load that is searched
-//   [C88] from a workload to its part of the plan
-//   [C89] from a scenario to its plan
-//   [C90] a plan in words
-//   [C91] where a gate's server stood
-//   [C92] the hash of all that a plan sends
-//   [C93] the requests of a plan
-//   [C94] what a plan says of the evidence that it will bring
-//   [C95] what of its prompts a workload lets a prefix cache have
-//   [C96] how far apart the programs of one load may begin
-//   [C97] what of a scenario does not go with several settings
-//   [C98] our requests in other tools' definitions
-//   [C99] JSON files of other tools
-//   [C100] one run of another tool, as its file tells it
-//   [C101] result files of AIPerf
-//   [C102] result files of guidellm
-//   [C103] files that tell of their requests in lists, one value of each request in each
-//   [C104] result files of SGLang's bench_serving
-//   [C105] result files of vLLM bench serve
-//   [C106] which tool wrote a result file, and what it tells
-//   [C107] runs of another tool as the repeats of one gate
-//   [C108] engine model
-//   [C109] what a request asks the simulated server
-//   [C110] answers of the simulated server
-//   [C111] the simulated server's page of metrics
-//   [C112] what the simulated server says besides answers
-//   [C113] what a result holds of its gate
-//   [C114] what a result of several settings holds
-//   [C115] the rows of a table: each metric over the repeats of an arm
-//   [C116] points and round steps of drawings
-//   [C117] distributions: quantiles as lines, of each repeat and of all
-//   [C118] the curve of a search: objectives over the load
-//   [C119] how requests ended, and what their answers say of tokens
-//   [C120] how long made-up prompts were to be, and were
-//   [C121] what each of several programs did, over all repeats
-//   [C122] what a server told of itself, over all repeats
-//   [C123] timelines: repeats in windows of equal length
-//   [C124] all that reports tell of a gate's numbers, computed once
-//   [C125] the progress line
-//   [C126] what reports tell of several settings
-//   [C127] several settings in result.json
-//   [C128] what came of a profile
-//   [C129] what reports are made of
-//   [C130] what a server told of itself, in result.json
-//   [C131] words of reports
-//   [C132] result.json and records.jsonl
-//   [C133] stored results
-//   [C134] several settings on the console
-//   [C135] words in Markdown
-//   [C136] several settings in summary.md
-//   [C137] junit.xml, summary.md, annotations, metrics.txt
-//   [C138] what a console can show
-//   [C139] the console
-//   [C140] a repeat as bytes, for another program of the same run
-//   [C141] shards of a load, put together
-//   [C142] the report page: style, icons and script
-//   [C143] the report page: drawings
-//   [C144] the report page: verdicts
-//   [C145] the report page: distributions
-//   [C146] the report page: gates beside each other
-//   [C147] the report page: what a search found
-//   [C148] the report page: what else a gate has to say
-//   [C149] the report page: several settings beside each other
-//   [C150] the report page: timelines
-//   [C151] the report page: the whole
+//   [C19] APIs that generate nothing: embeddings and rerankers
+//   [C20] what each API writes and reads
+//   [C21] the table of APIs
+//   [C22] from the bytes of a body to events
+//   [C23] servers' names for what they tell of themselves
+//   [C24] readings of a server's pages
+//   [C25] the timeline of one answer
+//   [C26] from bytes to the timeline of an answer
+//   [C27] histograms of lateness and of gaps
+//   [C28] when the client did not run
+//   [C29] what each of several programs that sent a load says of itself
+//   [C30] what a server tells of itself in a repeat
+//   [C31] what one repeat measured
+//   [C32] the requests of a repeat, as they end
+//   [C33] whether an answer can have come as its numbers say
+//   [C34] how a repeat is read where the client may have been late
+//   [C35] tokens and requests per second
+//   [C36] metrics that a server tells of itself
+//   [C37] metrics of requests and of repeats
+//   [C38] statistics of several repeats together
+//   [C39] what a server's prefix cache had of the prompts
+//   [C40] one repeat of the parts that several programs sent of it
+//   [C41] what verdicts are given on
+//   [C42] the rule: looks, bounds, prior noise
+//   [C43] what evidence is held against
+//   [C44] counts: shares, and quantiles of fresh traffic
+//   [C45] errors of a baseline
+//   [C46] what the client can say against its own numbers
+//   [C47] pairs: repeats in turns with those of a baseline
+//   [C48] distances from a limit
+//   [C49] values: times, speeds and rates
+//   [C50] verdicts in words
+//   [C51] what the numbers alone say of an objective
+//   [C52] verdicts that the client may have decided
+//   [C53] how many requests a verdict rests on at least
+//   [C54] what a server's answers can say against its numbers
+//   [C55] verdicts that stand although tokens were held back
+//   [C56] servers that cannot keep up
+//   [C57] what a server's state explains
+//   [C58] the server as a witness of our own numbers
+//   [C59] what makes a measurement invalid
+//   [C60] the verdicts of a gate
+//   [C61] from verdicts to an exit code
+//   [C62] what a calibration tells
+//   [C63] calibration
+//   [C64] settings beside each other: turns, ratios, what is told apart
+//   [C65] settings beside each other: from what was measured of each
+//   [C66] settings beside each other, in words
+//   [C67] the search for a capacity
+//   [C68] what probes say of a load
+//   [C69] the capacity that probes show
+//   [C70] the capacity of a candidate beside that of a baseline
+//   [C71] a capacity held against a live baseline's
+//   [C72] files of others' making, value by value
+//   [C73] datasets
+//   [C74] traces
+//   [C75] when requests are sent
+//   [C76] arrivals
+//   [C77] lengths
+//   [C78] prompts of a given number of tokens
+//   [C79] places of a trace
+//   [C80] the part of a load that one of several programs sends
+//   [C81] conversations, recorded and made up
+//   [C82] prompts that stand alone
+//   [C83] where prompts come from
+//   [C84] the plan of a gate
+//   [C85] which SLOs a scenario can have
+//   [C86] the options of requests
+//   [C87] the load that is profiled
+//   [C88] a load that is searched
+//   [C89] from a workload to its part of the plan
+//   [C90] from a scenario to its plan
+//   [C91] a plan in words
+//   [C92] where a gate's server stood
+//   [C93] the hash of all that a plan sends
+//   [C94] the requests of a plan
+//   [C95] what a plan says of the evidence that it will bring
+//   [C96] what of its prompts a workload lets a prefix cache have
+//   [C97] how far apart the programs of one load may begin
+//   [C98] what of a scenario does not go with several settings
+//   [C99] our requests in other tools' definitions
+//   [C100] JSON files of other tools
+//   [C101] one run of another tool, as its file tells it
+//   [C102] result files of AIPerf
+//   [C103] result files of guidellm
+//   [C104] files that tell of their requests in lists, one value of each request in each
+//   [C105] result files of SGLang's bench_serving
+//   [C106] result files of vLLM bench serve
+//   [C107] which tool wrote a result file, and what it tells
+//   [C108] runs of another tool as the repeats of one gate
+//   [C109] engine model
+//   [C110] what a request asks the simulated server
+//   [C111] answers of the simulated server
+//   [C112] the simulated server's page of metrics
+//   [C113] what the simulated server says besides answers
+//   [C114] what a result holds of its gate
+//   [C115] what a result of several settings holds
+//   [C116] the rows of a table: each metric over the repeats of an arm
+//   [C117] points and round steps of drawings
+//   [C118] distributions: quantiles as lines, of each repeat and of all
+//   [C119] the curve of a search: objectives over the load
+//   [C120] how requests ended, and what their answers say of tokens
+//   [C121] how long made-up prompts were to be, and were
+//   [C122] what each of several programs did, over all repeats
+//   [C123] what a server told of itself, over all repeats
+//   [C124] timelines: repeats in windows of equal length
+//   [C125] all that reports tell of a gate's numbers, computed once
+//   [C126] the progress line
+//   [C127] what reports tell of several settings
+//   [C128] several settings in result.json
+//   [C129] what came of a profile
+//   [C130] what reports are made of
+//   [C131] what a server told of itself, in result.json
+//   [C132] words of reports
+//   [C133] result.json and records.jsonl
+//   [C134] stored results
+//   [C135] several settings on the console
+//   [C136] words in Markdown
+//   [C137] several settings in summary.md
+//   [C138] junit.xml, summary.md, annotations, metrics.txt
+//   [C139] what a console can show
+//   [C140] the console
+//   [C141] a repeat as bytes, for another program of the same run
+//   [C142] shards of a load, put together
+//   [C143] the report page: style, icons and script
+//   [C144] the report page: drawings
+//   [C145] the report page: verdicts
+//   [C146] the report page: distributions
+//   [C147] the report page: gates beside each other
+//   [C148] the report page: what a search found
+//   [C149] the report page: what else a gate has to say
+//   [C150] the report page: several settings beside each other
+//   [C151] the report page: timelines
+//   [C152] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -682,7 +683,8 @@ enum class token_throughput : unsigned char {
     output_throughput,   ///< generated tokens
     total_throughput,    ///< prompt and generated tokens
     prefill_throughput,  ///< prompt tokens, as usage tells them, of requests at their first token
-    decode_throughput    ///< generated tokens after the first event's
+    decode_throughput,   ///< generated tokens after the first event's
+    input_throughput     ///< prompt tokens, as usage tells them, of requests at their end
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
@@ -732,9 +734,9 @@ enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap,
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
-    prefill_throughput, decode_throughput, request_throughput, error_rate, startup_time, goodput,
-    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
-    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
+    prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
+    startup_time, goodput, server_metric, queue_time, server_prefill_time, server_decode_time,
+    queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
     energy_per_token, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
@@ -1457,6 +1459,7 @@ struct request_options {
     types::text system_prompt{};
     bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
     bool stream = true;
+    types::whole documents = 8;  ///< of `rerank`: what a prompt is cut into, behind its query
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 
@@ -1479,7 +1482,12 @@ enum class api_format : unsigned char {
     llama_cpp,           ///< /completion of llama-server
     sglang,              ///< /generate of SGLang
     plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
-    anthropic            ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
+    anthropic,           ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
+    // Those that generate nothing: answers come in one piece, output lengths mean nothing.
+    openai_embeddings,   ///< /v1/embeddings: the prompt is the input
+    /// /v1/rerank, or the URL itself where it ends in /rerank (vLLM, llama.cpp, Jina, Cohere): a
+    /// prompt is cut into a query and options.documents documents of about as many words each.
+    rerank
 };
 using enum api_format;
 
@@ -3092,6 +3100,9 @@ inline constexpr metric_facts metric_table[] = {
      .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_of_decoding = true, .counts_output = true, .needs_stream = true,
      .needs_event_times = true, .is_hurt_by_lateness = true},
+    {.id = metric_id::input_throughput, .name = "input_throughput",
+     .unit = metric_unit::tokens_per_s, .side = bound_side::at_least, .of = metric_of::window,
+     .needs = value_needs::prompt_tokens, .is_of_prefill = true, .is_hurt_by_lateness = true},
     {.id = metric_id::request_throughput, .name = "request_throughput",
      .unit = metric_unit::requests_per_s, .side = bound_side::at_least, .of = metric_of::window,
      .is_hurt_by_lateness = true},
@@ -4743,6 +4754,7 @@ namespace detail {
 struct stream_event {
     bool content = false;           // carries generated output, in any choice
     bool answer = false;            // some of it is no reasoning
+    bool tokenless = false;         // it is what no tokens were generated for
     bool done = false;              // the API's terminal event
     int first_tokens = 1;           // tokens in this event, as far as it says so
     int prompt_tokens = -1;         // usage, -1 where absent
@@ -5220,6 +5232,7 @@ struct request_spec {
     std::string system_prompt{};
     std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
+    int documents = 1;   // of a prompt that is a query and those
     bool force_length = false;
     bool stream = true;
     double temperature = not_a_number;
@@ -5307,7 +5320,76 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] what each API writes and reads ======================================================
+// ===== [C19] APIs that generate nothing: embeddings and rerankers ================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline void write_embeddings(body_writer& b, const std::string& model, const request_spec& r) {
+    b.string("model", model);
+    b.raw("input", r.token_ids.empty() ? json_quoted(r.prompt) : r.token_ids);
+}
+
+/// A query and documents of about as many words each, cut from one text in its order. A text of
+/// fewer words makes fewer documents, that of one word is both.
+struct ranked_texts {
+    std::string query{};
+    std::vector<std::string> documents{};
+};
+inline ranked_texts ranked_texts_of(std::string_view text, int documents) {
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+    std::vector<std::size_t> words;  // where they begin
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (!is_blank(text[i]) && (i == 0 || is_blank(text[i - 1]))) words.push_back(i);
+    if (words.size() < 2) return {std::string(text), {std::string(text)}};
+    const std::size_t parts =
+        1 + std::min(static_cast<std::size_t>(std::max(documents, 1)), words.size() - 1);
+    const auto part = [&](std::size_t k) {
+        const std::size_t from = k == 0 ? 0 : words[k * words.size() / parts];
+        std::size_t to = k + 1 == parts ? text.size() : words[(k + 1) * words.size() / parts];
+        while (to > from && is_blank(text[to - 1])) --to;
+        return std::string(text.substr(from, to - from));
+    };
+    ranked_texts t{part(0), {}};
+    for (std::size_t k = 1; k < parts; ++k) t.documents.push_back(part(k));
+    return t;
+}
+inline void write_rerank(body_writer& b, const std::string& model, const request_spec& r) {
+    const ranked_texts t = ranked_texts_of(r.prompt, r.documents);
+    std::string documents;
+    for (const std::string& d : t.documents)
+        documents += (documents.empty() ? "[" : ",") + json_quoted(d);
+    b.string("model", model).string("query", t.query).raw("documents", documents + "]");
+}
+
+/// What came is an answer where the list of this name has something in it. Tokens of the input are
+/// the prompt's or all there are; Cohere tells them apart from what it bills.
+inline void read_scored(const picojson::value& v, stream_event& e, const char* list) {
+    e.tokenless = true;
+    e.completion_tokens = 0;
+    e.content = e.answer = !array_member(v, list).empty();
+    e.finish_reason = e.content ? "stop" : "";
+    if (const picojson::value* usage = member(v, "usage")) {
+        e.prompt_tokens = count_member(*usage, "prompt_tokens");
+        if (e.prompt_tokens <= 0) e.prompt_tokens = count_member(*usage, "total_tokens");
+    }
+    const picojson::value* meta = member(v, "meta");
+    const picojson::value* tokens = meta ? member(*meta, "tokens") : nullptr;
+    if (tokens && e.prompt_tokens < 0) e.prompt_tokens = count_member(*tokens, "input_tokens");
+}
+inline void read_embeddings(const picojson::value& v, stream_event& e, stream_memory&) {
+    read_scored(v, e, "data");
+}
+inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory&) {
+    read_scored(v, e, "results");
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C20] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5548,7 +5630,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] the table of APIs ===================================================================
+// ===== [C21] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5567,9 +5649,11 @@ struct api_traits {
     const char* name = "";
     const char* path = "";          // "{model}" in it becomes the model's name
     const char* whole_path = path;  // of answers that are not streamed
+    const char* other_end = "";     // of a URL that names the whole path itself, "" for none
     framing framed = framing::events;
     bool ends_with_body = false;    // a stream has no event that ends it
     bool forces_lengths = false;    // else an answer ends where the model ends it
+    bool generates = true;          // else an answer in one piece has no tokens
     bool tells_usage = true;        // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
@@ -5621,6 +5705,11 @@ inline constexpr api_traits apis[] = {
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
+    {.name = "openai_embeddings", .path = "/v1/embeddings", .framed = framing::document,
+     .generates = false, .takes_token_ids = true,
+     .write = write_embeddings, .read = read_embeddings},
+    {.name = "rerank", .path = "/v1/rerank", .other_end = "/rerank", .framed = framing::document,
+     .generates = false, .write = write_rerank, .read = read_rerank},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {
@@ -5639,7 +5728,12 @@ inline const api_traits* api_named(std::string_view name) {
 inline std::string request_path(const api_traits& a, const char* path, std::string base,
                                 std::string_view model) {
     if (a.framed == framing::pieces && !base.empty()) return base;
-    if (base.size() >= 3 && base.substr(base.size() - 3) == "/v1") base.resize(base.size() - 3);
+    if (const std::string_view end = a.other_end; !end.empty() && base.ends_with(end)) {
+        if (path == std::string_view(a.path) || path == std::string_view(a.whole_path)) return base;
+        base.resize(base.size() - end.size());
+        if (base.ends_with("/v2")) base.resize(base.size() - 3);
+    }
+    if (base.ends_with("/v1")) base.resize(base.size() - 3);
     std::string whole = base + path;
     const std::size_t at = whole.find("{model}");
     if (at == std::string::npos) return whole;
@@ -5662,7 +5756,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] from the bytes of a body to events ==================================================
+// ===== [C22] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5771,7 +5865,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] servers' names for what they tell of themselves =====================================
+// ===== [C23] servers' names for what they tell of themselves =====================================
 // One row for each name on a page of metrics that means the same on every server, with what makes
 // SI of its value. A name that means nearly the same has none, and stands in a comment.
 
@@ -6116,7 +6210,7 @@ inline std::string how_to_switch_on(std::optional<server_kind> server) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] readings of a server's pages ========================================================
+// ===== [C24] readings of a server's pages ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6276,7 +6370,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] the timeline of one answer ==========================================================
+// ===== [C25] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -6364,6 +6458,7 @@ public:
         if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
         if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
         if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
+        tokenless_ = tokenless_ || e.tokenless;
         if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
         if (e.reasoning_tokens >= 0) reasoning_tokens_ = e.reasoning_tokens;
         if (e.done) end(now_ns);
@@ -6404,7 +6499,8 @@ public:
         r.first_event_tokens = events_ ? first_tokens_ : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
-        const bool told = completion_tokens_ > 0 || (completion_tokens_ == 0 && events_ == 0);
+        const bool told = completion_tokens_ > 0 || tokenless_ ||
+                          (completion_tokens_ == 0 && events_ == 0);
         r.cached_tokens = cached_tokens_;
         r.reasoning_tokens = reasoning_tokens_;
         r.token_source = told ? token_origin::usage : token_origin::events;
@@ -6460,14 +6556,14 @@ private:
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     int reasoning_tokens_ = -1;
     request_status status_ = request_status::unsent;
-    bool ended_ = false;
+    bool ended_ = false, tokenless_ = false;
 };
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] from bytes to the timeline of an answer =============================================
+// ===== [C26] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6593,7 +6689,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] histograms of lateness and of gaps ==================================================
+// ===== [C27] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6706,7 +6802,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] when the client did not run =========================================================
+// ===== [C28] when the client did not run =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6820,7 +6916,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] what each of several programs that sent a load says of itself =======================
+// ===== [C29] what each of several programs that sent a load says of itself =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6865,7 +6961,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] what a server tells of itself in a repeat ===========================================
+// ===== [C30] what a server tells of itself in a repeat ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6971,7 +7067,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] what one repeat measured ============================================================
+// ===== [C31] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7074,7 +7170,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] the requests of a repeat, as they end ===============================================
+// ===== [C32] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7199,7 +7295,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] whether an answer can have come as its numbers say ==================================
+// ===== [C33] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7289,7 +7385,7 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] how a repeat is read where the client may have been late ============================
+// ===== [C34] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7519,7 +7615,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] tokens and requests per second ======================================================
+// ===== [C35] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7531,7 +7627,8 @@ inline double window_seconds(const repeat_data& d) {
 /// Tokens or requests per second from one time to another. An event weighs its request's output
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
-/// Prompt tokens arrive with the first token; where no request tells them there is no value.
+/// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
+/// request tells them there is no value.
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
 inline double rate_between(metric_id m, const repeat_data& d, long long from, long long to,
@@ -7545,7 +7642,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
         if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
         return t >= from && t < to;
     };
-    bool prompts_told = m != metric_id::prefill_throughput;
+    const bool of_input = m == metric_id::input_throughput;
+    bool prompts_told = m != metric_id::prefill_throughput && !of_input;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -7559,7 +7657,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
         if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
             inside(r.first_token_ns))
             parts.push_back(r.prompt_tokens);
-        if (m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
+        if (of_input && inside(r.end_ns)) parts.push_back(r.prompt_tokens);
+        if (of_input || m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
         const double weight =
             decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
                     : static_cast<double>(r.output_tokens) / r.events;
@@ -7589,7 +7688,7 @@ inline double window_rate(metric_id m, const repeat_data& d, reading how = readi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] metrics that a server tells of itself ===============================================
+// ===== [C36] metrics that a server tells of itself ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7753,7 +7852,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] metrics of requests and of repeats ==================================================
+// ===== [C37] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8124,7 +8223,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] statistics of several repeats together ==============================================
+// ===== [C38] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -8222,7 +8321,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] what a server's prefix cache had of the prompts =====================================
+// ===== [C39] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8249,7 +8348,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] one repeat of the parts that several programs sent of it ============================
+// ===== [C40] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8334,7 +8433,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] what verdicts are given on ==========================================================
+// ===== [C41] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8414,7 +8513,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] the rule: looks, bounds, prior noise ================================================
+// ===== [C42] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -8598,7 +8697,7 @@ inline look look_at(const std::vector<double>& distances, double s0, const judgi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] what evidence is held against =======================================================
+// ===== [C43] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8658,7 +8757,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C44] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8963,7 +9062,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] errors of a baseline ================================================================
+// ===== [C45] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9005,7 +9104,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] what the client can say against its own numbers =====================================
+// ===== [C46] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9133,7 +9232,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C47] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9154,7 +9253,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] distances from a limit ==============================================================
+// ===== [C48] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -9204,7 +9303,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] values: times, speeds and rates =====================================================
+// ===== [C49] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9608,7 +9707,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] verdicts in words ===================================================================
+// ===== [C50] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9717,7 +9816,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] what the numbers alone say of an objective ==========================================
+// ===== [C51] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9783,7 +9882,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] verdicts that the client may have decided ===========================================
+// ===== [C52] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9941,7 +10040,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] how many requests a verdict rests on at least =======================================
+// ===== [C53] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -10017,7 +10116,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] what a server's answers can say against its numbers =================================
+// ===== [C54] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10219,7 +10318,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] verdicts that stand although tokens were held back ==================================
+// ===== [C55] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10248,7 +10347,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] servers that cannot keep up =========================================================
+// ===== [C56] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10355,7 +10454,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what a server's state explains ======================================================
+// ===== [C57] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10436,7 +10535,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] the server as a witness of our own numbers ==========================================
+// ===== [C58] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -10507,7 +10606,7 @@ inline bool is_another_load(const cross_check& c) {
     const double foreign = foreign_requests(c);
     const bool some = foreign > 0;
     return foreign > std::max(1.0, 0.01 * c.sent) ||
-           (some && (c.tokens_told > 1.02 * c.tokens ||
+           (some && ((c.tokens > 0 && c.tokens_told > 1.02 * c.tokens) ||
                      c.prompt_tokens_told > 1.02 * c.prompt_tokens));
 }
 
@@ -10605,7 +10704,7 @@ inline std::string server_word_fault(const evidence& e, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] what makes a measurement invalid ====================================================
+// ===== [C59] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10695,7 +10794,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] the verdicts of a gate ==============================================================
+// ===== [C60] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10865,7 +10964,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] from verdicts to an exit code =======================================================
+// ===== [C61] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10949,7 +11048,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what a calibration tells ============================================================
+// ===== [C62] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10967,7 +11066,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] calibration =========================================================================
+// ===== [C63] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11013,7 +11112,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C64] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -11203,7 +11302,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] settings beside each other: from what was measured of each ==========================
+// ===== [C65] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11370,7 +11469,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] settings beside each other, in words ================================================
+// ===== [C66] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11568,7 +11667,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] the search for a capacity ===========================================================
+// ===== [C67] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -12022,7 +12121,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] what probes say of a load ===========================================================
+// ===== [C68] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12104,7 +12203,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] the capacity that probes show =======================================================
+// ===== [C69] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -12408,7 +12507,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C70] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -12656,7 +12755,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] a capacity held against a live baseline's ===========================================
+// ===== [C71] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -12865,7 +12964,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] files of others' making, value by value =============================================
+// ===== [C72] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -13059,7 +13158,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] datasets ============================================================================
+// ===== [C73] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13371,7 +13470,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] traces ==============================================================================
+// ===== [C74] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13524,7 +13623,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] when requests are sent ==============================================================
+// ===== [C75] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13687,7 +13786,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] arrivals ============================================================================
+// ===== [C76] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13799,7 +13898,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] lengths =============================================================================
+// ===== [C77] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13860,7 +13959,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] prompts of a given number of tokens =================================================
+// ===== [C78] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14022,7 +14121,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] places of a trace ===================================================================
+// ===== [C79] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -14097,7 +14196,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] the part of a load that one of several programs sends ===============================
+// ===== [C80] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14122,7 +14221,7 @@ inline load_share share_of_thread(const load_share& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] conversations, recorded and made up =================================================
+// ===== [C81] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14231,7 +14330,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] prompts that stand alone ============================================================
+// ===== [C82] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14354,7 +14453,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] where prompts come from =============================================================
+// ===== [C83] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14380,7 +14479,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the plan of a gate ==================================================================
+// ===== [C84] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14442,6 +14541,7 @@ struct plan {
     /// What was read for it; the copies of a plan share it.
     std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
+    std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
     request_spec common{};  // what all requests share
     maybe<other_requests> otherwise{};  // those of the baseline, where they are others
     llmbench::limits limits{};
@@ -14584,7 +14684,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] which SLOs a scenario can have ======================================================
+// ===== [C85] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14593,6 +14693,7 @@ namespace detail {
 /// What a scenario says of the objectives that it can have.
 struct slo_context {
     bool streams = true;
+    std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
     bool has_turns = false;
     bool saturates = true;
@@ -14606,6 +14707,7 @@ struct slo_context {
 };
 inline slo_context slo_context_of(const plan& p) {
     return {.streams = p.common.stream,
+            .scores = p.scores,
             .has_baseline = p.has_baseline || p.has_stored_baseline,
             .has_turns = p.stride > 1,
             .saturates = saturates(p.arrivals),
@@ -14628,6 +14730,11 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
                 given + "the limit of " + metric_name(step.metric) + " must be above zero");
     }
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
+    const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
+                              concerns(w, &metric_facts::counts_output);
+    require(c.scores.empty() || !is_of_output,
+            given + c.scores + " answers in one piece and generates no tokens: use e2e, "
+                               "input_throughput, request_throughput or error_rate");
     require(c.streams || !concerns(w, &metric_facts::needs_stream),
             given + "options.stream is false, and an answer that comes in one piece has no "
                     "first token apart from its last: use e2e");
@@ -14736,7 +14843,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] the options of requests =============================================================
+// ===== [C86] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14751,7 +14858,8 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
     std::string out;
     for (const auto& [name, value] : fields) {
         for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
-                                 "inputs", "text", "text_input", "system"})
+                                 "inputs", "text", "text_input", "system", "input", "query",
+                                 "documents"})
             require(name != ours,
                     "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
         for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
@@ -14794,6 +14902,21 @@ inline void check_options(const request_options& o) {
             printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens));
     require(!o.temperature || (*o.temperature >= 0 && *o.temperature <= 10),
             printed("options.temperature is %g: it runs from 0 to 10", *o.temperature));
+    const long long documents = o.documents;
+    require(documents >= 1 && documents <= 10000,
+            printed("options.documents is %lld: it runs from 1 to 10000", documents));
+}
+/// What says how tokens are generated says nothing to an API that generates none.
+inline void check_options_of(const api_traits& api, const request_options& o) {
+    if (api.generates) return;
+    const auto unheard = [&](bool given, const char* option) {
+        require(!given, std::string("options.") + option + " is set, and " + api.name +
+                            " generates nothing that it could be of");
+    };
+    unheard(static_cast<bool>(o.max_tokens), "max_tokens");
+    unheard(static_cast<bool>(o.temperature), "temperature");
+    unheard(!o.system_prompt.empty(), "system_prompt");
+    unheard(o.ignore_eos, "ignore_eos");
 }
 /// What all requests share, but for the fields of their prompts and lengths.
 inline request_spec common_request(const request_options& o) {
@@ -14804,6 +14927,7 @@ inline request_spec common_request(const request_options& o) {
     r.extra_fields = shared_fields(o);
     r.extra_objects = shared_objects(o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
+    r.documents = static_cast<int>(static_cast<long long>(o.documents));
     return r;
 }
 
@@ -14811,7 +14935,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the load that is profiled ===========================================================
+// ===== [C87] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14858,7 +14982,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] a load that is searched =============================================================
+// ===== [C88] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15103,7 +15227,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] from a workload to its part of the plan =============================================
+// ===== [C89] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15271,7 +15395,8 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
                     w.prefix_share.fraction * 100));
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
-                                    const warmup_amount& warmup, const request_options& o) {
+                                    const warmup_amount& warmup, const request_options& o,
+                                    bool generates) {
     check_synthetic(w, a);
     const bool is_forced = w.force_output || o.ignore_eos;
     const made_up_prompts made{
@@ -15289,13 +15414,16 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
             prefix += printed(" for %.9g %% of the prompts", made.prefix_share * 100);
     }
     return {.source = made,
-            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens, output " +
-                    at_most(is_forced) + length_text(made.output_tokens) + " tokens" + prefix,
+            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +
+                    (generates ? ", output " + at_most(is_forced) +
+                                     length_text(made.output_tokens) + " tokens"
+                               : "") +
+                    prefix,
             .forces_length = is_forced};
 }
 
 inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
-                                    const workload_files& files) {
+                                    const workload_files& files, bool generates = true) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
     if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
@@ -15304,18 +15432,18 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
                     *s.options.max_tokens));
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
     if (const auto* made = w.get<synthetic>())
-        return workload_of(*made, arrivals, s.warmup, s.options);
+        return workload_of(*made, arrivals, s.warmup, s.options, generates);
     synthetic as_recorded;
     if (arrivals.kind == arrival_kind::replay)
         as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
-    return workload_of(as_recorded, arrivals, s.warmup, s.options);
+    return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] from a scenario to its plan =========================================================
+// ===== [C90] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15443,7 +15571,8 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
 
 /// What the baseline's requests say instead, where it is the target asked otherwise.
 inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_data& arrivals,
-                                               const workload_files& files) {
+                                               const workload_files& files,
+                                               const api_traits& api) {
     if (!s.baseline.is_asked_otherwise()) return {};
     scenario other = s;
     other.options = s.baseline.otherwise().options;
@@ -15453,8 +15582,10 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
             "options.stream");
     try {
         check_options(other.options);
+        check_options_of(api, other.options);
         other_requests o{.common = common_request(other.options)};
-        o.forces_length = workload_of(other, arrivals, files).forces_length;
+        o.common.stream = o.common.stream && api.generates;
+        o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
         return o;
     } catch (const std::invalid_argument& e) {
         throw std::invalid_argument(std::string("baseline is other_options(...): ") + e.what());
@@ -15462,10 +15593,11 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-/// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
-/// a run without them only measures.
+/// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
+/// guard on errors to decide, a run without them only measures.
 inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
-                    scenario_use use = scenario_use::measure) {
+                    scenario_use use = scenario_use::measure,
+                    const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
@@ -15476,9 +15608,14 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
     check_options(s.options);
+    check_options_of(api, s.options);
     check_limits(s.limits);
-    const request_spec common = common_request(s.options);
-    const planned_workload workload = workload_of(s, arrivals, *read);
+    request_spec common = common_request(s.options);
+    common.stream = common.stream && api.generates;
+    const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
+    require(api.generates || most_turns_of(workload.source) == 1,
+            std::string("workload is of conversations, and ") + api.name +
+                " generates nothing that one could go on with");
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     plan p{.arrivals = arrivals,
@@ -15501,9 +15638,10 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .stride = most_turns_of(workload.source),
                  .think_s = workload.think_s,
                  .files = read,
-                 .forces_length = workload.forces_length,
+                 .forces_length = workload.forces_length && api.generates,
+                 .scores = api.generates ? "" : api.name,
                  .common = common,
-                 .otherwise = planned_otherwise(s, arrivals, *read),
+                 .otherwise = planned_otherwise(s, arrivals, *read, api),
                  .limits = s.limits,
                  .client = s.client,
                  .slos = {s.slos.begin(), s.slos.end()},
@@ -15519,7 +15657,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] a plan in words =====================================================================
+// ===== [C91] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15559,7 +15697,8 @@ inline std::string options_text(const plan& p) {
     if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
     for (const extra_object& o : p.common.extra_objects)
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (!p.common.stream) add("not streamed");
+    if (p.scores == "rerank") add(printed("%d documents", p.common.documents));
+    if (!p.common.stream && p.scores.empty()) add("not streamed");
     return t;
 }
 
@@ -15625,7 +15764,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] where a gate's server stood =========================================================
+// ===== [C92] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15676,7 +15815,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] the hash of all that a plan sends ===================================================
+// ===== [C93] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15713,7 +15852,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the requests of a plan ==============================================================
+// ===== [C94] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15780,7 +15919,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] what a plan says of the evidence that it will bring =================================
+// ===== [C95] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15804,7 +15943,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C96] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15860,7 +15999,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] how far apart the programs of one load may begin ====================================
+// ===== [C97] how far apart the programs of one load may begin ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15886,7 +16025,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] what of a scenario does not go with several settings ================================
+// ===== [C98] what of a scenario does not go with several settings ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15942,7 +16081,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] our requests in other tools' definitions ============================================
+// ===== [C99] our requests in other tools' definitions ============================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -16142,7 +16281,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] JSON files of other tools ===========================================================
+// ===== [C100] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -16327,7 +16466,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] one run of another tool, as its file tells it ======================================
+// ===== [C101] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16575,7 +16714,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] result files of AIPerf =============================================================
+// ===== [C102] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -16855,7 +16994,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] result files of guidellm ===========================================================
+// ===== [C103] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -17078,7 +17217,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C104] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -17194,7 +17333,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] result files of SGLang's bench_serving =============================================
+// ===== [C105] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -17334,7 +17473,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] result files of vLLM bench serve ===================================================
+// ===== [C106] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -17518,7 +17657,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] which tool wrote a result file, and what it tells ==================================
+// ===== [C107] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17575,7 +17714,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] runs of another tool as the repeats of one gate ====================================
+// ===== [C108] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -17820,7 +17959,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] engine model =======================================================================
+// ===== [C109] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -18029,7 +18168,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] what a request asks the simulated server ===========================================
+// ===== [C110] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18044,11 +18183,13 @@ struct question {
     int prompt_tokens = 1;
     int output_tokens = 1;
     int reasoning_tokens = 0;  // of these
+    int documents = 0;         // to be ranked
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
 inline maybe<api_format> api_at(std::string_view path) {
     if (path.substr(0, 11) == "/v2/models/") return triton;
+    if (path.ends_with("/rerank")) return rerank;
     for (std::size_t i = 0; i < std::size(apis); ++i)
         if (path == apis[i].path || path == apis[i].whole_path) return static_cast<api_format>(i);
     return {};
@@ -18062,9 +18203,12 @@ inline api_format api_of(api_format at, const picojson::value& body) {
 /// All text and token ids of a request, with spaces between.
 inline std::string prompt_of(const picojson::value& body) {
     std::string prompt;
-    for (const char* name : {"prompt", "inputs", "text", "text_input", "system"})
+    for (const char* name :
+         {"prompt", "inputs", "text", "text_input", "system", "input", "query"})
         if (has_text(body, name)) prompt += string_member(body, name) + " ";
-    for (const picojson::value& id : array_member(body, "prompt")) prompt += id.serialize() + " ";
+    for (const char* name : {"prompt", "input", "documents"})
+        for (const picojson::value& one : array_member(body, name))
+            prompt += one.to_str() + " ";
     for (const picojson::value& m : array_member(body, "messages")) {
         prompt += string_member(m, "content") + " ";
         for (const picojson::value& part : array_member(m, "content"))
@@ -18140,6 +18284,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
     const int natural = 16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % 256);
     q.output_tokens = forced ? most : std::min(most, natural);
     q.stops = q.output_tokens < most;
+    q.documents = static_cast<int>(array_member(body, "documents").size());
+    if (!traits_of(api).generates) q.output_tokens = 1;  // a step that reads the prompt
     return q;
 }
 
@@ -18147,7 +18293,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] answers of the simulated server ====================================================
+// ===== [C111] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -18290,6 +18436,24 @@ inline std::string triton_json(const answer_facts& f, const std::string& words, 
            "}";
 }
 
+/// Eight numbers, whatever was asked: nobody reads them.
+inline std::string embeddings_json(const answer_facts& f) {
+    return R"({"object":"list","model":"simulated","data":[{"object":"embedding","index":0,)"
+           R"("embedding":[0.25,-0.5,0.125,0.0,0.75,-0.25,0.5,-0.125]}],)" +
+           printed("\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", f.asked.prompt_tokens,
+                   f.asked.prompt_tokens);
+}
+/// As many as were asked for, in their order.
+inline std::string rerank_json(const answer_facts& f) {
+    std::string results;
+    for (int i = 0; i < f.asked.documents; ++i)
+        results += printed("%s{\"index\":%d,\"relevance_score\":%g}", i > 0 ? "," : "", i,
+                           1.0 / (i + 1));
+    return printed("{\"id\":\"rerank-%llu\",\"model\":\"simulated\",\"results\":[", f.number) +
+           results + printed("],\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}",
+                             f.asked.prompt_tokens, f.asked.prompt_tokens);
+}
+
 inline std::string anthropic_reason(const answer_facts& f) {
     return f.asked.stops ? "\"end_turn\"" : "\"max_tokens\"";
 }
@@ -18361,6 +18525,7 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                                            : "\"text_delta\",\"text\":") +
                                json_quoted(words) + "}}",
                            "content_block_delta");
+    case openai_embeddings: case rerank: break;  // which come in one piece
     }
     return {};
 }
@@ -18372,7 +18537,7 @@ inline std::string answer_ending(const answer_facts& f) {
     case llama_cpp: return event_bytes(llama_json(f, "", true));
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
-    case tgi: case triton: case plain_text: break;
+    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: break;
     }
     return {};
 }
@@ -18389,6 +18554,8 @@ inline std::string whole_answer(const answer_facts& f) {
     case anthropic:
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
+    case openai_embeddings: return embeddings_json(f);
+    case rerank: return rerank_json(f);
     case openai_chat: case openai_completions: case plain_text: break;
     }
     return openai_whole(f);
@@ -18398,7 +18565,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] the simulated server's page of metrics =============================================
+// ===== [C112] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -18570,7 +18737,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] what the simulated server says besides answers =====================================
+// ===== [C113] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18647,7 +18814,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] what a result holds of its gate ====================================================
+// ===== [C114] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18700,7 +18867,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] what a result of several settings holds ============================================
+// ===== [C115] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18752,7 +18919,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C116] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18765,6 +18932,7 @@ struct metric_row {
 };
 /// The rows of a gate's table of latencies.
 inline std::vector<metric_id> table_metrics(const plan& p) {
+    if (!p.scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
     if (p.stride > 1)
@@ -18780,7 +18948,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] points and round steps of drawings =================================================
+// ===== [C117] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18810,7 +18978,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C118] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18874,7 +19042,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the curve of a search: objectives over the load ====================================
+// ===== [C119] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18933,7 +19101,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] how requests ended, and what their answers say of tokens ===========================
+// ===== [C120] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18966,7 +19134,7 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
     std::size_t n = 0;
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
-            n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
+            n += is_pooled(r) && r.output_tokens > 0 && r.output_tokens < r.events;
     return n;
 }
 
@@ -19031,7 +19199,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] how long made-up prompts were to be, and were ======================================
+// ===== [C121] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19057,7 +19225,8 @@ struct prompt_lengths {
     }
 };
 inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_data>& arm) {
-    if (!makes_up_prompts(p) || p.stride > 1 || p.is_read) return {};
+    if (!makes_up_prompts(p) || p.stride > 1 || p.is_read || p.told.is_there)
+        return {};
     std::vector<double> asked, counted;
     for (std::size_t i = 0; i < arm.size(); ++i) {  // its index counts those set aside, too
         const repeat_data& d = arm[i];
@@ -19077,7 +19246,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] what each of several programs did, over all repeats ================================
+// ===== [C122] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19150,7 +19319,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] what a server told of itself, over all repeats =====================================
+// ===== [C123] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19237,7 +19406,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] timelines: repeats in windows of equal length ======================================
+// ===== [C124] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19371,7 +19540,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C125] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19563,7 +19732,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] the progress line ==================================================================
+// ===== [C126] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19625,7 +19794,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] what reports tell of several settings ==============================================
+// ===== [C127] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19642,7 +19811,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] several settings in result.json ====================================================
+// ===== [C128] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19716,7 +19885,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] what came of a profile =============================================================
+// ===== [C129] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19772,7 +19941,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] what reports are made of ===========================================================
+// ===== [C130] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19817,7 +19986,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] what a server told of itself, in result.json =======================================
+// ===== [C131] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19916,15 +20085,22 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] words of reports ===================================================================
+// ===== [C132] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What the tokens are that a throughput is of.
+inline const char* throughput_kind(const gate_report& g) {
+    return g.what.scores.empty() ? "output" : "input";
+}
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
 inline std::string throughput_text(const gate_report& g, const arm_figures& arm) {
     const auto shown = [&](metric_id id) { return value_text(id, arm.run_value(id)); };
+    if (!g.what.scores.empty())
+        return shown(metric_id::input_throughput) + " (" +
+               shown(metric_id::request_throughput) + ")";
     if (!saturates(g.what.arrivals) || !g.what.common.stream)
         return shown(metric_id::output_throughput);
     return shown(metric_id::output_throughput) + " (prefill " +
@@ -20158,7 +20334,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] result.json and records.jsonl ======================================================
+// ===== [C133] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20616,7 +20792,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] stored results =====================================================================
+// ===== [C134] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -21075,7 +21251,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] several settings on the console ====================================================
+// ===== [C135] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21170,7 +21346,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] words in Markdown ==================================================================
+// ===== [C136] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21206,7 +21382,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] several settings in summary.md =====================================================
+// ===== [C137] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21248,7 +21424,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C138] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21383,7 +21559,7 @@ inline std::string summary_of(const gate_report& g) {
                markdown_code(str(v.reason)) + " |\n";
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())
-        out += "\n" + throughput_text(g, arm) + ", " +
+        out += (g.what.scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
@@ -21530,7 +21706,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] what a console can show ============================================================
+// ===== [C139] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21559,7 +21735,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] the console ========================================================================
+// ===== [C140] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21646,7 +21822,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
                     time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
                     time_text(r.p99).c_str(), time_text(r.max).c_str());
     }
-    out += printed("  output %s, %s\n",
+    out += printed("  %s %s, %s\n", throughput_kind(g),
                    throughput_text(g, g.figures.candidate).c_str(),
                    status_text(g.figures.candidate).c_str());
     if (!g.figures.baseline.empty())
@@ -21687,7 +21863,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] a repeat as bytes, for another program of the same run =============================
+// ===== [C141] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21761,7 +21937,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] shards of a load, put together =====================================================
+// ===== [C142] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21876,7 +22052,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] the report page: style, icons and script ===========================================
+// ===== [C143] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -22086,7 +22262,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] the report page: drawings ==========================================================
+// ===== [C144] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22332,7 +22508,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] the report page: verdicts ==========================================================
+// ===== [C145] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22505,7 +22681,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] the report page: distributions =====================================================
+// ===== [C146] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22621,7 +22797,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] the report page: gates beside each other ===========================================
+// ===== [C147] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22729,7 +22905,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the report page: what a search found ===============================================
+// ===== [C148] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22820,7 +22996,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the report page: what else a gate has to say =======================================
+// ===== [C149] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23013,7 +23189,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the report page: several settings beside each other ================================
+// ===== [C150] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23112,7 +23288,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the report page: timelines =========================================================
+// ===== [C151] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23267,7 +23443,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the report page: the whole =========================================================
+// ===== [C152] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23282,8 +23458,10 @@ inline std::string numbers_html(const gate_report& g) {
                     "request of all as max.</p>\n";
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
         if (!arm->empty())
-            h += std::string("<p>") + (arm == &f.baseline ? "Baseline: output " : "Output ") +
-                 throughput_text(g, *arm) + ", " + ok_text(arm->statuses) + ".</p>\n";
+            h += std::string("<p>") + (arm == &f.baseline ? "Baseline, " : "") +
+                 (arm == &f.baseline ? "throughput of " : "Throughput of ") +
+                 throughput_kind(g) + ": " + throughput_text(g, *arm) + ", " +
+                 ok_text(arm->statuses) + ".</p>\n";
     for (const std::string& note : notes_on(g))
         h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
     if (g.profile.wanted)
@@ -28160,6 +28338,15 @@ inline const api_traits& api_of(const endpoint& e) {
     return *api;
 }
 
+/// The same of any target, before it is brought up.
+inline const api_traits& api_of(const any_target& t) {
+    const box& what = t.what();
+    if (const auto* e = what.get<endpoint>()) return api_of(*e);
+    endpoint at;
+    if (const auto* p = what.get<process>()) at.api = p->api;
+    return api_of(at);
+}
+
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:
@@ -30511,8 +30698,8 @@ inline scenario_use use_of(std::string_view verb) {
 }
 /// The scenario's plan, with the name and the place of its gate.
 inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
-                    scenario_use use) {
-    plan p = planned(s, seed, read_workload_files(s, seed), use);
+                    scenario_use use, const api_traits& api) {
+    plan p = planned(s, seed, read_workload_files(s, seed), use, api);
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
     p.name = who.what.name;
@@ -30827,7 +31014,8 @@ private:
         const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
         plan p = plan_of(scenario_, who_, asked_.seed,
-                         searches && writes ? scenario_use::find_capacity : use_);
+                         searches && writes ? scenario_use::find_capacity : use_,
+                         api_of(scenario_.target));
         const run_mode mode = mode_of(p, asked_);
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
         if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));
@@ -31421,7 +31609,12 @@ public:
         if (asked_.write_baseline)
             return ended_by(gate_outcome::skipped,
                             "a run that writes baselines compares no settings");
-        plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure);
+        plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure,
+                             api_of(settings_[0].target));
+        for (const setting& s : settings_)
+            require(api_of(s.target).generates == whole.scores.empty(),
+                    "compare: a setting's API generates tokens and another's does not, which "
+                    "have nothing in common to be compared on");
         whole.first_repeats = whole.most_repeats;  // nothing is decided before the last round
         const run_mode mode = mode_of(whole, asked_);
         std::vector<setting_under_test> under_test = parts_of(whole);

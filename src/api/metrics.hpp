@@ -45,7 +45,8 @@ enum class token_throughput : unsigned char {
     output_throughput,   ///< generated tokens
     total_throughput,    ///< prompt and generated tokens
     prefill_throughput,  ///< prompt tokens, as usage tells them, of requests at their first token
-    decode_throughput    ///< generated tokens after the first event's
+    decode_throughput,   ///< generated tokens after the first event's
+    input_throughput     ///< prompt tokens, as usage tells them, of requests at their end
 };
 enum class request_throughput_t : unsigned char { request_throughput };  ///< completed requests/s
 enum class share_metric : unsigned char { error_rate };  ///< failed share of requests
@@ -95,9 +96,9 @@ enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap,
     prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
-    prefill_throughput, decode_throughput, request_throughput, error_rate, startup_time, goodput,
-    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
-    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
+    prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
+    startup_time, goodput, server_metric, queue_time, server_prefill_time, server_decode_time,
+    queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
     energy_per_token, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };

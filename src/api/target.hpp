@@ -20,7 +20,12 @@ enum class api_format : unsigned char {
     llama_cpp,           ///< /completion of llama-server
     sglang,              ///< /generate of SGLang
     plain_text,          ///< `prompt` in, a stream of bare text out, at the URL's path or /generate
-    anthropic            ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
+    anthropic,           ///< /v1/messages; without max_tokens at most 1024 tokens are asked for
+    // Those that generate nothing: answers come in one piece, output lengths mean nothing.
+    openai_embeddings,   ///< /v1/embeddings: the prompt is the input
+    /// /v1/rerank, or the URL itself where it ends in /rerank (vLLM, llama.cpp, Jina, Cohere): a
+    /// prompt is cut into a query and options.documents documents of about as many words each.
+    rerank
 };
 using enum api_format;
 

@@ -99,6 +99,7 @@ struct request_options {
     types::text system_prompt{};
     bool ignore_eos = false;  ///< workloads that force the lengths of answers send it anyhow
     bool stream = true;
+    types::whole documents = 8;  ///< of `rerank`: what a prompt is cut into, behind its query
     types::text extra_body{};  ///< a JSON object whose fields are added to every request
 };
 

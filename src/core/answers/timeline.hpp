@@ -97,6 +97,7 @@ public:
         if (!e.finish_reason.empty()) finished_ += std::max(e.finished, 1);
         if (e.prompt_tokens >= 0) prompt_tokens_ = e.prompt_tokens;
         if (e.completion_tokens >= 0) completion_tokens_ = e.completion_tokens;
+        tokenless_ = tokenless_ || e.tokenless;
         if (e.cached_tokens >= 0) cached_tokens_ = e.cached_tokens;
         if (e.reasoning_tokens >= 0) reasoning_tokens_ = e.reasoning_tokens;
         if (e.done) end(now_ns);
@@ -137,7 +138,8 @@ public:
         r.first_event_tokens = events_ ? first_tokens_ : 0;
         r.prompt_tokens = std::max(prompt_tokens_, 0);
         // Usage that counts nothing where there was something is none.
-        const bool told = completion_tokens_ > 0 || (completion_tokens_ == 0 && events_ == 0);
+        const bool told = completion_tokens_ > 0 || tokenless_ ||
+                          (completion_tokens_ == 0 && events_ == 0);
         r.cached_tokens = cached_tokens_;
         r.reasoning_tokens = reasoning_tokens_;
         r.token_source = told ? token_origin::usage : token_origin::events;
@@ -193,7 +195,7 @@ private:
     int prompt_tokens_ = -1, completion_tokens_ = -1, cached_tokens_ = -1;
     int reasoning_tokens_ = -1;
     request_status status_ = request_status::unsent;
-    bool ended_ = false;
+    bool ended_ = false, tokenless_ = false;
 };
 
 }  // namespace detail

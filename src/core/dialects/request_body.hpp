@@ -34,6 +34,7 @@ struct request_spec {
     std::string system_prompt{};
     std::vector<chat_message> history{};  // messages before the prompt, after the system prompt
     int max_tokens = 0;  // 0: not said
+    int documents = 1;   // of a prompt that is a query and those
     bool force_length = false;
     bool stream = true;
     double temperature = not_a_number;

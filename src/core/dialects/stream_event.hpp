@@ -18,6 +18,7 @@ namespace detail {
 struct stream_event {
     bool content = false;           // carries generated output, in any choice
     bool answer = false;            // some of it is no reasoning
+    bool tokenless = false;         // it is what no tokens were generated for
     bool done = false;              // the API's terminal event
     int first_tokens = 1;           // tokens in this event, as far as it says so
     int prompt_tokens = -1;         // usage, -1 where absent

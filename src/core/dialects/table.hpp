@@ -4,6 +4,7 @@
 #include "api/target.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/openai.hpp"
+#include "core/dialects/inputs.hpp"
 #include "core/dialects/others.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
@@ -31,9 +32,11 @@ struct api_traits {
     const char* name = "";
     const char* path = "";          // "{model}" in it becomes the model's name
     const char* whole_path = path;  // of answers that are not streamed
+    const char* other_end = "";     // of a URL that names the whole path itself, "" for none
     framing framed = framing::events;
     bool ends_with_body = false;    // a stream has no event that ends it
     bool forces_lengths = false;    // else an answer ends where the model ends it
+    bool generates = true;          // else an answer in one piece has no tokens
     bool tells_usage = true;        // else each event counts as one token
     bool takes_images = false;
     bool takes_token_ids = false;   // as a prompt
@@ -85,6 +88,11 @@ inline constexpr api_traits apis[] = {
     {.name = "anthropic", .path = "/v1/messages", .takes_images = true,
      .write = write_anthropic, .read = read_anthropic, .read_whole = read_anthropic_whole,
      .metrics = "", .key_before = "x-api-key: ", .fields = "anthropic-version: 2023-06-01\r\n"},
+    {.name = "openai_embeddings", .path = "/v1/embeddings", .framed = framing::document,
+     .generates = false, .takes_token_ids = true,
+     .write = write_embeddings, .read = read_embeddings},
+    {.name = "rerank", .path = "/v1/rerank", .other_end = "/rerank", .framed = framing::document,
+     .generates = false, .write = write_rerank, .read = read_rerank},
 };
 inline const api_traits& traits_of(api_format api) { return apis[static_cast<std::size_t>(api)]; }
 inline std::string api_names() {
@@ -103,7 +111,12 @@ inline const api_traits* api_named(std::string_view name) {
 inline std::string request_path(const api_traits& a, const char* path, std::string base,
                                 std::string_view model) {
     if (a.framed == framing::pieces && !base.empty()) return base;
-    if (base.size() >= 3 && base.substr(base.size() - 3) == "/v1") base.resize(base.size() - 3);
+    if (const std::string_view end = a.other_end; !end.empty() && base.ends_with(end)) {
+        if (path == std::string_view(a.path) || path == std::string_view(a.whole_path)) return base;
+        base.resize(base.size() - end.size());
+        if (base.ends_with("/v2")) base.resize(base.size() - 3);
+    }
+    if (base.ends_with("/v1")) base.resize(base.size() - 3);
     std::string whole = base + path;
     const std::size_t at = whole.find("{model}");
     if (at == std::string::npos) return whole;

@@ -42,7 +42,7 @@ inline std::size_t usage_below_events(const std::vector<repeat_data>& arm) {
     std::size_t n = 0;
     for (const repeat_data& d : arm)
         for (const record& r : d.records)
-            n += is_measured(r) && r.status == request_status::ok && r.output_tokens < r.events;
+            n += is_pooled(r) && r.output_tokens > 0 && r.output_tokens < r.events;
     return n;
 }
 

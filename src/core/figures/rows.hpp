@@ -20,6 +20,7 @@ struct metric_row {
 };
 /// The rows of a gate's table of latencies.
 inline std::vector<metric_id> table_metrics(const plan& p) {
+    if (!p.scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
     if (p.stride > 1)

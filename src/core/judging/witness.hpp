@@ -86,7 +86,7 @@ inline bool is_another_load(const cross_check& c) {
     const double foreign = foreign_requests(c);
     const bool some = foreign > 0;
     return foreign > std::max(1.0, 0.01 * c.sent) ||
-           (some && (c.tokens_told > 1.02 * c.tokens ||
+           (some && ((c.tokens > 0 && c.tokens_told > 1.02 * c.tokens) ||
                      c.prompt_tokens_told > 1.02 * c.prompt_tokens));
 }
 

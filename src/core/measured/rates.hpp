@@ -21,7 +21,8 @@ inline double window_seconds(const repeat_data& d) {
 /// Tokens or requests per second from one time to another. An event weighs its request's output
 /// tokens over its events; failed requests bring nothing; warm-up requests count when their tokens
 /// arrive inside. Of decoding, an event after the first one weighs those tokens over those events.
-/// Prompt tokens arrive with the first token; where no request tells them there is no value.
+/// Prompt tokens arrive with the first token, those of the input throughput with the end; where no
+/// request tells them there is no value.
 /// At worst, nothing counts that may have come before the window; at best, all that may have come
 /// before its end, in as much of it as the client surely ran.
 inline double rate_between(metric_id m, const repeat_data& d, long long from, long long to,
@@ -35,7 +36,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
         if (how == reading::at_best && t >= to) return t - possible_delay(d.blind, t) < to;
         return t >= from && t < to;
     };
-    bool prompts_told = m != metric_id::prefill_throughput;
+    const bool of_input = m == metric_id::input_throughput;
+    bool prompts_told = m != metric_id::prefill_throughput && !of_input;
     std::vector<double> parts;  // added up in order of size, whatever that of the records is
     for (std::size_t i = 0; i < d.records.size(); ++i) {
         const record& r = d.records[i];
@@ -49,7 +51,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
         if ((m == metric_id::total_throughput || m == metric_id::prefill_throughput) &&
             inside(r.first_token_ns))
             parts.push_back(r.prompt_tokens);
-        if (m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
+        if (of_input && inside(r.end_ns)) parts.push_back(r.prompt_tokens);
+        if (of_input || m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
         const double weight =
             decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
                     : static_cast<double>(r.output_tokens) / r.events;

@@ -156,7 +156,7 @@ inline std::string summary_of(const gate_report& g) {
                markdown_code(str(v.reason)) + " |\n";
     }
     if (const arm_figures& arm = g.figures.candidate; !arm.empty())
-        out += "\n" + throughput_text(g, arm) + ", " +
+        out += (g.what.scores.empty() ? "\n" : "\ninput ") + throughput_text(g, arm) + ", " +
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";

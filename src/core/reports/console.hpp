@@ -107,7 +107,7 @@ inline std::string console_text(const gate_report& g, const console_style& style
                     time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
                     time_text(r.p99).c_str(), time_text(r.max).c_str());
     }
-    out += printed("  output %s, %s\n",
+    out += printed("  %s %s, %s\n", throughput_kind(g),
                    throughput_text(g, g.figures.candidate).c_str(),
                    status_text(g.figures.candidate).c_str());
     if (!g.figures.baseline.empty())

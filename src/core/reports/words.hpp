@@ -32,9 +32,16 @@ namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
+/// What the tokens are that a throughput is of.
+inline const char* throughput_kind(const gate_report& g) {
+    return g.what.scores.empty() ? "output" : "input";
+}
 /// "789 tok/s (prefill 3020 tok/s, decode 783 tok/s)"; the phases only where they can be told.
 inline std::string throughput_text(const gate_report& g, const arm_figures& arm) {
     const auto shown = [&](metric_id id) { return value_text(id, arm.run_value(id)); };
+    if (!g.what.scores.empty())
+        return shown(metric_id::input_throughput) + " (" +
+               shown(metric_id::request_throughput) + ")";
     if (!saturates(g.what.arrivals) || !g.what.common.stream)
         return shown(metric_id::output_throughput);
     return shown(metric_id::output_throughput) + " (prefill " +

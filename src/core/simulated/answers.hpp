@@ -156,6 +156,24 @@ inline std::string triton_json(const answer_facts& f, const std::string& words, 
            "}";
 }
 
+/// Eight numbers, whatever was asked: nobody reads them.
+inline std::string embeddings_json(const answer_facts& f) {
+    return R"({"object":"list","model":"simulated","data":[{"object":"embedding","index":0,)"
+           R"("embedding":[0.25,-0.5,0.125,0.0,0.75,-0.25,0.5,-0.125]}],)" +
+           printed("\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}", f.asked.prompt_tokens,
+                   f.asked.prompt_tokens);
+}
+/// As many as were asked for, in their order.
+inline std::string rerank_json(const answer_facts& f) {
+    std::string results;
+    for (int i = 0; i < f.asked.documents; ++i)
+        results += printed("%s{\"index\":%d,\"relevance_score\":%g}", i > 0 ? "," : "", i,
+                           1.0 / (i + 1));
+    return printed("{\"id\":\"rerank-%llu\",\"model\":\"simulated\",\"results\":[", f.number) +
+           results + printed("],\"usage\":{\"prompt_tokens\":%d,\"total_tokens\":%d}}",
+                             f.asked.prompt_tokens, f.asked.prompt_tokens);
+}
+
 inline std::string anthropic_reason(const answer_facts& f) {
     return f.asked.stops ? "\"end_turn\"" : "\"max_tokens\"";
 }
@@ -227,6 +245,7 @@ inline std::string answer_piece(const answer_facts& f, const std::string& words,
                                                            : "\"text_delta\",\"text\":") +
                                json_quoted(words) + "}}",
                            "content_block_delta");
+    case openai_embeddings: case rerank: break;  // which come in one piece
     }
     return {};
 }
@@ -238,7 +257,7 @@ inline std::string answer_ending(const answer_facts& f) {
     case llama_cpp: return event_bytes(llama_json(f, "", true));
     case sglang: return event_bytes("[DONE]");
     case anthropic: return anthropic_ending(f);
-    case tgi: case triton: case plain_text: break;
+    case tgi: case triton: case plain_text: case openai_embeddings: case rerank: break;
     }
     return {};
 }
@@ -255,6 +274,8 @@ inline std::string whole_answer(const answer_facts& f) {
     case anthropic:
         return anthropic_message(f, "[{\"type\":\"text\",\"text\":" + json_quoted(f.text) + "}]",
                                  anthropic_reason(f), f.output_tokens);
+    case openai_embeddings: return embeddings_json(f);
+    case rerank: return rerank_json(f);
     case openai_chat: case openai_completions: case plain_text: break;
     }
     return openai_whole(f);

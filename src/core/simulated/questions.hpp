@@ -31,11 +31,13 @@ struct question {
     int prompt_tokens = 1;
     int output_tokens = 1;
     int reasoning_tokens = 0;  // of these
+    int documents = 0;         // to be ranked
     std::vector<std::uint64_t> blocks{};  // of the prompt, as the engine's cache knows them
 };
 
 inline maybe<api_format> api_at(std::string_view path) {
     if (path.substr(0, 11) == "/v2/models/") return triton;
+    if (path.ends_with("/rerank")) return rerank;
     for (std::size_t i = 0; i < std::size(apis); ++i)
         if (path == apis[i].path || path == apis[i].whole_path) return static_cast<api_format>(i);
     return {};
@@ -49,9 +51,12 @@ inline api_format api_of(api_format at, const picojson::value& body) {
 /// All text and token ids of a request, with spaces between.
 inline std::string prompt_of(const picojson::value& body) {
     std::string prompt;
-    for (const char* name : {"prompt", "inputs", "text", "text_input", "system"})
+    for (const char* name :
+         {"prompt", "inputs", "text", "text_input", "system", "input", "query"})
         if (has_text(body, name)) prompt += string_member(body, name) + " ";
-    for (const picojson::value& id : array_member(body, "prompt")) prompt += id.serialize() + " ";
+    for (const char* name : {"prompt", "input", "documents"})
+        for (const picojson::value& one : array_member(body, name))
+            prompt += one.to_str() + " ";
     for (const picojson::value& m : array_member(body, "messages")) {
         prompt += string_member(m, "content") + " ";
         for (const picojson::value& part : array_member(m, "content"))
@@ -127,6 +132,8 @@ inline question question_of(api_format api, std::string_view path, const picojso
     const int natural = 16 + static_cast<int>(hashes.empty() ? 0 : hashes.back() % 256);
     q.output_tokens = forced ? most : std::min(most, natural);
     q.stops = q.output_tokens < most;
+    q.documents = static_cast<int>(array_member(body, "documents").size());
+    if (!traits_of(api).generates) q.output_tokens = 1;  // a step that reads the prompt
     return q;
 }
 

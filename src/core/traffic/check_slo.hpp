@@ -24,6 +24,7 @@ namespace detail {
 /// What a scenario says of the objectives that it can have.
 struct slo_context {
     bool streams = true;
+    std::string scores{};  // the API, where it generates nothing
     bool has_baseline = false;  // a live one or a stored one
     bool has_turns = false;
     bool saturates = true;
@@ -37,6 +38,7 @@ struct slo_context {
 };
 inline slo_context slo_context_of(const plan& p) {
     return {.streams = p.common.stream,
+            .scores = p.scores,
             .has_baseline = p.has_baseline || p.has_stored_baseline,
             .has_turns = p.stride > 1,
             .saturates = saturates(p.arrivals),
@@ -59,6 +61,11 @@ inline void check_metric(const statistic_data& w, const slo_context& c, const st
                 given + "the limit of " + metric_name(step.metric) + " must be above zero");
     }
     if (w.metric == metric_id::server_metric) selector_of(str(w.gauge));
+    const bool is_of_output = concerns(w, &metric_facts::needs_stream) ||
+                              concerns(w, &metric_facts::counts_output);
+    require(c.scores.empty() || !is_of_output,
+            given + c.scores + " answers in one piece and generates no tokens: use e2e, "
+                               "input_throughput, request_throughput or error_rate");
     require(c.streams || !concerns(w, &metric_facts::needs_stream),
             given + "options.stream is false, and an answer that comes in one piece has no "
                     "first token apart from its last: use e2e");

@@ -6,6 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dialects/request_body.hpp"
+#include "core/dialects/table.hpp"
 
 #include <string>
 #include <string_view>
@@ -26,7 +27,8 @@ inline std::string checked_fields(const picojson::object& fields, bool with_obje
     std::string out;
     for (const auto& [name, value] : fields) {
         for (const char* ours : {"model", "messages", "prompt", "stream", "stream_options",
-                                 "inputs", "text", "text_input", "system"})
+                                 "inputs", "text", "text_input", "system", "input", "query",
+                                 "documents"})
             require(name != ours,
                     "options.extra_body sets \"" + name + "\": that field belongs to llmbench");
         for (const char* option : {"max_tokens", "temperature", "ignore_eos"})
@@ -69,6 +71,21 @@ inline void check_options(const request_options& o) {
             printed("options.max_tokens is %d: it must be at least 1", *o.max_tokens));
     require(!o.temperature || (*o.temperature >= 0 && *o.temperature <= 10),
             printed("options.temperature is %g: it runs from 0 to 10", *o.temperature));
+    const long long documents = o.documents;
+    require(documents >= 1 && documents <= 10000,
+            printed("options.documents is %lld: it runs from 1 to 10000", documents));
+}
+/// What says how tokens are generated says nothing to an API that generates none.
+inline void check_options_of(const api_traits& api, const request_options& o) {
+    if (api.generates) return;
+    const auto unheard = [&](bool given, const char* option) {
+        require(!given, std::string("options.") + option + " is set, and " + api.name +
+                            " generates nothing that it could be of");
+    };
+    unheard(static_cast<bool>(o.max_tokens), "max_tokens");
+    unheard(static_cast<bool>(o.temperature), "temperature");
+    unheard(!o.system_prompt.empty(), "system_prompt");
+    unheard(o.ignore_eos, "ignore_eos");
 }
 /// What all requests share, but for the fields of their prompts and lengths.
 inline request_spec common_request(const request_options& o) {
@@ -79,6 +96,7 @@ inline request_spec common_request(const request_options& o) {
     r.extra_fields = shared_fields(o);
     r.extra_objects = shared_objects(o);
     r.max_tokens = o.max_tokens ? *o.max_tokens : 0;
+    r.documents = static_cast<int>(static_cast<long long>(o.documents));
     return r;
 }
 

@@ -87,6 +87,7 @@ struct plan {
     /// What was read for it; the copies of a plan share it.
     std::shared_ptr<const workload_files> files = std::make_shared<const workload_files>();
     bool forces_length = false;
+    std::string scores{};   // the API, where it generates nothing; "" where answers have tokens
     request_spec common{};  // what all requests share
     maybe<other_requests> otherwise{};  // those of the baseline, where they are others
     llmbench::limits limits{};

@@ -52,7 +52,8 @@ inline std::string options_text(const plan& p) {
     if (!p.common.extra_fields.empty()) add(printable(p.common.extra_fields.substr(1), 200));
     for (const extra_object& o : p.common.extra_objects)
         if (!o.fields.empty()) add(o.name + " {" + printable(o.fields.substr(1), 200) + "}");
-    if (!p.common.stream) add("not streamed");
+    if (p.scores == "rerank") add(printed("%d documents", p.common.documents));
+    if (!p.common.stream && p.scores.empty()) add("not streamed");
     return t;
 }
 

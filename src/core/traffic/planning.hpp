@@ -8,6 +8,7 @@
 #include "api/traffic.hpp"
 #include "api/units.hpp"
 #include "core/base/text.hpp"
+#include "core/dialects/table.hpp"
 #include "core/judging/rule.hpp"
 #include "core/files/traces.hpp"
 #include "core/traffic/arrivals.hpp"
@@ -152,7 +153,8 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
 
 /// What the baseline's requests say instead, where it is the target asked otherwise.
 inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_data& arrivals,
-                                               const workload_files& files) {
+                                               const workload_files& files,
+                                               const api_traits& api) {
     if (!s.baseline.is_asked_otherwise()) return {};
     scenario other = s;
     other.options = s.baseline.otherwise().options;
@@ -162,8 +164,10 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
             "options.stream");
     try {
         check_options(other.options);
+        check_options_of(api, other.options);
         other_requests o{.common = common_request(other.options)};
-        o.forces_length = workload_of(other, arrivals, files).forces_length;
+        o.common.stream = o.common.stream && api.generates;
+        o.forces_length = workload_of(other, arrivals, files).forces_length && api.generates;
         return o;
     } catch (const std::invalid_argument& e) {
         throw std::invalid_argument(std::string("baseline is other_options(...): ") + e.what());
@@ -171,10 +175,11 @@ inline maybe<other_requests> planned_otherwise(const scenario& s, const arrival_
 }
 
 /// Throws std::invalid_argument with one sentence for the first thing that is unsound.
-/// `files` holds what was read for it. A gate without objectives has its guard on errors to decide,
-/// a run without them only measures.
+/// `files` holds what was read for it, `api` is the target's. A gate without objectives has its
+/// guard on errors to decide, a run without them only measures.
 inline plan planned(const scenario& s, std::uint64_t default_seed, workload_files files = {},
-                    scenario_use use = scenario_use::measure) {
+                    scenario_use use = scenario_use::measure,
+                    const api_traits& api = apis[0]) {
     const auto read = std::make_shared<const workload_files>(std::move(files));
     const arrival_data arrivals = planned_arrivals(s, read->trace);
     check_extent(s, arrivals, read->trace);
@@ -185,9 +190,14 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     if (arrivals.is_searched) check_search(s, use);
     else check_no_search(s, arrivals, use);
     check_options(s.options);
+    check_options_of(api, s.options);
     check_limits(s.limits);
-    const request_spec common = common_request(s.options);
-    const planned_workload workload = workload_of(s, arrivals, *read);
+    request_spec common = common_request(s.options);
+    common.stream = common.stream && api.generates;
+    const planned_workload workload = workload_of(s, arrivals, *read, api.generates);
+    require(api.generates || most_turns_of(workload.source) == 1,
+            std::string("workload is of conversations, and ") + api.name +
+                " generates nothing that one could go on with");
     const repeat_counts repeats = planned_repeats(s, use);
     const long long seed = s.seed;
     plan p{.arrivals = arrivals,
@@ -210,9 +220,10 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .stride = most_turns_of(workload.source),
                  .think_s = workload.think_s,
                  .files = read,
-                 .forces_length = workload.forces_length,
+                 .forces_length = workload.forces_length && api.generates,
+                 .scores = api.generates ? "" : api.name,
                  .common = common,
-                 .otherwise = planned_otherwise(s, arrivals, *read),
+                 .otherwise = planned_otherwise(s, arrivals, *read, api),
                  .limits = s.limits,
                  .client = s.client,
                  .slos = {s.slos.begin(), s.slos.end()},

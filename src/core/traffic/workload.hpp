@@ -185,7 +185,8 @@ inline void check_synthetic(const synthetic& w, const arrival_data& a) {
                     w.prefix_share.fraction * 100));
 }
 inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
-                                    const warmup_amount& warmup, const request_options& o) {
+                                    const warmup_amount& warmup, const request_options& o,
+                                    bool generates) {
     check_synthetic(w, a);
     const bool is_forced = w.force_output || o.ignore_eos;
     const made_up_prompts made{
@@ -203,13 +204,16 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
             prefix += printed(" for %.9g %% of the prompts", made.prefix_share * 100);
     }
     return {.source = made,
-            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens, output " +
-                    at_most(is_forced) + length_text(made.output_tokens) + " tokens" + prefix,
+            .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +
+                    (generates ? ", output " + at_most(is_forced) +
+                                     length_text(made.output_tokens) + " tokens"
+                               : "") +
+                    prefix,
             .forces_length = is_forced};
 }
 
 inline planned_workload workload_of(const scenario& s, const arrival_data& arrivals,
-                                    const workload_files& files) {
+                                    const workload_files& files, bool generates = true) {
     const box& w = s.workload.what();
     if (const auto* d = w.get<dataset>()) return workload_of(*d, s.options, files.dialogues);
     if (const auto* list = w.get<prompt_list>()) return workload_of(*list, s.options);
@@ -218,11 +222,11 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
                     *s.options.max_tokens));
     if (const auto* talk = w.get<conversations>()) return workload_of(*talk, s.options);
     if (const auto* made = w.get<synthetic>())
-        return workload_of(*made, arrivals, s.warmup, s.options);
+        return workload_of(*made, arrivals, s.warmup, s.options, generates);
     synthetic as_recorded;
     if (arrivals.kind == arrival_kind::replay)
         as_recorded.prompt_tokens = as_recorded.output_tokens = from_trace();
-    return workload_of(as_recorded, arrivals, s.warmup, s.options);
+    return workload_of(as_recorded, arrivals, s.warmup, s.options, generates);
 }
 
 }  // namespace detail

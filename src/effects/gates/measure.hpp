@@ -34,6 +34,7 @@
 #include "effects/system/workload_files.hpp"
 #include "effects/targets/inquiries.hpp"
 #include "effects/gates/doctest_host.hpp"
+#include "effects/targets/live_target.hpp"
 #include "effects/gates/gate_run.hpp"
 #include "effects/gates/session.hpp"
 #include "effects/gates/shards.hpp"
@@ -69,8 +70,8 @@ inline scenario_use use_of(std::string_view verb) {
 }
 /// The scenario's plan, with the name and the place of its gate.
 inline plan plan_of(const scenario& s, const gate_report& who, std::uint64_t seed,
-                    scenario_use use) {
-    plan p = planned(s, seed, read_workload_files(s, seed), use);
+                    scenario_use use, const api_traits& api) {
+    plan p = planned(s, seed, read_workload_files(s, seed), use, api);
     p.hash = trace_hash(p);
     p.nonce = fresh_nonce();
     p.name = who.what.name;
@@ -385,7 +386,8 @@ private:
         const bool writes = asked_.write_baseline && scenario_.baseline.is_stored();
         const bool searches = scenario_.arrivals.data().is_searched;
         plan p = plan_of(scenario_, who_, asked_.seed,
-                         searches && writes ? scenario_use::find_capacity : use_);
+                         searches && writes ? scenario_use::find_capacity : use_,
+                         api_of(scenario_.target));
         const run_mode mode = mode_of(p, asked_);
         if (mode.is_shard) p = as_shard(std::move(p), scenario_, asked_, number_);
         if (searches && p.has_stored_baseline && !writes) p = against_stored(std::move(p));

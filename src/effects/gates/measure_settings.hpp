@@ -55,7 +55,12 @@ public:
         if (asked_.write_baseline)
             return ended_by(gate_outcome::skipped,
                             "a run that writes baselines compares no settings");
-        plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure);
+        plan whole = plan_of(scenario_, who_, asked_.seed, scenario_use::measure,
+                             api_of(settings_[0].target));
+        for (const setting& s : settings_)
+            require(api_of(s.target).generates == whole.scores.empty(),
+                    "compare: a setting's API generates tokens and another's does not, which "
+                    "have nothing in common to be compared on");
         whole.first_repeats = whole.most_repeats;  // nothing is decided before the last round
         const run_mode mode = mode_of(whole, asked_);
         std::vector<setting_under_test> under_test = parts_of(whole);

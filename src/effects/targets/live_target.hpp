@@ -54,6 +54,15 @@ inline const api_traits& api_of(const endpoint& e) {
     return *api;
 }
 
+/// The same of any target, before it is brought up.
+inline const api_traits& api_of(const any_target& t) {
+    const box& what = t.what();
+    if (const auto* e = what.get<endpoint>()) return api_of(*e);
+    endpoint at;
+    if (const auto* p = what.get<process>()) at.api = p->api;
+    return api_of(at);
+}
+
 /// A target that answers, and what it takes to send requests to it.
 class live_target {
 public:

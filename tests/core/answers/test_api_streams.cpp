@@ -541,8 +541,73 @@ TEST_CASE("OpenAI: answers in one piece") {
     CHECK(at(body_of(openai_chat, r), {"stream_options"}) == "none");
 }
 
+TEST_CASE("embeddings: an answer of no tokens, which says how many it read") {
+    const heard_answer a = heard_document(openai_embeddings,
+R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[-0.006,0.021,0.5]}],
+"model":"m","usage":{"prompt_tokens":8,"total_tokens":8}})");
+    check_ok(a, {1, 0, 1, 8, "stop", ""});
+    CHECK(a.r.token_source == token_origin::usage);
+    // As vLLM tells it, and in numbers that are no list.
+    check_ok(heard_document(openai_embeddings,
+R"({"id":"embd-1","object":"list","created":1,"model":"m","data":[{"index":0,"object":"embedding",
+"embedding":"AAAAPw=="}],"usage":{"prompt_tokens":9,"total_tokens":9,"completion_tokens":0,
+"prompt_tokens_details":null}})"), {1, 0, 1, 9, "stop", ""});
+    CHECK(heard_document(openai_embeddings, R"({"object":"list","data":[],"usage":{}})").r.status ==
+          request_status::empty);
+    check_failed(heard_document(openai_embeddings,
+                                R"({"error":{"message":"too long","type":"invalid_request_error"}})"),
+                 request_status::server, "too long");
+}
+
+TEST_CASE("rerank: scores, with the tokens of the input as each server tells them") {
+    const auto scored = [](const std::string& more) {
+        return heard_document(rerank, R"({"id":"rerank-1","results":[{"index":1,"relevance_score":)"
+                                      R"(0.99},{"index":0,"relevance_score":0.01}],)" + more + "}");
+    };
+    // vLLM and Jina, llama.cpp, Cohere with and without its counts.
+    check_ok(scored(R"("model":"m","usage":{"total_tokens":56})"), {1, 0, 1, 56, "stop", ""});
+    check_ok(scored(R"("object":"list","usage":{"prompt_tokens":74,"total_tokens":74})"),
+             {1, 0, 1, 74, "stop", ""});
+    check_ok(scored(R"("meta":{"tokens":{"input_tokens":38},"billed_units":{"search_units":1}})"),
+             {1, 0, 1, 38, "stop", ""});
+    check_ok(scored(R"("meta":{"billed_units":{"search_units":1}})"), {1, 0, 1, 0, "stop", ""});
+    CHECK(heard_document(rerank, R"({"results":[]})").r.status == request_status::empty);
+}
+
+TEST_CASE("embeddings and rerank: their requests") {
+    request_spec r;
+    r.prompt = "one two three\nfour five six  seven";
+    r.documents = 3;
+    r.stream = false;
+    CHECK(at(body_of(openai_embeddings, r), {"input"}) ==
+          R"("one two three\nfour five six  seven")");
+    CHECK(at(body_of(openai_embeddings, r), {"stream"}) == "none");
+    const picojson::value ranked = body_of(rerank, r);
+    CHECK(at(ranked, {"model"}) == R"("the\/model")");
+    CHECK(at(ranked, {"query"}) == R"("one")");
+    CHECK(at(ranked, {"documents"}) == R"(["two three","four five","six  seven"])");
+    r.documents = 50;  // more than there are words
+    CHECK(at(body_of(rerank, r), {"documents"}) ==
+          R"(["two","three","four","five","six","seven"])");
+    r.prompt = "alone";
+    CHECK(at(body_of(rerank, r), {"query"}) == R"("alone")");
+    CHECK(at(body_of(rerank, r), {"documents"}) == R"(["alone"])");
+    r.token_ids = "[2000,2001]";
+    CHECK(at(body_of(openai_embeddings, r), {"input"}) == "[2000,2001]");
+}
+
+TEST_CASE("rerank: a URL may name the whole path") {
+    const api_traits& a = traits_of(rerank);
+    CHECK(request_path(a, a.path, "", "m") == "/v1/rerank");
+    CHECK(request_path(a, a.path, "/v1", "m") == "/v1/rerank");
+    CHECK(request_path(a, a.path, "/rerank", "m") == "/rerank");
+    CHECK(request_path(a, a.path, "/gateway/v2/rerank", "m") == "/gateway/v2/rerank");
+    CHECK(request_path(a, a.models, "/gateway/v2/rerank", "m") == "/gateway/v1/models");
+    CHECK(request_path(a, a.models, "/rerank", "m") == "/v1/models");
+}
+
 TEST_CASE("every API stands in the table at its enumerator's place, with all that it needs") {
-    CHECK(std::size(apis) == static_cast<std::size_t>(anthropic) + 1);
+    CHECK(std::size(apis) == static_cast<std::size_t>(rerank) + 1);
     for (const api_traits& a : apis) {
         CAPTURE(std::string(a.name));
         CHECK(api_named(a.name) == &a);
@@ -556,4 +621,6 @@ TEST_CASE("every API stands in the table at its enumerator's place, with all tha
     CHECK(std::string(traits_of(tgi).name) == "tgi");
     CHECK(std::string(traits_of(plain_text).name) == "plain_text");
     CHECK(std::string(traits_of(anthropic).name) == "anthropic");
+    CHECK(std::string(traits_of(openai_embeddings).name) == "openai_embeddings");
+    CHECK(std::string(traits_of(rerank).name) == "rerank");
 }

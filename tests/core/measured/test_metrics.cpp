@@ -701,3 +701,17 @@ TEST_CASE("where the client was blind the first answer and the second token may 
     d.blind = {{at_ms(90), at_ms(105), 10'000'000, 0}};  // the first one, too
     CHECK(at(metric_id::second_token_gap, reading::at_worst) == about(0.090));
 }
+
+TEST_CASE("input throughput counts the prompts of requests that end in the window") {
+    repeat_data d = repeat_of({request(0).content(100).usage(150, 40, 1).done(190),
+                               request(0).content(900).usage(950, 60, 1).done(1090),   // too late
+                               request(0).content(500).usage(510, 80, 1).done(600),
+                               request(0).content(500).fails(request_status::timeout)});
+    d.window_from_ns = at_ms(0);
+    d.window_to_ns = at_ms(1000);
+    CHECK(evaluate(statistic_data(detail::make(statistic_kind::value, input_throughput).data), d) ==
+          about(120));
+    for (record& r : d.records) r.prompt_tokens = 0;
+    CHECK(std::isnan(
+        evaluate(statistic_data(detail::make(statistic_kind::value, input_throughput).data), d)));
+}

@@ -42,6 +42,7 @@ const char* name_of(token_throughput m) {
     case total_throughput: return "total_throughput";
     case prefill_throughput: return "prefill_throughput";
     case decode_throughput: return "decode_throughput";
+    case input_throughput: return "input_throughput";
     }
     return nullptr;
 }
@@ -74,7 +75,7 @@ TEST_CASE("each metric has the row that its name says") {
     check_names<latency_metric>(metric_id::second_token_gap);
     check_names<speed_metric>(metric_id::decode_speed);
     CHECK(std::string(metric_name(id_of(tokens_per_event))) == "tokens_per_event");
-    check_names<token_throughput>(metric_id::decode_throughput);
+    check_names<token_throughput>(metric_id::input_throughput);
     CHECK(std::string(metric_name(id_of(request_throughput))) == "request_throughput");
     CHECK(std::string(metric_name(id_of(error_rate))) == "error_rate");
     CHECK(std::string(metric_name(id_of(startup_time))) == "startup_time");

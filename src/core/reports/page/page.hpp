@@ -40,8 +40,10 @@ inline std::string numbers_html(const gate_report& g) {
                     "request of all as max.</p>\n";
     for (const arm_figures* arm : {&f.candidate, &f.baseline})
         if (!arm->empty())
-            h += std::string("<p>") + (arm == &f.baseline ? "Baseline: output " : "Output ") +
-                 throughput_text(g, *arm) + ", " + ok_text(arm->statuses) + ".</p>\n";
+            h += std::string("<p>") + (arm == &f.baseline ? "Baseline, " : "") +
+                 (arm == &f.baseline ? "throughput of " : "Throughput of ") +
+                 throughput_kind(g) + ": " + throughput_text(g, *arm) + ", " +
+                 ok_text(arm->statuses) + ".</p>\n";
     for (const std::string& note : notes_on(g))
         h += "<p class=\"note\">" + xml_escaped(note) + ".</p>\n";
     if (g.profile.wanted)

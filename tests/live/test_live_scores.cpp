@@ -1,0 +1,98 @@
+// Embeddings and rerankers on the simulated server, which reads a prompt and generates nothing.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/rejudged.hpp"
+
+#include <string>
+
+using namespace llmbench;
+using namespace live;
+
+namespace {
+scenario scoring(const std::string& url, api_format api, const char* name) {
+    scenario s = brief(endpoint{.url = url, .model = "simulated", .api = api}, name);
+    s.workload = synthetic{.prompt_tokens = fixed(90)};
+    s.requests = 60;
+    return s;
+}
+engine reader() {
+    engine e = engine_of(2_ms);
+    e.prefill_per_token = time_span::from_seconds(0.00005);
+    e.prefix_cache = false;
+    return e;
+}
+}  // namespace
+
+TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is an output") {
+    for (const api_format api : {openai_embeddings, rerank}) {
+        const logging_server server(reader());
+        scenario s = scoring(server.url(), api, api == rerank ? "ranks" : "embeds");
+        s.slos = {p90(e2e) <= 10_s, input_throughput >= 10_tps, request_throughput >= 0.1_rps,
+                  goodput(e2e <= 10_s) >= 60_pct};
+        std::string said;
+        const result r = [&] {
+            const heard console;
+            result all = run(s);
+            said = console.text();
+            return all;
+        }();
+        CAPTURE(said);
+        for (const slo_verdict& v : r.verdicts()) {
+            CAPTURE(std::string(v.line()));
+            CHECK(v.outcome == verdict::pass);
+        }
+        for (const record& q : r.requests()) {
+            CAPTURE(std::string(q.error));
+            REQUIRE(q.status == request_status::ok);
+            CHECK(q.prompt_tokens == 90);
+            CHECK(q.output_tokens == 0);
+            CHECK(q.token_source == token_origin::usage);
+            CHECK(q.first_token_ns == q.end_ns);
+        }
+        const double per_request =
+            r.measured(input_throughput) / r.measured(request_throughput);
+        CHECK(per_request > 89);
+        CHECK(per_request < 91);
+        CHECK(holds(said, "input "));
+        CHECK(!holds(said, "  ttft "));
+        CHECK(!holds(said, "usage tells of fewer"));
+        const picojson::value gate = reported_gate(api == rerank ? "ranks" : "embeds");
+        CHECK(gate.get("candidate").get("input_throughput").get<double>() > 10);
+        CHECK(!gate.get("candidate").contains("ttft"));
+        check_rejudged(r, s.slos);
+    }
+}
+
+TEST_CASE("a reranker is asked at the path that its URL names") {
+    const logging_server server(reader());
+    scenario s = scoring(server.url() + "/v2/rerank", rerank, "named path");
+    s.options.documents = 3;
+    s.slos = {p50(e2e) <= 10_s};
+    check_passes(run(s));
+}
+
+TEST_CASE("what a reranker cannot be asked is refused before the load") {
+    const logging_server server(reader());
+    scenario s = scoring(server.url(), rerank, "no first token");
+    s.slos = {p90(ttft) <= 1_s};
+    CHECK(holds(refusal_of(s), "rerank answers in one piece and generates no tokens"));
+    const variable named("LLMBENCH_API", "openai_embeddings");
+    s.target = endpoint{.url = server.url()};
+    CHECK(holds(refusal_of(s), "openai_embeddings answers in one piece"));
+    CHECK(server.log().empty());
+}
+
+TEST_CASE("twice the documents in twice the prompt take longer, as a ratio with an interval") {
+    engine e = reader();
+    e.decode_step = 0.2_ms;
+    e.prefill_per_token = time_span::from_seconds(0.0002);
+    const logging_server server(e);
+    scenario s = scoring(server.url(), rerank, "fewer documents");
+    s.arrivals = closed_loop(1);
+    s.baseline = other_options({.documents = 4});
+    s.slos = {p50(e2e) <= 3 * baseline};
+    const result r = run(s);
+    // The same words in other pieces: the simulated reader counts words alone.
+    check_passes(r);
+    CHECK(r.verdicts()[0].estimate.value < 1.5);
+}
