@@ -732,11 +732,11 @@ namespace detail {
 /// All of them, in the order of the types above.
 enum class metric_id : unsigned char {
     ttft, tpot, itl, e2e, normalized_latency, ttft_per_prompt_token, ttft_from_send,
-    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap,
-    prefill_speed, decode_speed, tokens_per_event, output_throughput, total_throughput,
-    prefill_throughput, decode_throughput, input_throughput, request_throughput, error_rate,
-    startup_time, goodput, server_metric, queue_time, server_prefill_time, server_decode_time,
-    queued_requests, running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
+    first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
+    decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
+    decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
+    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
     energy_per_token, capacity_in_rate, capacity_in_users
 };
 enum class statistic_kind : unsigned char { percentile, mean, max, min, value };
@@ -1407,6 +1407,7 @@ enum class dataset_format : unsigned char {
     dolly,          ///< databricks-dolly-15k, JSONL of {"instruction", "context", "response"}
     openai_jsonl,   ///< JSONL of {"messages": [...]} or {"prompt"}, as in batch files or without
     coco_captions,  ///< COCO captions JSON, or JSONL of {"image", "question", "answer"}
+    vqa,            ///< VQA v2: a file of questions about COCO's images; see `answers`
     text_lines,     ///< one prompt a line
     csv             ///< a header with a column prompt, and perhaps answer or output_tokens
 };
@@ -1428,6 +1429,7 @@ struct dataset {
     bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
     bool salted = true;           ///< a line of five words first, fresh in every repeat
     types::text images{};         ///< directory of a dataset's images; default: that of the file
+    types::text answers{};        ///< of `vqa`: the annotations, which say how long answers are
 };
 
 struct prompt_list {
@@ -5443,9 +5445,10 @@ inline void write_openai_completions(body_writer& b, const std::string& model,
     write_openai(b, r);
 }
 
-/// It samples at a temperature above 0 only.
+/// An image stands in the text as Markdown has it. It samples at a temperature above 0 only.
 inline void write_tgi(body_writer& b, const std::string&, const request_spec& r) {
-    b.string("inputs", joined_prompt(r)).object("parameters", [&](body_writer& p) {
+    const std::string image = r.image.empty() ? "" : "![](" + r.image + ")";
+    b.string("inputs", image + joined_prompt(r)).object("parameters", [&](body_writer& p) {
         p.flag("details", true).max_tokens("max_new_tokens");
         if (r.temperature == 0) p.flag("do_sample", false);
         else p.temperature();
@@ -5678,7 +5681,7 @@ inline constexpr api_traits apis[] = {
     {.name = "openai_completions", .path = "/v1/completions", .forces_lengths = true,
      .takes_token_ids = true,
      .write = write_openai_completions, .read = read_openai, .read_whole = read_openai_whole},
-    {.name = "tgi", .path = "/generate_stream", .whole_path = "/generate",
+    {.name = "tgi", .path = "/generate_stream", .whole_path = "/generate", .takes_images = true,
      .write = write_tgi, .read = read_tgi, .read_whole = read_tgi_whole,
      .models = "/info", .models_in = "", .model_as = "model_id", .needs_model = false},
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",
@@ -13070,8 +13073,8 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
 
 /// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
 /// array that is a member of the object that it is.
-template <class OnElement>
-void each_json_element(byte_stream& in, OnElement&& on_element) {
+template <class OnElement, class OnMember>
+void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
     const auto expect = [&](char wanted) {
         in.skip_space();
         if (in.peek() != wanted)
@@ -13104,7 +13107,7 @@ void each_json_element(byte_stream& in, OnElement&& on_element) {
             expect(':');
             in.skip_space();
             if (in.peek() == '[') elements(key.get<std::string>());
-            else parsed_json(in, read_json_text(in), in.line());
+            else on_member(key.get<std::string>(), parsed_json(in, read_json_text(in), in.line()));
             in.skip_space();
             if (in.peek() == ',') { in.get(); in.skip_space(); }
             else if (in.peek() != '}') expect('}');
@@ -13113,6 +13116,10 @@ void each_json_element(byte_stream& in, OnElement&& on_element) {
     }
     in.skip_space();
     if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
+}
+template <class OnElement>
+void each_json_element(byte_stream& in, OnElement&& on_element) {
+    each_json_element(in, on_element, [](const std::string&, const picojson::value&) {});
 }
 /// The same for JSONL: one value a line, empty lines are passed over.
 template <class OnElement>
@@ -13376,9 +13383,54 @@ template <class Offer> void each_csv_dialogue(byte_stream& in, Offer&& offer) {
     });
 }
 
+/// How long answers are, by the question's id.
+using answer_lengths = std::map<int, int>;
+/// Of VQA's file of annotations: the answer that most people gave.
+inline answer_lengths read_vqa_answers(byte_stream& in) {
+    answer_lengths tokens;
+    each_json_element(in, [&](const std::string& key, const picojson::value& v, long long line) {
+        if (key != "annotations") return;
+        const int id = count_member(v, "question_id");
+        if (id < 0 || !has_text(v, "multiple_choice_answer"))
+            in.refuse(line, "question_id and multiple_choice_answer are expected here");
+        tokens[id] = estimated_tokens(string_member(v, "multiple_choice_answer"));
+    });
+    require(!tokens.empty(), in.name() + ": it holds no annotations");
+    return tokens;
+}
+/// `offer(dialogue, line)` for each of VQA's questions. Its images are COCO's, which are named by
+/// their split and id; all files of the test split are about one set of images.
+template <class Offer>
+void each_vqa_question(byte_stream& in, const answer_lengths& answers, Offer&& offer) {
+    std::string split;
+    const auto on_member = [&](const std::string& key, const picojson::value& v) {
+        if (key != "data_subtype" || !v.is<std::string>()) return;
+        split = v.get<std::string>();
+        if (split.starts_with("test")) split = "test2015";
+    };
+    const auto on_question = [&](const std::string& key, const picojson::value& v,
+                                 long long line) {
+        if (key != "questions") return;
+        const int image = count_member(v, "image_id"), id = count_member(v, "question_id");
+        if (image < 0 || id < 0 || !has_text(v, "question"))
+            in.refuse(line, "image_id, question_id and question are expected here");
+        if (split.empty())
+            in.refuse(line, "data_subtype must stand before the questions: it names the images");
+        dialogue_turn t{.prompt = string_member(v, "question"),
+                        .image = printed("COCO_%s_%012d.jpg", split.c_str(), image)};
+        const auto answer = answers.find(id);
+        if (!answers.empty() && answer == answers.end())
+            in.refuse(line, printed("question_id %d has no annotation in workload.answers", id));
+        if (answer != answers.end()) t.output_tokens = answer->second;
+        offer(dialogue{{}, {t}}, line);
+    };
+    each_json_element(in, on_question, on_member);
+}
+
 /// `offer(dialogue, line)` for each conversation of the file.
 template <class Offer>
-void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
+void each_dialogue(byte_stream& in, const dataset& d, const answer_lengths& answers,
+                   Offer&& offer) {
     const long long max_turns = d.max_turns;
     const bool by_line = in.name().ends_with("l") || d.format == dolly || d.format == openai_jsonl;
     const auto each_value = [&](auto&& on_value) {
@@ -13419,6 +13471,7 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
                 offer(dialogue{{}, {t}}, line);
             }
         });
+    case vqa: return each_vqa_question(in, answers, offer);
     case text_lines: {
         std::string text;
         for (long long line = in.line(); read_line(in, text); line = in.line())
@@ -13431,14 +13484,15 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
 
 /// The sample that a dataset asks for, `most` conversations where it does not say how many.
 inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed) {
+                                               std::uint64_t seed,
+                                               const answer_lengths& answers = {}) {
     const std::size_t wanted = d.max_items ? static_cast<std::size_t>(*d.max_items) : most;
     dialogue_sampler sampler(wanted, seed);
     long long seen = 0, fitting = 0;
     const auto outside = [](long long n, long long least, long long limit) {
         return n < least || (limit > 0 && n > limit);
     };
-    each_dialogue(in, d, [&](dialogue&& x, long long) {
+    each_dialogue(in, d, answers, [&](dialogue&& x, long long) {
         ++seen;
         if (x.turns.empty() || trimmed(x.turns.front().prompt).empty()) return;
         const int answer = x.turns.front().output_tokens;
@@ -15239,6 +15293,7 @@ inline const char* format_name(dataset_format f) {
     case dolly: return "dolly";
     case openai_jsonl: return "openai_jsonl";
     case coco_captions: return "coco_captions";
+    case vqa: return "vqa";
     case text_lines: return "text_lines";
     case csv: return "csv";
     }
@@ -15248,6 +15303,9 @@ inline const char* format_name(dataset_format f) {
 /// What can be refused before the file is read.
 inline void check_dataset(const dataset& d) {
     require(!d.path.empty(), "workload.path is empty: a dataset must name a file");
+    require(d.answers.empty() || d.format == vqa,
+            std::string("workload.answers is set: format ") + format_name(d.format) +
+                " has its answers in its own file, only vqa has another one for them");
     require(!d.max_items || (*d.max_items >= 1 && *d.max_items <= 1000000),
             printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items));
     for (const auto& [name, least, most] :
@@ -15300,6 +15358,7 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         prompt_tokens += estimated_prompt_tokens(x);
     }
     const double n = static_cast<double>(sample.size());
+    const bool has_images = d.format == coco_captions || d.format == vqa;
     return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
             .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
                     format_name(d.format) + "), about " +
@@ -15311,7 +15370,7 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
                     (d.salted ? "" : ", not salted"),
             .forces_length = d.force_output || o.ignore_eos,
             .think_s = d.think.seconds(),
-            .sent_as_given = !d.salted ? "prompts" : d.format == coco_captions ? "images" : ""};
+            .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
 }
 
 inline void check_conversations(const conversations& c) {
@@ -21441,6 +21500,13 @@ inline std::string search_words(const load_curve& c) {
 
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
 /// error. Where inconclusive fails the build it is a failure: no red build without a red case.
+/// A gate's name as the class of its cases, which Jenkins splits into packages at its dots ("1.5
+/// rps" would be a package that ends in 1): U+2024 looks the same and is none.
+inline std::string junit_class(const std::string& name) {
+    std::string out;
+    for (const char c : name) out += c == '.' ? std::string("\u2024") : std::string(1, c);
+    return out;
+}
 /// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
 /// properties belong to a suite, and a case names its place in its text.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
@@ -21462,8 +21528,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(g.what.name) + "\" name=\"" +
-                     xml_escaped(name) + "\" time=\"0\">\n";
+            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) +
+                     "\" name=\"" + xml_escaped(name) + "\" time=\"0\">\n";
             const std::string text = xml_escaped(place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";
@@ -24854,8 +24920,14 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         check_dataset(*d);
         byte_stream in = bytes_of(str(d->path), "workload.path");
         const long long seed = s.seed;
+        answer_lengths answers;
+        if (!d->answers.empty()) {
+            byte_stream told = bytes_of(str(d->answers), "workload.answers");
+            answers = read_vqa_answers(told);
+        }
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
-                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed);
+                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                                        answers);
         read_images(*d, f.dialogues);
     }
     const arrival_data& a = s.arrivals.data();

@@ -47,6 +47,7 @@ enum class dataset_format : unsigned char {
     dolly,          ///< databricks-dolly-15k, JSONL of {"instruction", "context", "response"}
     openai_jsonl,   ///< JSONL of {"messages": [...]} or {"prompt"}, as in batch files or without
     coco_captions,  ///< COCO captions JSON, or JSONL of {"image", "question", "answer"}
+    vqa,            ///< VQA v2: a file of questions about COCO's images; see `answers`
     text_lines,     ///< one prompt a line
     csv             ///< a header with a column prompt, and perhaps answer or output_tokens
 };
@@ -68,6 +69,7 @@ struct dataset {
     bool force_output = true;     ///< answers get the length of the file's (ignore_eos)
     bool salted = true;           ///< a line of five words first, fresh in every repeat
     types::text images{};         ///< directory of a dataset's images; default: that of the file
+    types::text answers{};        ///< of `vqa`: the annotations, which say how long answers are
 };
 
 struct prompt_list {

@@ -280,7 +280,7 @@ void fuzz::dataset(std::string_view input) {
         must_agree(read(65536, as), read(7, as), "whole and in pieces");
     };
     for (const dataset_format format :
-         {sharegpt, dolly, openai_jsonl, coco_captions, text_lines, csv}) {
+         {sharegpt, dolly, openai_jsonl, coco_captions, vqa, text_lines, csv}) {
         llmbench::dataset d;
         d.format = format;
         d.max_turns = 3;

@@ -273,7 +273,7 @@ TEST_CASE("images are sent where the API has a form for them, and refused elsewh
         scenario s = few(at(server.url(), x.api));
         s.workload = dataset{.path = "data/captions.json", .format = coco_captions,
                              .images = "data/images"};
-        const bool knows_images = std::set<api_format>{openai_chat, ollama, ollama_generate,
+        const bool knows_images = std::set<api_format>{openai_chat, tgi, ollama, ollama_generate,
                                                        anthropic}.contains(x.api);
         if (!knows_images) {
             CHECK(refusal_of(s) == std::string("workload has images, and ") + x.name +

@@ -63,9 +63,10 @@ inline void write_openai_completions(body_writer& b, const std::string& model,
     write_openai(b, r);
 }
 
-/// It samples at a temperature above 0 only.
+/// An image stands in the text as Markdown has it. It samples at a temperature above 0 only.
 inline void write_tgi(body_writer& b, const std::string&, const request_spec& r) {
-    b.string("inputs", joined_prompt(r)).object("parameters", [&](body_writer& p) {
+    const std::string image = r.image.empty() ? "" : "![](" + r.image + ")";
+    b.string("inputs", image + joined_prompt(r)).object("parameters", [&](body_writer& p) {
         p.flag("details", true).max_tokens("max_new_tokens");
         if (r.temperature == 0) p.flag("do_sample", false);
         else p.temperature();

@@ -61,7 +61,7 @@ inline constexpr api_traits apis[] = {
     {.name = "openai_completions", .path = "/v1/completions", .forces_lengths = true,
      .takes_token_ids = true,
      .write = write_openai_completions, .read = read_openai, .read_whole = read_openai_whole},
-    {.name = "tgi", .path = "/generate_stream", .whole_path = "/generate",
+    {.name = "tgi", .path = "/generate_stream", .whole_path = "/generate", .takes_images = true,
      .write = write_tgi, .read = read_tgi, .read_whole = read_tgi_whole,
      .models = "/info", .models_in = "", .model_as = "model_id", .needs_model = false},
     {.name = "triton", .path = "/v2/models/{model}/generate_stream",

@@ -117,8 +117,8 @@ inline picojson::value parsed_json(const byte_stream& in, const std::string& tex
 
 /// `on_element(key, value, line)` for each element of the array that a JSON file is, or of each
 /// array that is a member of the object that it is.
-template <class OnElement>
-void each_json_element(byte_stream& in, OnElement&& on_element) {
+template <class OnElement, class OnMember>
+void each_json_element(byte_stream& in, OnElement&& on_element, OnMember&& on_member) {
     const auto expect = [&](char wanted) {
         in.skip_space();
         if (in.peek() != wanted)
@@ -151,7 +151,7 @@ void each_json_element(byte_stream& in, OnElement&& on_element) {
             expect(':');
             in.skip_space();
             if (in.peek() == '[') elements(key.get<std::string>());
-            else parsed_json(in, read_json_text(in), in.line());
+            else on_member(key.get<std::string>(), parsed_json(in, read_json_text(in), in.line()));
             in.skip_space();
             if (in.peek() == ',') { in.get(); in.skip_space(); }
             else if (in.peek() != '}') expect('}');
@@ -160,6 +160,10 @@ void each_json_element(byte_stream& in, OnElement&& on_element) {
     }
     in.skip_space();
     if (in.peek() >= 0) in.refuse(in.line(), "something stands behind the end of the JSON value");
+}
+template <class OnElement>
+void each_json_element(byte_stream& in, OnElement&& on_element) {
+    each_json_element(in, on_element, [](const std::string&, const picojson::value&) {});
 }
 /// The same for JSONL: one value a line, empty lines are passed over.
 template <class OnElement>

@@ -236,9 +236,54 @@ template <class Offer> void each_csv_dialogue(byte_stream& in, Offer&& offer) {
     });
 }
 
+/// How long answers are, by the question's id.
+using answer_lengths = std::map<int, int>;
+/// Of VQA's file of annotations: the answer that most people gave.
+inline answer_lengths read_vqa_answers(byte_stream& in) {
+    answer_lengths tokens;
+    each_json_element(in, [&](const std::string& key, const picojson::value& v, long long line) {
+        if (key != "annotations") return;
+        const int id = count_member(v, "question_id");
+        if (id < 0 || !has_text(v, "multiple_choice_answer"))
+            in.refuse(line, "question_id and multiple_choice_answer are expected here");
+        tokens[id] = estimated_tokens(string_member(v, "multiple_choice_answer"));
+    });
+    require(!tokens.empty(), in.name() + ": it holds no annotations");
+    return tokens;
+}
+/// `offer(dialogue, line)` for each of VQA's questions. Its images are COCO's, which are named by
+/// their split and id; all files of the test split are about one set of images.
+template <class Offer>
+void each_vqa_question(byte_stream& in, const answer_lengths& answers, Offer&& offer) {
+    std::string split;
+    const auto on_member = [&](const std::string& key, const picojson::value& v) {
+        if (key != "data_subtype" || !v.is<std::string>()) return;
+        split = v.get<std::string>();
+        if (split.starts_with("test")) split = "test2015";
+    };
+    const auto on_question = [&](const std::string& key, const picojson::value& v,
+                                 long long line) {
+        if (key != "questions") return;
+        const int image = count_member(v, "image_id"), id = count_member(v, "question_id");
+        if (image < 0 || id < 0 || !has_text(v, "question"))
+            in.refuse(line, "image_id, question_id and question are expected here");
+        if (split.empty())
+            in.refuse(line, "data_subtype must stand before the questions: it names the images");
+        dialogue_turn t{.prompt = string_member(v, "question"),
+                        .image = printed("COCO_%s_%012d.jpg", split.c_str(), image)};
+        const auto answer = answers.find(id);
+        if (!answers.empty() && answer == answers.end())
+            in.refuse(line, printed("question_id %d has no annotation in workload.answers", id));
+        if (answer != answers.end()) t.output_tokens = answer->second;
+        offer(dialogue{{}, {t}}, line);
+    };
+    each_json_element(in, on_question, on_member);
+}
+
 /// `offer(dialogue, line)` for each conversation of the file.
 template <class Offer>
-void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
+void each_dialogue(byte_stream& in, const dataset& d, const answer_lengths& answers,
+                   Offer&& offer) {
     const long long max_turns = d.max_turns;
     const bool by_line = in.name().ends_with("l") || d.format == dolly || d.format == openai_jsonl;
     const auto each_value = [&](auto&& on_value) {
@@ -279,6 +324,7 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
                 offer(dialogue{{}, {t}}, line);
             }
         });
+    case vqa: return each_vqa_question(in, answers, offer);
     case text_lines: {
         std::string text;
         for (long long line = in.line(); read_line(in, text); line = in.line())
@@ -291,14 +337,15 @@ void each_dialogue(byte_stream& in, const dataset& d, Offer&& offer) {
 
 /// The sample that a dataset asks for, `most` conversations where it does not say how many.
 inline std::vector<dialogue> sampled_dialogues(byte_stream& in, const dataset& d, std::size_t most,
-                                               std::uint64_t seed) {
+                                               std::uint64_t seed,
+                                               const answer_lengths& answers = {}) {
     const std::size_t wanted = d.max_items ? static_cast<std::size_t>(*d.max_items) : most;
     dialogue_sampler sampler(wanted, seed);
     long long seen = 0, fitting = 0;
     const auto outside = [](long long n, long long least, long long limit) {
         return n < least || (limit > 0 && n > limit);
     };
-    each_dialogue(in, d, [&](dialogue&& x, long long) {
+    each_dialogue(in, d, answers, [&](dialogue&& x, long long) {
         ++seen;
         if (x.turns.empty() || trimmed(x.turns.front().prompt).empty()) return;
         const int answer = x.turns.front().output_tokens;

@@ -29,6 +29,7 @@ inline const char* format_name(dataset_format f) {
     case dolly: return "dolly";
     case openai_jsonl: return "openai_jsonl";
     case coco_captions: return "coco_captions";
+    case vqa: return "vqa";
     case text_lines: return "text_lines";
     case csv: return "csv";
     }
@@ -38,6 +39,9 @@ inline const char* format_name(dataset_format f) {
 /// What can be refused before the file is read.
 inline void check_dataset(const dataset& d) {
     require(!d.path.empty(), "workload.path is empty: a dataset must name a file");
+    require(d.answers.empty() || d.format == vqa,
+            std::string("workload.answers is set: format ") + format_name(d.format) +
+                " has its answers in its own file, only vqa has another one for them");
     require(!d.max_items || (*d.max_items >= 1 && *d.max_items <= 1000000),
             printed("workload.max_items is %d: it runs from 1 to 1000000", *d.max_items));
     for (const auto& [name, least, most] :
@@ -90,6 +94,7 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
         prompt_tokens += estimated_prompt_tokens(x);
     }
     const double n = static_cast<double>(sample.size());
+    const bool has_images = d.format == coco_captions || d.format == vqa;
     return {.source = recorded_dialogues{.most_turns = most_turns, .salted = d.salted},
             .text = printed("%.0f prompts of ", n) + file_name(str(d.path)) + " (" +
                     format_name(d.format) + "), about " +
@@ -101,7 +106,7 @@ inline planned_workload workload_of(const dataset& d, const request_options& o,
                     (d.salted ? "" : ", not salted"),
             .forces_length = d.force_output || o.ignore_eos,
             .think_s = d.think.seconds(),
-            .sent_as_given = !d.salted ? "prompts" : d.format == coco_captions ? "images" : ""};
+            .sent_as_given = !d.salted ? "prompts" : has_images ? "images" : ""};
 }
 
 inline void check_conversations(const conversations& c) {

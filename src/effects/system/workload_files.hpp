@@ -71,8 +71,14 @@ inline workload_files read_workload_files(const scenario& s, std::uint64_t defau
         check_dataset(*d);
         byte_stream in = bytes_of(str(d->path), "workload.path");
         const long long seed = s.seed;
+        answer_lengths answers;
+        if (!d->answers.empty()) {
+            byte_stream told = bytes_of(str(d->answers), "workload.answers");
+            answers = read_vqa_answers(told);
+        }
         f.dialogues = sampled_dialogues(in, *d, dialogues_wanted(s),
-                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed);
+                                        seed > 0 ? static_cast<std::uint64_t>(seed) : default_seed,
+                                        answers);
         read_images(*d, f.dialogues);
     }
     const arrival_data& a = s.arrivals.data();

@@ -181,6 +181,14 @@ TEST_CASE("TGI: its request") {
     CHECK(at(body_of(tgi, greedy), {"parameters"}) == R"({"details":true,"do_sample":false})");
 }
 
+TEST_CASE("TGI: an image stands before the question, as Markdown has it") {
+    request_spec r;
+    r.prompt = "What is this?";
+    r.image = "data:image/png;base64,AAAA";
+    CHECK(at(body_of(tgi, r), {"inputs"}) ==
+          R"("![](data:image\/png;base64,AAAA)What is this?")");
+}
+
 // ---- Triton ------------------------------------------------------------------------------------
 
 TEST_CASE("Triton: vLLM's backend, without counts and with them") {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ std::vector<dialogue> all_of(const std::string& text, const dataset& d,
                              const std::string& name = "file.json") {
     byte_stream in = stream_of(text, name);
     std::vector<dialogue> all;
-    each_dialogue(in, d, [&](dialogue&& x, long long) { all.push_back(std::move(x)); });
+    each_dialogue(in, d, {}, [&](dialogue&& x, long long) { all.push_back(std::move(x)); });
     return all;
 }
 /// The sentence that a file is refused with, "" where it is not.
@@ -187,6 +188,46 @@ TEST_CASE("COCO captions: an image for each caption, or questions about images")
     REQUIRE(asked.size() == 2);
     CHECK(asked[1].turns[0].prompt == "Is this square green?");
     CHECK(asked[1].turns[0].image == "blue.png");
+}
+
+TEST_CASE("VQA v2: questions about COCO's images, and annotations that say how long answers are") {
+    const std::string questions = content_of("data/vqa_questions.json");
+    const auto asked = all_of(questions, {.format = vqa});
+    REQUIRE(asked.size() == 3);
+    CHECK(asked[0].turns[0].prompt == "What colour is this square?");
+    CHECK(asked[0].turns[0].image == "COCO_val2014_000000000007.jpg");
+    CHECK(asked[2].turns[0].image == "COCO_val2014_000000000009.jpg");
+    CHECK(asked[0].turns[0].output_tokens == 0);
+    byte_stream told = stream_of(content_of("data/vqa_annotations.json"));
+    const answer_lengths answers = read_vqa_answers(told);
+    CHECK(answers == answer_lengths{{7000, 2}, {7001, 1}, {9000, 3}});
+    byte_stream again = stream_of(questions);
+    std::multiset<int> lengths;
+    for (const dialogue& d : sampled_dialogues(again, {.format = vqa}, 10, 1, answers))
+        lengths.insert(d.turns[0].output_tokens);
+    CHECK(lengths == std::multiset<int>{1, 2, 3});
+    // All files of the test split are about one set of images.
+    const auto tested = all_of(R"({"data_subtype": "test-dev2015", "questions": [
+        {"image_id": 262144, "question": "Why?", "question_id": 262144005}]})", {.format = vqa});
+    CHECK(tested[0].turns[0].image == "COCO_test2015_000000262144.jpg");
+}
+
+TEST_CASE("VQA: what is wrong is refused by its line and field") {
+    const dataset d = {.format = vqa};
+    CHECK_REFUSED(refusal(R"({"questions": [{"image_id": 1, "question": "a", "question_id": 2}]})",
+                          d), "data_subtype must stand before the questions");
+    CHECK_REFUSED(refusal("{\"data_subtype\": \"val2014\",\n\"questions\": [{\"image_id\": 1}]}", d),
+                  "file.json:2: ", "image_id, question_id and question are expected");
+    CHECK_REFUSED(refusal(R"({"data_subtype": "val2014", "annotations": []})", d),
+                  "it holds no prompts");
+    byte_stream of_questions = stream_of(content_of("data/vqa_questions.json"));
+    std::string why;
+    try {
+        sampled_dialogues(of_questions, d, 10, 1, {{7000, 2}});
+    } catch (const std::invalid_argument& e) {
+        why = e.what();
+    }
+    CHECK(why.find("question_id 7001 has no annotation in workload.answers") != std::string::npos);
 }
 
 TEST_CASE("plain lines and CSV") {

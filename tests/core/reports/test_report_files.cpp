@@ -148,6 +148,16 @@ void undescribed(const picojson::value& v, const picojson::value& schema, const 
 }
 }  // namespace
 
+TEST_CASE("Jenkins finds no dot in a class at which it would split a gate's name") {
+    gate_report g;
+    g.what.name = "carries 1.5 rps";
+    g.refusal = "limits.total is 0 s";
+    const std::string xml = junit_xml({g});
+    CHECK(xml.find("<testsuite name=\"carries 1.5 rps\"") != std::string::npos);
+    CHECK(xml.find("classname=\"carries 1\u20245 rps\"") != std::string::npos);
+    CHECK(xml.find("classname=\"carries 1.5") == std::string::npos);
+}
+
 TEST_CASE("every field of a result is described in ci/result.schema.json") {
     const picojson::value schema = parsed(content_of(golden::root() + "ci/result.schema.json"));
     test_gates gates = many_gates();

@@ -85,6 +85,12 @@ void for_each_api(F&& f) {
         f(static_cast<api_format>(i), apis[i]);
     }
 }
+template <class F>
+void for_each_generating_api(F&& f) {
+    for_each_api([&](api_format api, const api_traits& traits) {
+        if (traits.generates) f(api);
+    });
+}
 void check_answer(const answer_facts& f, const given& a, int events, bool tells_usage) {
     const heard_answer h = heard(f, a);
     CAPTURE(a.bytes);
@@ -104,7 +110,7 @@ void check_answer(const answer_facts& f, const given& a, int events, bool tells_
 }  // namespace
 
 TEST_CASE("a stream of every API gives its words, its tokens and its end back") {
-    for_each_api([](api_format api, const api_traits&) {
+    for_each_generating_api([](api_format api) {
         for (const int tokens : {1, 2, 8})
             for (const bool stops : {false, true}) {
                 answer_facts f = facts_of(api, true, tokens);
@@ -115,14 +121,14 @@ TEST_CASE("a stream of every API gives its words, its tokens and its end back") 
 }
 
 TEST_CASE("several tokens a step are one event, in TGI's one each") {
-    for_each_api([](api_format api, const api_traits&) {
+    for_each_generating_api([](api_format api) {
         answer_facts f = facts_of(api, true, 8);
         check_answer(f, answer_of(f, 3), api == tgi ? 8 : 4, api != plain_text);
     });
 }
 
 TEST_CASE("an answer in one piece gives the same back") {
-    for_each_api([](api_format api, const api_traits&) {
+    for_each_generating_api([](api_format api) {
         if (api == plain_text) return;  // has only streams
         for (const bool stops : {false, true}) {
             answer_facts f = facts_of(api, false, 8);
@@ -133,11 +139,40 @@ TEST_CASE("an answer in one piece gives the same back") {
 }
 
 TEST_CASE("OpenAI's and Triton's streams tell usage only where it was asked for") {
-    for_each_api([](api_format api, const api_traits&) {
+    for_each_generating_api([](api_format api) {
         answer_facts f = facts_of(api, true, 4);
         f.asked.wants_usage = false;
         const bool asked = api == openai_chat || api == openai_completions || api == triton;
         check_answer(f, answer_of(f), 4, !asked && api != plain_text);
+    });
+}
+
+TEST_CASE("what scores answers in one piece, with no tokens") {
+    for (const api_format api : {openai_embeddings, rerank}) {
+        answer_facts f = facts_of(api, false, 1);
+        f.asked.documents = 3;
+        const heard_answer h = heard(f, answer_of(f));
+        CHECK(h.r.status == request_status::ok);
+        CHECK(h.r.events == 1);
+        CHECK(h.r.output_tokens == 0);
+        CHECK(h.r.token_source == token_origin::usage);
+        CHECK(h.r.prompt_tokens == 20);
+    }
+}
+
+TEST_CASE("the first tokens of a reasoning model are thought, where the API tells them apart") {
+    for_each_generating_api([](api_format api) {
+        answer_facts f = facts_of(api, true, 8);
+        f.asked.reasoning_tokens = 3;
+        const heard_answer h = heard(f, answer_of(f));
+        CHECK(h.r.status == request_status::ok);
+        CHECK(h.r.events == 8);
+        const bool told_apart =
+            api == openai_chat || api == ollama || api == ollama_generate || api == anthropic;
+        // A millisecond a part, and the fourth token answers.
+        CHECK(h.r.first_answer_ns - h.r.first_token_ns == (told_apart ? 3'000'000 : 0));
+        CHECK(h.r.reasoning_tokens ==
+              (api == openai_chat || api == openai_completions ? 3 : -1));
     });
 }
 

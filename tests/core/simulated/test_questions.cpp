@@ -52,9 +52,10 @@ TEST_CASE("a request of every API is known as such, with its prompt and its leng
             const question q = asked(api, r);
             CHECK(q.api == api);
             CHECK(q.prompt_tokens == 20);
-            CHECK(q.output_tokens == 8);
+            // What scores reads its prompt in one step, and nothing streams of that.
+            CHECK(q.output_tokens == (apis[i].generates ? 8 : 1));
             CHECK_FALSE(q.stops);
-            CHECK(q.streamed == (stream || api == plain_text));
+            CHECK(q.streamed == ((stream && apis[i].generates) || api == plain_text));
         }
     }
 }
@@ -62,6 +63,7 @@ TEST_CASE("a request of every API is known as such, with its prompt and its leng
 TEST_CASE("a long answer is forced where the API can, and else ends by itself at its own place") {
     for (std::size_t i = 0; i < std::size(apis); ++i) {
         const auto api = static_cast<api_format>(i);
+        if (!apis[i].generates) continue;
         CAPTURE(apis[i].name);
         request_spec r = spec(20, 4000);
         r.force_length = true;
