@@ -41,3 +41,21 @@ TEST_CASE("SGLang's own") {
 TEST_CASE("Anthropic-style messages") {
     answers_in_time({.api = anthropic});
 }
+
+// These generate nothing: what is judged is how fast they read.
+static void reads_in_time(const endpoint& server) {
+    gate({
+        .target = server,
+        .workload = synthetic{.prompt_tokens = fixed(64)},
+        .arrivals = closed_loop(8),
+        .requests = 100,
+        .slos = {p95(e2e) <= 2_s, input_throughput >= 100_tps},
+    });
+}
+
+TEST_CASE("embeddings") {
+    reads_in_time({.api = openai_embeddings});
+}
+TEST_CASE("a reranker") {
+    reads_in_time({.api = rerank});
+}

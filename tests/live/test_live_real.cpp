@@ -123,6 +123,10 @@ TEST_CASE("real answers are read as their servers counted them") {
             CAPTURE(pieces);
             const record r = record_of(x.file, x.api, x.output_tokens, pieces, !is_whole(x.file));
             CAPTURE(r.error);
+            // None of them reasons: a model of random weights has nothing to think about.
+            CHECK(r.first_answer_ns == r.first_token_ns);
+            CHECK(r.reasoning_tokens <= 0);
+            CHECK((r.second_token_ns > 0) == (r.events > 1));
             CHECK(r.status == request_status::ok);
             CHECK(r.prompt_tokens == x.prompt_tokens);
             CHECK(r.output_tokens == x.output_tokens);

@@ -31,6 +31,7 @@ trap leave EXIT
 
 # serve GATES: the simulated server, for all programs of this test
 serve() {
+    rm -f "$work/server.log"
     env PORT=0 "$1" --test-case=serves > "$work/server.log" 2>&1 &
     server=$!
     local tries

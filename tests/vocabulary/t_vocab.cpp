@@ -87,6 +87,9 @@ TEST_CASE("targets") {
     s.on_fail = profile{};
     s.baseline = process{.command = "x"};
     s.baseline = s.target;
+    s.baseline = other_options(request_options{.max_tokens = 16});
+    s.baseline = other_options({.extra_body = "{}"}, "adapter");
+    s.baseline = other_options({});
     gate({.target = endpoint{.url = "u"},
           .baseline = simulated(engine{.slots = 3}),
           .slos = {mean(tpot) <= 1.05 * baseline, mean(tpot) <= baseline,

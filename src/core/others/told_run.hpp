@@ -44,7 +44,7 @@ inline metric_group of_tokens_in_time() {
     });
 }
 inline metric_group of_ends() { return {metric_id::e2e, metric_id::normalized_latency}; }
-inline metric_group of_gaps() { return {metric_id::itl}; }
+inline metric_group of_gaps() { return {metric_id::itl, metric_id::tokens_per_event}; }
 inline metric_group of_output_counts() {
     return metrics_that([](const metric_facts& f) { return f.counts_output; });
 }
