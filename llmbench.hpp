@@ -8533,6 +8533,7 @@ inline constexpr int first_look = 2, last_look = 5;
 inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
 inline constexpr int first_pair_look = 4, last_pair_look = 8;
 inline constexpr int last_noisy_pair_look = 12;  // where eight spread by more than is believed
+inline constexpr int last_noisy_look = 8;  // where their own spread left five repeats open
 inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 
@@ -8545,7 +8546,9 @@ struct judging_rule {
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
+    double alone_z = 2.17;  // to pass by the spread of a few repeats alone, whose looks are less alike
     bool holm = false;
+    bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
     /// The same at another level of false fails.
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
@@ -8575,6 +8578,7 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
     if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
+    r.alone_z = pocock_constant(r.looks + 1, r.pass_level);
     r.pass_z = pocock_constant(r.looks, r.pass_level);
     r.fail_z = pocock_constant(r.looks, r.fail_level);
     return r;
@@ -8630,14 +8634,16 @@ inline const char* to_string(spread_of s) {
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {
     verdict outcome = verdict::inconclusive;
-    double mean = 0, sd = 0, df = 0, se = 0, pass_t = 0, fail_t = 0;
+    double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     spread_of spread = spread_of::moderated;
 };
 /// The verdict that mean, standard error and degrees of freedom allow.
 inline void decide(look& l, const judging_rule& rule) {
-    l.pass_t = student_t_quantile(normal_cdf(rule.pass_z), l.df);
-    l.fail_t = student_t_quantile(normal_cdf(rule.fail_z), l.df);
+    l.pass_z = rule.pass_z;
+    l.fail_z = rule.fail_z;
+    l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
+    l.fail_t = student_t_quantile(normal_cdf(l.fail_z), l.df);
     l.pass_bound = l.mean + l.pass_t * l.se;
     l.fail_bound = l.mean - l.fail_t * l.se;
     // A true distance this far over the limit is shown in four runs of five.
@@ -8663,17 +8669,25 @@ inline look moderated_look(double mean, double squares, double own_df, double s0
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     return l;
 }
+/// A look by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n values.
+inline look measured_look(double mean, double variance, double df, double shares, double day_sd,
+                          double s0, const judging_rule& rule) {
+    look l;
+    l.spread = spread_of::measured;
+    l.mean = mean;
+    l.prior_sd = s0;
+    l.sd = std::sqrt(variance);
+    l.se = std::sqrt(variance * shares + day_sd * day_sd);
+    // What days differ by is told, not measured (Satterthwaite 1946).
+    const double told = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
+    l.df = std::min(df * told * told, 1e4);
+    decide(l, rule);
+    return l;
+}
 /// The same look at n values by their own variance alone, where that leaves more open.
 inline look unless_wider(const look& believed, double variance, double df, double n, double s0,
                          const judging_rule& rule) {
-    look measured;
-    measured.spread = spread_of::measured;
-    measured.mean = believed.mean;
-    measured.prior_sd = s0;
-    measured.df = df;
-    measured.sd = std::sqrt(variance);
-    measured.se = measured.sd / std::sqrt(n);
-    decide(measured, rule);
+    const look measured = measured_look(believed.mean, variance, df, 1 / n, 0, s0, rule);
     return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
 }
 
@@ -8682,18 +8696,40 @@ struct stored_side {
     double repeats = 0, variance = 0, day_sd = 0;
 };
 
+/// What repeats, and those of a stored run, know of their own spread.
+struct own_spread {
+    double squares = 0, df = 0, shares = 0;
+};
+inline own_spread own_spread_of(const std::vector<double>& distances, const stored_side& other) {
+    const double n = static_cast<double>(distances.size());
+    const double others = std::max(0.0, other.repeats - 1);
+    return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
+            1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
+}
 inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
                     const stored_side& other = {}) {
-    const double n = static_cast<double>(distances.size());
-    const double variance = sample_variance(distances);
-    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
-    const double squares =
-        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
-    look l = moderated_look(mean_of(distances), squares, own_df, s0);
-    const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
-    l.se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
+    const own_spread own = own_spread_of(distances, other);
+    look l = moderated_look(mean_of(distances), own.squares, own.df, s0);
+    l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
     decide(l, rule);
     return l;
+}
+
+/// A look at the repeats of a machine of which nothing is known: what is believed of all machines
+/// may widen what repeats leave open, as a few of them may look quieter than they are, and never
+/// narrows it. No test could: two repeats of a machine of 12 % look quiet in every third gate.
+inline look look_at_repeats(const std::vector<double>& distances, double s0,
+                            const judging_rule& rule, const stored_side& other = {}) {
+    const look believed = look_at(distances, s0, rule, other);
+    const own_spread own = own_spread_of(distances, other);
+    if (rule.trusts_belief || own.df <= 0) return believed;
+    judging_rule alone = rule;
+    alone.pass_z = std::max(rule.pass_z, rule.alone_z);
+    const look measured = measured_look(believed.mean, own.squares / own.df, own.df, own.shares,
+                                        other.day_sd, s0, alone);
+    const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
+                                            : measured.fail_bound < believed.fail_bound;
+    return is_wider ? measured : believed;
 }
 
 }  // namespace llmbench
@@ -8742,17 +8778,26 @@ inline believed_noise believed_noise_of(const evidence& e, const terms& t, const
     const double uncalibrated =
         s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
-    const bool is_calibrated = at != t.noise.end() && at->second > uncalibrated;
-    return {is_calibrated ? at->second : uncalibrated, is_calibrated};
+    if (at == t.noise.end()) return {uncalibrated, false};
+    return {std::max(at->second, uncalibrated), true};
 }
 inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
     return believed_noise_of(e, t, s).sd;
+}
+/// The rule for a statistic: a calibration that has it is trusted, and so is what is believed of a
+/// start, of which a gate often has one.
+inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
+    judging_rule r = t.rule;
+    r.trusts_belief = r.trusts_belief || is_of_start(s.what.metric) ||
+                      believed_noise_of(e, t, s).is_calibrated;
+    return r;
 }
 /// What a verdict says of the calibration that it rests on, "" where it rests on none.
 inline std::string calibration_words(const evidence& e, const terms& t, const slo& s) {
     const believed_noise n = believed_noise_of(e, t, s);
     if (!n.is_calibrated) return {};
-    return printed(" with the calibrated noise of %.3g %%", n.sd * 100) +
+    const auto at = t.noise.find(noise_name(s));
+    return printed(" with the calibrated noise of %.3g %%", at->second * 100) +
            (t.noise_file.empty() ? "" : " (" + printable(t.noise_file, 200) + ")");
 }
 
@@ -8822,6 +8867,23 @@ inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
     return is_share(s.what.metric) || r.traffic != fresh;
 }
 
+/// What the requests of a stage share, as they had one run of the server: by how much its believed
+/// noise moves their share beyond the limit, as a variance, over that of independent requests.
+inline double effect_of_runs(const slo& s, double run_sd,
+                             const std::vector<std::vector<double>>& values) {
+    double n = 0, nearer = 0, farther = 0;
+    const double sd = run_sd / std::sqrt(static_cast<double>(values.size()));
+    for (const auto& stage : values)
+        for (const double v : stage) {
+            ++n;
+            nearer += is_worse(s.at_most, v, s.bound * std::exp(s.at_most ? -sd : sd));
+            farther += is_worse(s.at_most, v, s.bound * std::exp(s.at_most ? sd : -sd));
+        }
+    if (n == 0) return 0;
+    const double moved = (nearer - farther) / (2 * n), p = allowed_misses(s);
+    return moved * moved * n / (p * (1 - p));
+}
+
 /// How dependent the misses are. Of fresh traffic so few lie beyond a high quantile that their own
 /// batches say little: the misses of a lower one, five times as many, are the floor.
 inline double effect_of(const evidence& e, const terms& t, const slo& s,
@@ -8842,7 +8904,8 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<bool>> beyond(values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
         for (const double v : values[i]) beyond[i].push_back(is_worse(s.at_most, v, lower));
-    return std::max(own, design_effect(beyond, 20, is_fresh));
+    return std::max(own, design_effect(beyond, 20, is_fresh)) +
+           effect_of_runs(s, prior_sd_of(e, t, s), values);
 }
 
 /// What k misses in n trials show, dependence divided out.
@@ -9336,12 +9399,15 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
     v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
     v.detectable = v.limit == 0 ? 0 : share_of_limit(v.what, std::log1p(l.detectable));
     v.advice = text();
-    const double more = l.df + std::max(0.0, rule.most - repeats);
-    const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
-    const double last_se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
-    const double t = student_t_quantile(normal_cdf(rule.pass_z), more);
+    const double most = std::max<double>(rule.most, repeats);
+    const double more = l.df + most - repeats;
+    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
+    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd) : l.sd;
+    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
+    const double t = student_t_quantile(normal_cdf(l.pass_z), more);
     const double to_write = back(l.mean + (t + 1.645) * last_se);
-    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0 && to_write > 0)
+    const bool is_known = more > 2;  // two repeats alone say little of what five would
+    if (is_known && -l.mean < (t + four_in_five) * last_se && l.mean < 0 && to_write > 0)
         v.advice =
             printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
                     -share_of_limit(v.what, l.mean) * 100, l.sd * 100) +
@@ -9352,7 +9418,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
         "%.4f, Pocock's for %d looks at %.4g and %.4g)",
         l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t,
-        l.pass_bound, l.mean, l.fail_t, l.fail_bound, rule.pass_z, rule.fail_z, rule.looks,
+        l.pass_bound, l.mean, l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.looks,
         rule.pass_level, rule.fail_level);
     for (const auto& [name, value] :
          {std::pair<const char*, double>{"mean", l.mean}, {"sd", l.sd}, {"df", l.df},
@@ -9528,7 +9594,7 @@ inline void doubt_by_failures(slo_verdict& v, const evidence& e, const terms& t)
 inline look decide_by_values(slo_verdict& v, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
     const look l = c.paired ? look_at_pairs(seen.distances, s0, rule)
-                            : look_at(seen.distances, s0, rule, c.stored);
+                            : look_at_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) v.outcome = l.outcome;
     v.reason = text();
     if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
@@ -9585,10 +9651,13 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
     }
     tell_look(v, l, t.rule, static_cast<double>(seen.distances.size()), c.stored);
     const double spread = std::sqrt(sample_variance(seen.distances)), s0 = prior_sd_of(e, t, s);
+    const own_spread own = own_spread_of(seen.distances, c.stored);
+    const bool is_noisy =
+        moderated_look(l.mean, own.squares, own.df, s0).spread == spread_of::noisy;
     if (c.paired && spread > s0)
         v.reason = printed("the pairs spread by %.2g %%, more than the %.2g %% believed of them",
                            spread * 100, s0 * 100);
-    else if (l.spread == spread_of::noisy)
+    else if (is_noisy)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
                            spread * 100, noisy_sd * 100) +
                    (v.reason.empty() ? "" : "; " + str(v.reason));
@@ -9610,6 +9679,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     v.measured = c.of_all();
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
+    const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_look : first_look);
     const auto fails_from =
@@ -9633,7 +9703,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
         if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
         if (seen.unbounded > 0) decide_by_misses(v, seen, e, t, c, fails_from);
-        else last = decide_by_values(v, seen, c, s0, t.rule, first, fails_from);
+        else last = decide_by_values(v, seen, c, s0, rule, first, fails_from);
         if (v.outcome == verdict::pass) doubt_by_failures(v, e, t);
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
@@ -9645,15 +9715,20 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     return v;
 }
 
-/// Whether a verdict is open because its pairs spread by more than was believed of them.
-inline bool asks_for_more_pairs(const evidence& e, const terms& t, const slo_verdict& v) {
+/// Whether a verdict is open because its repeats, or pairs, spread by more than was believed of them.
+inline bool asks_for_more(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
-    if (v.outcome != verdict::inconclusive || s.factor <= 0 || !e.has_live_baseline()) return false;
+    const bool is_open = v.outcome == verdict::inconclusive && !is_share(s.what.metric) &&
+                         t.rule.traffic != fresh && !is_of_start(s.what.metric);
+    if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
+    const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
     looked_at seen;
-    for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
-        seen.add(c.of_repeat(i), s, s.factor);
-    return std::sqrt(sample_variance(seen.distances)) > prior_sd_of(e, t, s);
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
+    if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
+    if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
+    return look_at_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
+           spread_of::measured;
 }
 
 /// Means of fresh traffic, by the means of 20 batches in arrival order.
@@ -10869,7 +10944,9 @@ inline slo_verdict judged_as_told(const evidence& e, const terms& t, const groun
     if (v.outcome == verdict::inconclusive && (v.reason.empty() || is_share(s.what.metric))) {
         if (v.reason.empty()) v.reason = "too close to call";
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-        if (!is_guard && v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
+        const double off = would_pass / std::max(v.limit, v.estimate.value);
+        const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
+        if (!is_guard && v.advice.empty() && is_near && would_pass > 0)
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
     if (const std::string cached = cache_text(g, s); v.outcome == verdict::pass && !cached.empty())
@@ -12184,7 +12261,9 @@ inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& ke
     for (const slo& s : keeps) blocking += !s.is_advisory;
     o.false_fail = share(o.false_fail.fraction / blocking);
     o.holm = false;
-    return rule_of(o, replayed, first_look, std::max(most, last_look));
+    judging_rule r = rule_of(o, replayed, first_look, std::max(most, last_look));
+    r.trusts_belief = true;  // a search measures many loads, each of them twice at least
+    return r;
 }
 
 /// What all the evidence at one load shows of it.
@@ -14575,7 +14654,7 @@ struct plan {
     double duration_s = 0;
     int first_repeats = first_look;  // before this many nothing is decided
     int most_repeats = last_look;    // repeats, or pairs where there is a baseline
-    int most_if_noisy = 0;           // pairs that spread by more than is believed, 0: no more
+    int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;
     stored_result stored{};
@@ -15605,6 +15684,12 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
+/// Whether any objective is of what is judged by its spread, and not by counts.
+inline bool has_values(const slo_list& slos) {
+    return std::any_of(slos.begin(), slos.end(), [](const slo& x) {
+        return !is_share(x.what.metric) && !is_of_start(x.what.metric);
+    });
+}
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
     constexpr int probes = most_probes_of_a_search;
@@ -15624,6 +15709,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares) n.most_if_noisy = last_noisy_pair_look;
+    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_look;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
 }
@@ -20620,6 +20706,8 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("false_pass", rule.pass_level)
         .field("false_fail", rule.fail_level)
         .field("pass_z", rule.pass_z)
+        .field("alone_z", rule.alone_z)
+        .field("trusts_belief", rule.trusts_belief)
         .field("fail_z", rule.fail_z)
         .field("holm", rule.holm)
         .field("paired", g.what.has_baseline)
@@ -20982,6 +21070,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     rule.pass_level = number_member(v, "false_pass");
     rule.fail_level = number_member(v, "false_fail");
     rule.pass_z = number_member(v, "pass_z");
+    if (member(v, "alone_z")) rule.alone_z = number_member(v, "alone_z");
+    rule.trusts_belief = true_member(v, "trusts_belief");
     rule.fail_z = number_member(v, "fail_z");
     rule.holm = true_member(v, "holm");
     g.seen.arrival_cv2 = number_member(v, "arrival_cv2");
@@ -30486,7 +30576,7 @@ private:
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && !all_.found.on.saturated.empty()) continue;
             if (all_decided(all_.found.verdicts) && !all_.found.doubt) return;
-            if (count() == p_.most_repeats && pairs_are_noisy())
+            if (count() == p_.most_repeats && is_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
@@ -30589,15 +30679,15 @@ private:
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
         if (baseline_) baseline_->check_tells(compared, p_.common);
     }
-    /// Beyond the usual pairs there is one look, at the last of the additional ones.
+    /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
     bool is_look(int repeats) const {
         return repeats >= p_.first_repeats &&
                (repeats <= p_.most_repeats || repeats == most_repeats_);
     }
-    bool pairs_are_noisy() const {
+    bool is_noisy() const {
         const std::vector<slo_verdict>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const slo_verdict& v) {
-            return asks_for_more_pairs(all_.seen, all_.held, v);
+            return asks_for_more(all_.seen, all_.held, v);
         });
     }
     /// Whether the next repeat would not be over in time.

@@ -158,7 +158,7 @@ taken verdict_of_gate(const std::vector<double>& ratios, const slo& s) {
         return measurements::judge_values(m, s);
     };
     slo_verdict v = measure_to(last_pair_look);
-    if (asks_for_more_pairs(m, m, v)) v = measure_to(last_noisy_pair_look);
+    if (asks_for_more(m, m, v)) v = measure_to(last_noisy_pair_look);
     return {v.outcome, v.repeats};
 }
 /// By what is believed of a quiet machine, up to eight pairs.

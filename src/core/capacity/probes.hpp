@@ -78,7 +78,9 @@ inline judging_rule rule_of_a_load(judging_options o, const std::vector<slo>& ke
     for (const slo& s : keeps) blocking += !s.is_advisory;
     o.false_fail = share(o.false_fail.fraction / blocking);
     o.holm = false;
-    return rule_of(o, replayed, first_look, std::max(most, last_look));
+    judging_rule r = rule_of(o, replayed, first_look, std::max(most, last_look));
+    r.trusts_belief = true;  // a search measures many loads, each of them twice at least
+    return r;
 }
 
 /// What all the evidence at one load shows of it.

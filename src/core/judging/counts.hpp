@@ -17,7 +17,7 @@
 #include "core/judging/terms.hpp"
 
 #include <algorithm>  // sort, min, reverse, max, count
-#include <cmath>  // floor, isfinite
+#include <cmath>  // exp, floor, isfinite, sqrt
 #include <string>
 #include <vector>
 
@@ -81,6 +81,23 @@ inline bool fails_by_repeats(const slo& s, const judging_rule& r) {
     return is_share(s.what.metric) || r.traffic != fresh;
 }
 
+/// What the requests of a stage share, as they had one run of the server: by how much its believed
+/// noise moves their share beyond the limit, as a variance, over that of independent requests.
+inline double effect_of_runs(const slo& s, double run_sd,
+                             const std::vector<std::vector<double>>& values) {
+    double n = 0, nearer = 0, farther = 0;
+    const double sd = run_sd / std::sqrt(static_cast<double>(values.size()));
+    for (const auto& stage : values)
+        for (const double v : stage) {
+            ++n;
+            nearer += is_worse(s.at_most, v, s.bound * std::exp(s.at_most ? -sd : sd));
+            farther += is_worse(s.at_most, v, s.bound * std::exp(s.at_most ? sd : -sd));
+        }
+    if (n == 0) return 0;
+    const double moved = (nearer - farther) / (2 * n), p = allowed_misses(s);
+    return moved * moved * n / (p * (1 - p));
+}
+
 /// How dependent the misses are. Of fresh traffic so few lie beyond a high quantile that their own
 /// batches say little: the misses of a lower one, five times as many, are the floor.
 inline double effect_of(const evidence& e, const terms& t, const slo& s,
@@ -101,7 +118,8 @@ inline double effect_of(const evidence& e, const terms& t, const slo& s,
     std::vector<std::vector<bool>> beyond(values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
         for (const double v : values[i]) beyond[i].push_back(is_worse(s.at_most, v, lower));
-    return std::max(own, design_effect(beyond, 20, is_fresh));
+    return std::max(own, design_effect(beyond, 20, is_fresh)) +
+           effect_of_runs(s, prior_sd_of(e, t, s), values);
 }
 
 /// What k misses in n trials show, dependence divided out.

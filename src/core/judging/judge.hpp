@@ -95,7 +95,9 @@ inline slo_verdict judged_as_told(const evidence& e, const terms& t, const groun
     if (v.outcome == verdict::inconclusive && (v.reason.empty() || is_share(s.what.metric))) {
         if (v.reason.empty()) v.reason = "too close to call";
         const double would_pass = s.at_most ? v.estimate.high : v.estimate.low;
-        if (!is_guard && v.advice.empty() && std::isfinite(would_pass) && would_pass > 0)
+        const double off = would_pass / std::max(v.limit, v.estimate.value);
+        const bool is_near = std::isfinite(would_pass) && off < 3 && off > 1.0 / 3;
+        if (!is_guard && v.advice.empty() && is_near && would_pass > 0)
             v.advice = limit_to_write(s, would_pass * (s.at_most ? 1.02 : 0.98)) + " would pass";
     }
     if (const std::string cached = cache_text(g, s); v.outcome == verdict::pass && !cached.empty())

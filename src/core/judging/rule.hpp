@@ -26,6 +26,7 @@ inline constexpr int first_look = 2, last_look = 5;
 inline constexpr int first_fail = 3;  // two repeats hardly know their own spread: red takes a third
 inline constexpr int first_pair_look = 4, last_pair_look = 8;
 inline constexpr int last_noisy_pair_look = 12;  // where eight spread by more than is believed
+inline constexpr int last_noisy_look = 8;  // where their own spread left five repeats open
 inline constexpr int last_stage = 3;  // of fresh traffic: n, 2n and 4n requests
 inline constexpr double four_in_five = 0.8416;  // normal quantile of 80 %
 
@@ -38,7 +39,9 @@ struct judging_rule {
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
+    double alone_z = 2.17;  // to pass by the spread of a few repeats alone, whose looks are less alike
     bool holm = false;
+    bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
     /// The same at another level of false fails.
     judging_rule failing_at(double level) const {
         judging_rule r = *this;
@@ -68,6 +71,7 @@ inline judging_rule rule_of(const judging_options& o, traffic_mode traffic, int 
     const bool usual = r.looks <= 6 && r.pass_level == 0.05 && r.fail_level == 0.01;
     if (usual && r.looks == 6) r.pass_z = 2.17;  // a little over 2.164, as 2.80 is over 2.792
     if (usual) return r;
+    r.alone_z = pocock_constant(r.looks + 1, r.pass_level);
     r.pass_z = pocock_constant(r.looks, r.pass_level);
     r.fail_z = pocock_constant(r.looks, r.fail_level);
     return r;
@@ -123,14 +127,16 @@ inline const char* to_string(spread_of s) {
 /// The state of one look: distances of ln(statistic) from ln(limit), negative where the SLO is met.
 struct look {
     verdict outcome = verdict::inconclusive;
-    double mean = 0, sd = 0, df = 0, se = 0, pass_t = 0, fail_t = 0;
+    double mean = 0, sd = 0, df = 0, se = 0, pass_z = 0, fail_z = 0, pass_t = 0, fail_t = 0;
     double prior_df = 0, prior_sd = 0, pass_bound = 0, fail_bound = 0, detectable = 0;
     spread_of spread = spread_of::moderated;
 };
 /// The verdict that mean, standard error and degrees of freedom allow.
 inline void decide(look& l, const judging_rule& rule) {
-    l.pass_t = student_t_quantile(normal_cdf(rule.pass_z), l.df);
-    l.fail_t = student_t_quantile(normal_cdf(rule.fail_z), l.df);
+    l.pass_z = rule.pass_z;
+    l.fail_z = rule.fail_z;
+    l.pass_t = student_t_quantile(normal_cdf(l.pass_z), l.df);
+    l.fail_t = student_t_quantile(normal_cdf(l.fail_z), l.df);
     l.pass_bound = l.mean + l.pass_t * l.se;
     l.fail_bound = l.mean - l.fail_t * l.se;
     // A true distance this far over the limit is shown in four runs of five.
@@ -156,17 +162,25 @@ inline look moderated_look(double mean, double squares, double own_df, double s0
     l.sd = std::sqrt((l.prior_df * l.prior_sd * l.prior_sd + squares) / l.df);
     return l;
 }
+/// A look by this variance alone, with so many degrees of freedom. `shares`: 1 / n for n values.
+inline look measured_look(double mean, double variance, double df, double shares, double day_sd,
+                          double s0, const judging_rule& rule) {
+    look l;
+    l.spread = spread_of::measured;
+    l.mean = mean;
+    l.prior_sd = s0;
+    l.sd = std::sqrt(variance);
+    l.se = std::sqrt(variance * shares + day_sd * day_sd);
+    // What days differ by is told, not measured (Satterthwaite 1946).
+    const double told = day_sd > 0 ? l.se * l.se / std::max(variance * shares, 1e-12) : 1;
+    l.df = std::min(df * told * told, 1e4);
+    decide(l, rule);
+    return l;
+}
 /// The same look at n values by their own variance alone, where that leaves more open.
 inline look unless_wider(const look& believed, double variance, double df, double n, double s0,
                          const judging_rule& rule) {
-    look measured;
-    measured.spread = spread_of::measured;
-    measured.mean = believed.mean;
-    measured.prior_sd = s0;
-    measured.df = df;
-    measured.sd = std::sqrt(variance);
-    measured.se = measured.sd / std::sqrt(n);
-    decide(measured, rule);
+    const look measured = measured_look(believed.mean, variance, df, 1 / n, 0, s0, rule);
     return measured.pass_t * measured.se > believed.pass_t * believed.se ? measured : believed;
 }
 
@@ -175,18 +189,40 @@ struct stored_side {
     double repeats = 0, variance = 0, day_sd = 0;
 };
 
+/// What repeats, and those of a stored run, know of their own spread.
+struct own_spread {
+    double squares = 0, df = 0, shares = 0;
+};
+inline own_spread own_spread_of(const std::vector<double>& distances, const stored_side& other) {
+    const double n = static_cast<double>(distances.size());
+    const double others = std::max(0.0, other.repeats - 1);
+    return {(n - 1) * sample_variance(distances) + others * other.variance, n - 1 + others,
+            1 / n + (other.repeats > 0 ? 1 / other.repeats : 0)};
+}
 inline look look_at(const std::vector<double>& distances, double s0, const judging_rule& rule = {},
                     const stored_side& other = {}) {
-    const double n = static_cast<double>(distances.size());
-    const double variance = sample_variance(distances);
-    const double own_df = n - 1 + std::max(0.0, other.repeats - 1);
-    const double squares =
-        (n - 1) * variance + std::max(0.0, other.repeats - 1) * other.variance;
-    look l = moderated_look(mean_of(distances), squares, own_df, s0);
-    const double shares = 1 / n + (other.repeats > 0 ? 1 / other.repeats : 0);
-    l.se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
+    const own_spread own = own_spread_of(distances, other);
+    look l = moderated_look(mean_of(distances), own.squares, own.df, s0);
+    l.se = std::sqrt(l.sd * l.sd * own.shares + other.day_sd * other.day_sd);
     decide(l, rule);
     return l;
+}
+
+/// A look at the repeats of a machine of which nothing is known: what is believed of all machines
+/// may widen what repeats leave open, as a few of them may look quieter than they are, and never
+/// narrows it. No test could: two repeats of a machine of 12 % look quiet in every third gate.
+inline look look_at_repeats(const std::vector<double>& distances, double s0,
+                            const judging_rule& rule, const stored_side& other = {}) {
+    const look believed = look_at(distances, s0, rule, other);
+    const own_spread own = own_spread_of(distances, other);
+    if (rule.trusts_belief || own.df <= 0) return believed;
+    judging_rule alone = rule;
+    alone.pass_z = std::max(rule.pass_z, rule.alone_z);
+    const look measured = measured_look(believed.mean, own.squares / own.df, own.df, own.shares,
+                                        other.day_sd, s0, alone);
+    const bool is_wider = believed.mean < 0 ? measured.pass_bound > believed.pass_bound
+                                            : measured.fail_bound < believed.fail_bound;
+    return is_wider ? measured : believed;
 }
 
 }  // namespace detail

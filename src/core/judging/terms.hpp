@@ -9,6 +9,7 @@
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 
+#include <algorithm>  // max
 #include <cmath>  // sqrt
 #include <map>
 #include <string>
@@ -54,17 +55,26 @@ inline believed_noise believed_noise_of(const evidence& e, const terms& t, const
     const double uncalibrated =
         s.factor > 0 && e.has_live_baseline() ? prior_sd * std::sqrt(2.0) : prior_sd;
     const auto at = t.noise.find(noise_name(s));
-    const bool is_calibrated = at != t.noise.end() && at->second > uncalibrated;
-    return {is_calibrated ? at->second : uncalibrated, is_calibrated};
+    if (at == t.noise.end()) return {uncalibrated, false};
+    return {std::max(at->second, uncalibrated), true};
 }
 inline double prior_sd_of(const evidence& e, const terms& t, const slo& s) {
     return believed_noise_of(e, t, s).sd;
+}
+/// The rule for a statistic: a calibration that has it is trusted, and so is what is believed of a
+/// start, of which a gate often has one.
+inline judging_rule rule_for(const evidence& e, const terms& t, const slo& s) {
+    judging_rule r = t.rule;
+    r.trusts_belief = r.trusts_belief || is_of_start(s.what.metric) ||
+                      believed_noise_of(e, t, s).is_calibrated;
+    return r;
 }
 /// What a verdict says of the calibration that it rests on, "" where it rests on none.
 inline std::string calibration_words(const evidence& e, const terms& t, const slo& s) {
     const believed_noise n = believed_noise_of(e, t, s);
     if (!n.is_calibrated) return {};
-    return printed(" with the calibrated noise of %.3g %%", n.sd * 100) +
+    const auto at = t.noise.find(noise_name(s));
+    return printed(" with the calibrated noise of %.3g %%", at->second * 100) +
            (t.noise_file.empty() ? "" : " (" + printable(t.noise_file, 200) + ")");
 }
 

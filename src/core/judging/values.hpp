@@ -53,12 +53,15 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
     v.estimate = {back(l.mean), back(l.mean - sign * reach), back(l.mean + sign * reach)};
     v.detectable = v.limit == 0 ? 0 : share_of_limit(v.what, std::log1p(l.detectable));
     v.advice = text();
-    const double more = l.df + std::max(0.0, rule.most - repeats);
-    const double shares = 1.0 / rule.most + (other.repeats > 0 ? 1 / other.repeats : 0);
-    const double last_se = std::sqrt(l.sd * l.sd * shares + other.day_sd * other.day_sd);
-    const double t = student_t_quantile(normal_cdf(rule.pass_z), more);
+    const double most = std::max<double>(rule.most, repeats);
+    const double more = l.df + most - repeats;
+    const double shares = 1 / most + (other.repeats > 0 ? 1 / other.repeats : 0);
+    const double sd = l.spread == spread_of::measured ? std::max(l.sd, l.prior_sd) : l.sd;
+    const double last_se = std::sqrt(sd * sd * shares + other.day_sd * other.day_sd);
+    const double t = student_t_quantile(normal_cdf(l.pass_z), more);
     const double to_write = back(l.mean + (t + 1.645) * last_se);
-    if (-l.mean < (t + four_in_five) * last_se && l.mean < 0 && to_write > 0)
+    const bool is_known = more > 2;  // two repeats alone say little of what five would
+    if (is_known && -l.mean < (t + four_in_five) * last_se && l.mean < 0 && to_write > 0)
         v.advice =
             printed("headroom of %.1f %% under noise of %.1f %% will often be inconclusive; ",
                     -share_of_limit(v.what, l.mean) * 100, l.sd * 100) +
@@ -69,7 +72,7 @@ inline void tell_look(slo_verdict& v, const look& l, const judging_rule& rule, d
         "%.6g < 0, fail %.6g - %.4f x se = %.6g > 0 (t quantiles of the normal scores %.4f and "
         "%.4f, Pocock's for %d looks at %.4g and %.4g)",
         l.mean, l.sd, to_string(l.spread), l.df, l.se, l.mean, l.pass_t,
-        l.pass_bound, l.mean, l.fail_t, l.fail_bound, rule.pass_z, rule.fail_z, rule.looks,
+        l.pass_bound, l.mean, l.fail_t, l.fail_bound, l.pass_z, l.fail_z, rule.looks,
         rule.pass_level, rule.fail_level);
     for (const auto& [name, value] :
          {std::pair<const char*, double>{"mean", l.mean}, {"sd", l.sd}, {"df", l.df},
@@ -245,7 +248,7 @@ inline void doubt_by_failures(slo_verdict& v, const evidence& e, const terms& t)
 inline look decide_by_values(slo_verdict& v, const looked_at& seen, const comparison& c, double s0,
                              const judging_rule& rule, std::size_t first, std::size_t fails_from) {
     const look l = c.paired ? look_at_pairs(seen.distances, s0, rule)
-                            : look_at(seen.distances, s0, rule, c.stored);
+                            : look_at_repeats(seen.distances, s0, rule, c.stored);
     if (seen.values.size() >= first) v.outcome = l.outcome;
     v.reason = text();
     if (v.outcome == verdict::fail && seen.values.size() < fails_from) {
@@ -302,10 +305,13 @@ inline void tell_values(slo_verdict& v, const evidence& e, const terms& t, const
     }
     tell_look(v, l, t.rule, static_cast<double>(seen.distances.size()), c.stored);
     const double spread = std::sqrt(sample_variance(seen.distances)), s0 = prior_sd_of(e, t, s);
+    const own_spread own = own_spread_of(seen.distances, c.stored);
+    const bool is_noisy =
+        moderated_look(l.mean, own.squares, own.df, s0).spread == spread_of::noisy;
     if (c.paired && spread > s0)
         v.reason = printed("the pairs spread by %.2g %%, more than the %.2g %% believed of them",
                            spread * 100, s0 * 100);
-    else if (l.spread == spread_of::noisy)
+    else if (is_noisy)
         v.reason = printed("the repeats spread by %.0f %%, far more than a quiet machine's %.0f %%",
                            spread * 100, noisy_sd * 100) +
                    (v.reason.empty() ? "" : "; " + str(v.reason));
@@ -327,6 +333,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     v.measured = c.of_all();
     const bool startup = is_of_start(s.what.metric);
     const double s0 = prior_sd_of(e, t, s);
+    const judging_rule rule = rule_for(e, t, s);
     const auto first = static_cast<std::size_t>(
         startup ? 1 : e.has_live_baseline() ? first_pair_look : first_look);
     const auto fails_from =
@@ -350,7 +357,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
         if (!at_the_end && (seen.values.size() < first || looks + 1 >= t.rule.looks)) continue;
         ++looks;
         if (seen.unbounded > 0) decide_by_misses(v, seen, e, t, c, fails_from);
-        else last = decide_by_values(v, seen, c, s0, t.rule, first, fails_from);
+        else last = decide_by_values(v, seen, c, s0, rule, first, fails_from);
         if (v.outcome == verdict::pass) doubt_by_failures(v, e, t);
         if (v.outcome != verdict::inconclusive && !to_the_end) break;
     }
@@ -362,15 +369,20 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     return v;
 }
 
-/// Whether a verdict is open because its pairs spread by more than was believed of them.
-inline bool asks_for_more_pairs(const evidence& e, const terms& t, const slo_verdict& v) {
+/// Whether a verdict is open because its repeats, or pairs, spread by more than was believed of them.
+inline bool asks_for_more(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
-    if (v.outcome != verdict::inconclusive || s.factor <= 0 || !e.has_live_baseline()) return false;
+    const bool is_open = v.outcome == verdict::inconclusive && !is_share(s.what.metric) &&
+                         t.rule.traffic != fresh && !is_of_start(s.what.metric);
+    if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
+    const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
     looked_at seen;
-    for (std::size_t i = 0; i < std::min(e.candidate.size(), e.baseline.size()); ++i)
-        seen.add(c.of_repeat(i), s, s.factor);
-    return std::sqrt(sample_variance(seen.distances)) > prior_sd_of(e, t, s);
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) seen.add(c.of_repeat(i), s, limit);
+    if (seen.unbounded > 0 || seen.distances.size() < 2) return false;
+    if (c.paired) return std::sqrt(sample_variance(seen.distances)) > s0;
+    return look_at_repeats(seen.distances, s0, rule_for(e, t, s), c.stored).spread ==
+           spread_of::measured;
 }
 
 /// Means of fresh traffic, by the means of 20 batches in arrival order.

@@ -264,6 +264,8 @@ inline void write_judging(json_writer& j, const gate_report& g) {
         .field("false_pass", rule.pass_level)
         .field("false_fail", rule.fail_level)
         .field("pass_z", rule.pass_z)
+        .field("alone_z", rule.alone_z)
+        .field("trusts_belief", rule.trusts_belief)
         .field("fail_z", rule.fail_z)
         .field("holm", rule.holm)
         .field("paired", g.what.has_baseline)

@@ -162,6 +162,8 @@ inline void read_judging(const picojson::value& v, stored_gate& g) {
     rule.pass_level = number_member(v, "false_pass");
     rule.fail_level = number_member(v, "false_fail");
     rule.pass_z = number_member(v, "pass_z");
+    if (member(v, "alone_z")) rule.alone_z = number_member(v, "alone_z");
+    rule.trusts_belief = true_member(v, "trusts_belief");
     rule.fail_z = number_member(v, "fail_z");
     rule.holm = true_member(v, "holm");
     g.seen.arrival_cv2 = number_member(v, "arrival_cv2");

@@ -128,6 +128,12 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
+/// Whether any objective is of what is judged by its spread, and not by counts.
+inline bool has_values(const slo_list& slos) {
+    return std::any_of(slos.begin(), slos.end(), [](const slo& x) {
+        return !is_share(x.what.metric) && !is_of_start(x.what.metric);
+    });
+}
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
     constexpr int probes = most_probes_of_a_search;
@@ -147,6 +153,7 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     if (asked > 0) n.most = static_cast<int>(asked);
     else if (!judges) n.most = 3;
     else if (compares) n.most_if_noisy = last_noisy_pair_look;
+    else if (!is_fresh && !is_paired && has_values(s.slos)) n.most_if_noisy = last_noisy_look;
     if (!judges) n.first = n.most;  // all are measured, whatever the guard on errors says
     return n;
 }

@@ -249,7 +249,7 @@ private:
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && !all_.found.on.saturated.empty()) continue;
             if (all_decided(all_.found.verdicts) && !all_.found.doubt) return;
-            if (count() == p_.most_repeats && pairs_are_noisy())
+            if (count() == p_.most_repeats && is_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
         }
@@ -352,15 +352,15 @@ private:
         std::erase_if(compared, [](const slo& s) { return s.factor == 0; });
         if (baseline_) baseline_->check_tells(compared, p_.common);
     }
-    /// Beyond the usual pairs there is one look, at the last of the additional ones.
+    /// Beyond the usual repeats or pairs there is one look, at the last of the additional ones.
     bool is_look(int repeats) const {
         return repeats >= p_.first_repeats &&
                (repeats <= p_.most_repeats || repeats == most_repeats_);
     }
-    bool pairs_are_noisy() const {
+    bool is_noisy() const {
         const std::vector<slo_verdict>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const slo_verdict& v) {
-            return asks_for_more_pairs(all_.seen, all_.held, v);
+            return asks_for_more(all_.seen, all_.held, v);
         });
     }
     /// Whether the next repeat would not be over in time.

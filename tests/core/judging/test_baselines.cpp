@@ -85,7 +85,7 @@ TEST_CASE("only what is open and spreads by more than is believed asks for more 
     const slo s = mean(ttft) <= 1.10 * baseline;
     const auto asks = [&](const std::vector<double>& ratios, const slo& held) {
         const measurement m = pairs_with_ratio(ratios);
-        return asks_for_more_pairs(m, m, judged(m, held));
+        return asks_for_more(m, m, judged(m, held));
     };
     CHECK(asks({0.9, 1.2, 1.0, 1.3, 0.9, 1.2, 1.0, 1.3}, s));
     CHECK_FALSE(asks(std::vector<double>(8, 1.10), s));          // open, but quiet

@@ -99,10 +99,12 @@ TEST_CASE("a verdict that rests on a calibration names it") {
     CHECK(str(v.method) == "moderated t with the calibrated noise of 6.2 % (perf/calibration.json)");
     CHECK(input(v, "calibrated_sd") == 0.062);
     CHECK(input(v, "prior_sd") == 0.062);
-    // What has no calibration, or one under what is believed of every machine, rests on none.
-    CHECK(str(judged(m, p50(ttft) <= 100_ms).method) == "moderated t");
+    CHECK(str(judged(m, p50(ttft) <= 100_ms).method) == "t");  // has none
+    // Less than is believed of every machine is not believed, but that it is no more is.
     m.noise["mean(ttft)"] = 0.03;
-    CHECK(str(judged(m, mean(ttft) <= 100_ms).method) == "moderated t");
+    const slo_verdict quiet = judged(m, mean(ttft) <= 100_ms);
+    CHECK(str(quiet.method) == "moderated t with the calibrated noise of 3 % (perf/calibration.json)");
+    CHECK(input(quiet, "prior_sd") == 0.04);
     measurement pairs = pairs_with_ratio({1, 1, 1, 1});
     pairs.noise = m.noise;
     CHECK(mentions(judged(pairs, mean(ttft) <= 1.2 * baseline).method,

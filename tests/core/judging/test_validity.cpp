@@ -383,6 +383,7 @@ measurement some_odd(int odd, Odd&& answer) {
         d.window_from_ns = at_ms(0);
         d.window_to_ns = at_ms(4000);
     }
+    m.rule.trusts_belief = true;  // what is odd is all in the first repeat
     return m;
 }
 /// Reads of so many content events each, `gap_ms` apart, of one token each and of text that holds
