@@ -99,37 +99,63 @@ TEST_CASE("a value on the limit is no miss") {
                 "misses") == 0);
 }
 
+namespace {
+/// A hundred values, each 9 % over the next: what two runs are believed to differ by moves none of
+/// them over a limit in the middle between two.
+std::vector<double> far_apart(double from) {
+    std::vector<double> values = scattered(0, 1);
+    for (double& v : values) v = from * std::pow(1.09, v);
+    return values;
+}
+double between(double from, int rank) { return from * std::pow(1.09, rank + 0.5); }
+}  // namespace
+
 TEST_CASE("the estimate of a fresh quantile is a value that was measured, between two limits") {
-    // 50 to 149 ms: the 90th is 139. At the pass level, as all intervals: 3 beyond 146 ms are few
-    // enough, P(X <= 3) = 0.0078, and 18 beyond 131 ms too many, P(X >= 18) = 0.0100.
-    const measurement m = fresh_stages({stage_of_ttft(scattered(50, 1))});
-    const slo_verdict v = judged(m, p90(ttft) <= 140_ms);
+    // The 90th of them. At the pass level, as all intervals: 3 beyond the 97th are few enough,
+    // P(X <= 3) = 0.0078, and 18 beyond the 82nd too many, P(X >= 18) = 0.0100.
+    const measurement m = fresh_stages({stage_of_ttft(far_apart(1))});
+    const auto at = [&](int rank) { return judged(m, p90(ttft) <= time_span::from_seconds(between(1, rank) / 1000)); };
+    const slo_verdict v = at(89);
     CHECK(v.outcome == verdict::inconclusive);
-    CHECK(v.estimate.value == about(0.139));
-    CHECK(v.estimate.low == about(0.131));
-    CHECK(v.estimate.high == about(0.146));
+    CHECK(v.estimate.value == about(0.001 * std::pow(1.09, 89)).epsilon(1e-4));
+    CHECK(v.estimate.low == about(0.001 * std::pow(1.09, 81)).epsilon(1e-4));
+    CHECK(v.estimate.high == about(0.001 * std::pow(1.09, 96)).epsilon(1e-4));
     CHECK(v.estimate.value == evaluate(v.what.what, m.candidate[0]));
-    CHECK(judged(m, p90(ttft) <= 146_ms).outcome == verdict::pass);
-    CHECK(judged(m, p90(ttft) <= 145.9_ms).outcome == verdict::inconclusive);
+    CHECK(at(96).outcome == verdict::pass);
+    CHECK(at(95).outcome == verdict::inconclusive);
     // 20 beyond are shown to be too many, P(X >= 20) = 0.0020; 19 are not.
-    CHECK(judged(m, p90(ttft) <= 130_ms).outcome == verdict::inconclusive);
-    CHECK(judged(m, p90(ttft) <= 129.9_ms).outcome == verdict::fail);
+    CHECK(at(80).outcome == verdict::inconclusive);
+    CHECK(at(79).outcome == verdict::fail);
+}
+
+TEST_CASE("a fresh quantile allows for what its runs differ by") {
+    // Within 4 % of the limit lie 8 of the 100: by as much may a run have moved their share.
+    const slo_verdict v =
+        judged(fresh_stages({stage_of_ttft(scattered(50, 1))}), p90(ttft) <= 139.5_ms);
+    CHECK(input(v, "design_effect") > 1.5);
+    CHECK(v.estimate.low < 0.131);
+    // In more runs, by less.
+    const slo_verdict more = judged(fresh_stages({stage_of_ttft(scattered(50, 1)),
+                                                  stage_of_ttft(scattered(50, 1))}),
+                                    p90(ttft) <= 139.5_ms);
+    CHECK(input(more, "design_effect") < 2 * input(v, "design_effect"));
 }
 
 TEST_CASE("the estimate of a fresh quantile of speeds is the definition's") {
-    // 10 to 19.9 ms a token: the 10th slowest has 19 ms; 3 have more than 19.6 and 18 more than
-    // 18.1.
-    const measurement m = fresh_stages({stage_of_gaps(scattered(10, 0.1))});
-    const slo_verdict v = judged(m, p10(decode_speed) >= 53_tps);
+    const measurement m = fresh_stages({stage_of_gaps(far_apart(0.5))});
+    const auto at = [&](int rank) {
+        return judged(m, p10(decode_speed) >= token_rate(1000 / between(0.5, rank)));
+    };
+    const slo_verdict v = at(89);
     CHECK(v.outcome == verdict::inconclusive);
-    CHECK(v.estimate.low == about(1000 / 19.6));
-    CHECK(v.estimate.high == about(1000 / 18.1));
-    CHECK(v.estimate.value == about(1000 / 19.0));
+    CHECK(v.estimate.low == about(2000 / std::pow(1.09, 96)).epsilon(0.01));
+    CHECK(v.estimate.high == about(2000 / std::pow(1.09, 81)).epsilon(0.01));
+    CHECK(v.estimate.value == about(2000 / std::pow(1.09, 90)).epsilon(0.01));
     CHECK(v.estimate.value == evaluate(v.what.what, m.candidate[0]));
-    CHECK(judged(m, p10(decode_speed) >= 51_tps).outcome == verdict::pass);
-    CHECK(judged(m, p10(decode_speed) >= 51.1_tps).outcome == verdict::inconclusive);
-    CHECK(judged(m, p10(decode_speed) >= 55.5_tps).outcome == verdict::inconclusive);
-    CHECK(judged(m, p10(decode_speed) >= 55.6_tps).outcome == verdict::fail);
+    CHECK(at(96).outcome == verdict::pass);
+    CHECK(at(95).outcome == verdict::inconclusive);
+    CHECK(at(80).outcome == verdict::inconclusive);
+    CHECK(at(79).outcome == verdict::fail);
 }
 
 TEST_CASE("a quantile that failures reach is infinite, and too few requests leave a side open") {
