@@ -61,121 +61,123 @@
 //   [C35] tokens and requests per second
 //   [C36] metrics that a server tells of itself
 //   [C37] metrics of requests and of repeats
-//   [C38] statistics of several repeats together
-//   [C39] what a server's prefix cache had of the prompts
-//   [C40] one repeat of the parts that several programs sent of it
-//   [C41] what verdicts are given on
-//   [C42] the rule: looks, bounds, prior noise
-//   [C43] what evidence is held against
-//   [C44] counts: shares, and quantiles of fresh traffic
-//   [C45] errors of a baseline
-//   [C46] what the client can say against its own numbers
-//   [C47] pairs: repeats in turns with those of a baseline
-//   [C48] distances from a limit
-//   [C49] values: times, speeds and rates
-//   [C50] verdicts in words
-//   [C51] what the numbers alone say of an objective
-//   [C52] verdicts that the client may have decided
-//   [C53] how many requests a verdict rests on at least
-//   [C54] what a server's answers can say against its numbers
-//   [C55] verdicts that stand although tokens were held back
-//   [C56] servers that cannot keep up
-//   [C57] what a server's state explains
-//   [C58] the server as a witness of our own numbers
-//   [C59] what makes a measurement invalid
-//   [C60] the verdicts of a gate
-//   [C61] from verdicts to an exit code
-//   [C62] what a calibration tells
-//   [C63] calibration
-//   [C64] settings beside each other: turns, ratios, what is told apart
-//   [C65] settings beside each other: from what was measured of each
-//   [C66] settings beside each other, in words
-//   [C67] the search for a capacity
-//   [C68] what probes say of a load
-//   [C69] the capacity that probes show
-//   [C70] the capacity of a candidate beside that of a baseline
-//   [C71] a capacity held against a live baseline's
-//   [C72] files of others' making, value by value
-//   [C73] datasets
-//   [C74] traces
-//   [C75] when requests are sent
-//   [C76] arrivals
-//   [C77] lengths
-//   [C78] prompts of a given number of tokens
-//   [C79] places of a trace
-//   [C80] the part of a load that one of several programs sends
-//   [C81] conversations, recorded and made up
-//   [C82] prompts that stand alone
-//   [C83] where prompts come from
-//   [C84] the plan of a gate
-//   [C85] which SLOs a scenario can have
-//   [C86] the options of requests
-//   [C87] the load that is profiled
-//   [C88] a load that is searched
-//   [C89] from a workload to its part of the plan
-//   [C90] from a scenario to its plan
-//   [C91] a plan in words
-//   [C92] where a gate's server stood
-//   [C93] the hash of all that a plan sends
-//   [C94] the requests of a plan
-//   [C95] what a plan says of the evidence that it will bring
-//   [C96] what of its prompts a workload lets a prefix cache have
-//   [C97] how far apart the programs of one load may begin
-//   [C98] what of a scenario does not go with several settings
-//   [C99] our requests in other tools' definitions
-//   [C100] JSON files of other tools
-//   [C101] one run of another tool, as its file tells it
-//   [C102] result files of AIPerf
-//   [C103] result files of guidellm
-//   [C104] files that tell of their requests in lists, one value of each request in each
-//   [C105] result files of SGLang's bench_serving
-//   [C106] result files of vLLM bench serve
-//   [C107] which tool wrote a result file, and what it tells
-//   [C108] runs of another tool as the repeats of one gate
-//   [C109] engine model
-//   [C110] what a request asks the simulated server
-//   [C111] answers of the simulated server
-//   [C112] the simulated server's page of metrics
-//   [C113] what the simulated server says besides answers
-//   [C114] what a result holds of its gate
-//   [C115] what a result of several settings holds
-//   [C116] the rows of a table: each metric over the repeats of an arm
-//   [C117] points and round steps of drawings
-//   [C118] distributions: quantiles as lines, of each repeat and of all
-//   [C119] the curve of a search: objectives over the load
-//   [C120] how requests ended, and what their answers say of tokens
-//   [C121] how long made-up prompts were to be, and were
-//   [C122] what each of several programs did, over all repeats
-//   [C123] what a server told of itself, over all repeats
-//   [C124] timelines: repeats in windows of equal length
-//   [C125] all that reports tell of a gate's numbers, computed once
-//   [C126] the progress line
-//   [C127] what reports tell of several settings
-//   [C128] several settings in result.json
-//   [C129] what came of a profile
-//   [C130] what reports are made of
-//   [C131] what a server told of itself, in result.json
-//   [C132] words of reports
-//   [C133] result.json and records.jsonl
-//   [C134] stored results
-//   [C135] several settings on the console
-//   [C136] words in Markdown
-//   [C137] several settings in summary.md
-//   [C138] junit.xml, summary.md, annotations, metrics.txt
-//   [C139] what a console can show
-//   [C140] the console
-//   [C141] a repeat as bytes, for another program of the same run
-//   [C142] shards of a load, put together
-//   [C143] the report page: style, icons and script
-//   [C144] the report page: drawings
-//   [C145] the report page: verdicts
-//   [C146] the report page: distributions
-//   [C147] the report page: gates beside each other
-//   [C148] the report page: what a search found
-//   [C149] the report page: what else a gate has to say
-//   [C150] the report page: several settings beside each other
-//   [C151] the report page: timelines
-//   [C152] the report page: the whole
+//   [C38] how a run changes from its first third to its last
+//   [C39] statistics of several repeats together
+//   [C40] what a server's prefix cache had of the prompts
+//   [C41] one repeat of the parts that several programs sent of it
+//   [C42] what verdicts are given on
+//   [C43] the rule: looks, bounds, prior noise
+//   [C44] what evidence is held against
+//   [C45] counts: shares, and quantiles of fresh traffic
+//   [C46] errors of a baseline
+//   [C47] what the client can say against its own numbers
+//   [C48] pairs: repeats in turns with those of a baseline
+//   [C49] distances from a limit
+//   [C50] values: times, speeds and rates
+//   [C51] verdicts on a drift
+//   [C52] verdicts in words
+//   [C53] what the numbers alone say of an objective
+//   [C54] verdicts that the client may have decided
+//   [C55] how many requests a verdict rests on at least
+//   [C56] what a server's answers can say against its numbers
+//   [C57] verdicts that stand although tokens were held back
+//   [C58] servers that cannot keep up
+//   [C59] what a server's state explains
+//   [C60] the server as a witness of our own numbers
+//   [C61] what makes a measurement invalid
+//   [C62] the verdicts of a gate
+//   [C63] from verdicts to an exit code
+//   [C64] what a calibration tells
+//   [C65] calibration
+//   [C66] settings beside each other: turns, ratios, what is told apart
+//   [C67] settings beside each other: from what was measured of each
+//   [C68] settings beside each other, in words
+//   [C69] the search for a capacity
+//   [C70] what probes say of a load
+//   [C71] the capacity that probes show
+//   [C72] the capacity of a candidate beside that of a baseline
+//   [C73] a capacity held against a live baseline's
+//   [C74] files of others' making, value by value
+//   [C75] datasets
+//   [C76] traces
+//   [C77] when requests are sent
+//   [C78] arrivals
+//   [C79] lengths
+//   [C80] prompts of a given number of tokens
+//   [C81] places of a trace
+//   [C82] the part of a load that one of several programs sends
+//   [C83] conversations, recorded and made up
+//   [C84] prompts that stand alone
+//   [C85] where prompts come from
+//   [C86] the plan of a gate
+//   [C87] which SLOs a scenario can have
+//   [C88] the options of requests
+//   [C89] the load that is profiled
+//   [C90] a load that is searched
+//   [C91] from a workload to its part of the plan
+//   [C92] from a scenario to its plan
+//   [C93] a plan in words
+//   [C94] where a gate's server stood
+//   [C95] the hash of all that a plan sends
+//   [C96] the requests of a plan
+//   [C97] what a plan says of the evidence that it will bring
+//   [C98] what of its prompts a workload lets a prefix cache have
+//   [C99] how far apart the programs of one load may begin
+//   [C100] what of a scenario does not go with several settings
+//   [C101] our requests in other tools' definitions
+//   [C102] JSON files of other tools
+//   [C103] one run of another tool, as its file tells it
+//   [C104] result files of AIPerf
+//   [C105] result files of guidellm
+//   [C106] files that tell of their requests in lists, one value of each request in each
+//   [C107] result files of SGLang's bench_serving
+//   [C108] result files of vLLM bench serve
+//   [C109] which tool wrote a result file, and what it tells
+//   [C110] runs of another tool as the repeats of one gate
+//   [C111] engine model
+//   [C112] what a request asks the simulated server
+//   [C113] answers of the simulated server
+//   [C114] the simulated server's page of metrics
+//   [C115] what the simulated server says besides answers
+//   [C116] what a result holds of its gate
+//   [C117] what a result of several settings holds
+//   [C118] the rows of a table: each metric over the repeats of an arm
+//   [C119] points and round steps of drawings
+//   [C120] distributions: quantiles as lines, of each repeat and of all
+//   [C121] the curve of a search: objectives over the load
+//   [C122] how requests ended, and what their answers say of tokens
+//   [C123] how long made-up prompts were to be, and were
+//   [C124] what each of several programs did, over all repeats
+//   [C125] what a server told of itself, over all repeats
+//   [C126] timelines: repeats in windows of equal length
+//   [C127] all that reports tell of a gate's numbers, computed once
+//   [C128] the progress line
+//   [C129] what reports tell of several settings
+//   [C130] several settings in result.json
+//   [C131] what came of a profile
+//   [C132] what reports are made of
+//   [C133] what a server told of itself, in result.json
+//   [C134] words of reports
+//   [C135] result.json and records.jsonl
+//   [C136] stored results
+//   [C137] several settings on the console
+//   [C138] words in Markdown
+//   [C139] several settings in summary.md
+//   [C140] junit.xml, summary.md, annotations, metrics.txt
+//   [C141] what a console can show
+//   [C142] the console
+//   [C143] a repeat as bytes, for another program of the same run
+//   [C144] shards of a load, put together
+//   [C145] the report page: style, icons and script
+//   [C146] the report page: drawings
+//   [C147] the report page: verdicts
+//   [C148] the report page: distributions
+//   [C149] the report page: gates beside each other
+//   [C150] the report page: what a search found
+//   [C151] the report page: what else a gate has to say
+//   [C152] the report page: several settings beside each other
+//   [C153] the report page: timelines
+//   [C154] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -735,7 +737,7 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
     decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
     decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
-    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    drift, server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
     running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
     energy_per_token, capacity_in_rate, capacity_in_users
 };
@@ -869,11 +871,13 @@ struct statistic_data {
     list<predicate_step> where{};
     text gauge{};
     text name{};
+    metric_id of = metric_id::ttft;  // of a drift: what drifts, by the same kind and q
 };
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
 statistic_data make_gauge(statistic_kind kind, const text& gauge);
+statistic_data make_drift(const statistic_data& of);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
                              bool both);
@@ -1050,6 +1054,16 @@ template <detail::rate_metric M> auto min(M m) {
 /// Share of all measured requests, failed ones included, that satisfy the predicate.
 inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p) {
     return {detail::make_goodput(p.steps, p.text)};
+}
+
+/// What a statistic is in the last third of a run, over what it is in the first one: 1 for a server
+/// that stays as it is. Of times and speeds of requests, and of throughputs.
+template <class U, detail::bound_side Side>
+statistic<share, Side> drift(const statistic<U, Side>& s) {
+    return {detail::make_drift(s.data)};
+}
+template <detail::run_metric M> auto drift(M m) {
+    return drift(detail::make(detail::statistic_kind::value, m));
 }
 
 /// A series of the server's own page of metrics, by its name and as many labels as tell it from
@@ -2164,7 +2178,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
 #include <charconv>  // from_chars, to_chars, from_chars_result
-#include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, round, expm1, ...
+#include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, round, ceil, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint64_t, uint32_t, int64_t
@@ -3026,8 +3040,9 @@ enum class metric_unit : unsigned char {
     none
 };
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself, its repeats at several loads.
-enum class metric_of : unsigned char { request, window, requests, start, server, loads };
+/// requests missed, the start of a server, the server itself, its repeats at several loads, a repeat
+/// by the thirds of its window.
+enum class metric_of : unsigned char { request, window, requests, start, server, loads, thirds };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -3113,6 +3128,8 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
      .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::share,
+     .side = bound_side::either, .of = metric_of::thirds},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
     {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .grain = 0.001},
@@ -3198,6 +3215,14 @@ constexpr bool is_of_service(metric_id m) {
 /// What the server tells of itself.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
+/// Of a statistic within a run.
+constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
+/// The statistic that drifts; any other one is itself.
+inline statistic_data drifting(const statistic_data& s) {
+    statistic_data inner = s;
+    if (is_drift(s.metric)) inner.metric = s.of;
+    return inner;
+}
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
 /// Of each request, and more is better.
@@ -3211,7 +3236,7 @@ template <class Says>
 bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const predicate_step& step : s.where)
         if (step.op == predicate_step::op_kind::compare && says(step.metric)) return true;
-    return says(s.metric);
+    return says(is_drift(s.metric) ? s.of : s.metric);
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });
@@ -3382,7 +3407,7 @@ private:
     slo objective() {
         slo s;
         s.what = statistic();
-        s.at_most = side(facts_of(s.what.metric).side);
+        s.at_most = side(facts_of(drifting(s.what).metric).side);
         limit(s);
         return s;
     }
@@ -3452,6 +3477,12 @@ private:
         rest_.remove_prefix(name.size() + 1);
         if (name == "goodput") return goodput_of();
         statistic_data s;
+        if (name == "drift") {
+            if (rest_at("drift")) refuse("a statistic that drifts");
+            s = make_drift(statistic());
+            expect(")");
+            return s;
+        }
         if (name == "percentile") {
             const metric_id m = metric(metric_shape::of_requests);
             expect(",");
@@ -3472,7 +3503,7 @@ private:
         const bool is_one = name.substr(0, 1) == "p" && percent && *percent >= 1 && *percent <= 99;
         if (is_one) return *percent / 100.0;
         rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
-        refuse("mean, max, min, p1 to p99, p999, percentile or goodput");
+        refuse("mean, max, min, p1 to p99, p999, percentile, goodput or drift");
     }
     double percentile(double q, metric_id) const {
         if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
@@ -3505,14 +3536,16 @@ private:
     metric_id any_metric_named() {
         const std::string_view name = word();
         for (const metric_facts& f : metric_table) {
-            if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::server_metric)
+            if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::drift ||
+                f.id == metric_id::server_metric)
                 continue;
             rest_.remove_prefix(name.size());
             return f.id;
         }
         std::string names;
         for (const metric_facts& f : metric_table)
-            if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric)
+            if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric &&
+                f.id != metric_id::drift)
                 names += (names.empty() ? "" : ", ") + std::string(f.name);
         refuse("a metric (" + names + ")");
     }
@@ -7662,6 +7695,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
             parts.push_back(r.prompt_tokens);
         if (of_input && inside(r.end_ns)) parts.push_back(r.prompt_tokens);
         if (of_input || m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
+        if (how == reading::as_measured && (r.last_token_ns < from || r.first_token_ns >= to))
+            continue;  // a long run is asked for in many slices
         const double weight =
             decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
                     : static_cast<double>(r.output_tokens) / r.events;
@@ -8226,7 +8261,80 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] statistics of several repeats together ==============================================
+// ===== [C38] how a run changes from its first third to its last ==================================
+// Each third of the steady window is cut into slices of equal length; what the slices of one third
+// differ by says how well a third is known, whatever the traffic of it happens to be.
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t least_slices = 5, most_slices = 20;  // of a third
+
+/// Requests without which a slice has no value to speak of: one beyond a percentile at least.
+inline double least_of_slice(const statistic_data& drift) {
+    if (drift.kind != statistic_kind::percentile) return 10;
+    const double tail = is_speed(drift.of) ? drift.q : 1 - drift.q;
+    return std::max(10.0, std::ceil(1 / tail - 1e-9));
+}
+/// Measured requests of a run from which a drift can be told.
+inline long long least_of_drift(const statistic_data& drift) {
+    return static_cast<long long>(3 * least_slices * least_of_slice(drift));
+}
+inline std::size_t slices_of_third(const statistic_data& drift, double measured_requests) {
+    const double fit = measured_requests / (3 * least_of_slice(drift));
+    return std::clamp(static_cast<std::size_t>(fit), least_slices, most_slices);
+}
+
+/// The statistic that drifts, from one time to another: of the requests planned between them.
+inline double value_between(const statistic_data& drift, const repeat_data& d, long long from,
+                            long long to, reading how = reading::as_measured) {
+    if (is_throughput(drift.of)) return rate_between(drift.of, d, from, to, how);
+    const statistic_data what = drifting(drift);
+    metric_sample s;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (!is_part_of(what.metric, r) || r.scheduled_ns < from || r.scheduled_ns >= to) continue;
+        const bool ok = r.status == request_status::ok;
+        const double v = ok ? request_value(what.metric, d, i, how) : 0;
+        s.failed += !ok;
+        if (ok && v == v) s.values.push_back(v);
+    }
+    return value_among(what, s);
+}
+/// One part of so many equal ones of the steady window.
+inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
+                            std::size_t parts, reading how = reading::as_measured) {
+    const auto at = [&](std::size_t i) {
+        const double share = static_cast<double>(i) / static_cast<double>(parts);
+        const auto length = static_cast<double>(d.window_to_ns - d.window_from_ns);
+        return d.window_from_ns + static_cast<long long>(share * length) + (i == parts);
+    };
+    return value_between(drift, d, at(part), at(part + 1), how);
+}
+
+/// The last third over the first one, NaN where either has no value.
+inline double drift_of(const statistic_data& drift, const repeat_data& d,
+                       reading how = reading::as_measured) {
+    if (d.window_to_ns <= d.window_from_ns) return not_a_number;
+    const double first = value_of_part(drift, d, 0, 3, how);
+    return first > 0 ? value_of_part(drift, d, 2, 3, how) / first : not_a_number;
+}
+
+/// All slices of a run, in order.
+inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
+                                     std::size_t of_third, reading how = reading::as_measured) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < 3 * of_third; ++i)
+        values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
+    return values;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C39] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -8309,6 +8417,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
             continue;
         }
         v.each.push_back(evaluate(what, d, how));
+        if (is_drift(what.metric)) v.each.back() = drift_of(what, d, how);
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? window_seconds(d) : 1.0);
     }
@@ -8324,7 +8433,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] what a server's prefix cache had of the prompts =====================================
+// ===== [C40] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8351,7 +8460,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] one repeat of the parts that several programs sent of it ============================
+// ===== [C41] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8436,7 +8545,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] what verdicts are given on ==========================================================
+// ===== [C42] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8516,7 +8625,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] the rule: looks, bounds, prior noise ================================================
+// ===== [C43] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -8736,7 +8845,7 @@ inline look look_at_repeats(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] what evidence is held against =======================================================
+// ===== [C44] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8805,7 +8914,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C45] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9128,7 +9237,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] errors of a baseline ================================================================
+// ===== [C46] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9170,7 +9279,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] what the client can say against its own numbers =====================================
+// ===== [C47] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9298,7 +9407,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C48] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9319,7 +9428,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] distances from a limit ==============================================================
+// ===== [C49] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -9369,7 +9478,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] values: times, speeds and rates =====================================================
+// ===== [C50] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9719,7 +9828,8 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
 inline bool asks_for_more(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
     const bool is_open = v.outcome == verdict::inconclusive && !is_share(s.what.metric) &&
-                         t.rule.traffic != fresh && !is_of_start(s.what.metric);
+                         t.rule.traffic != fresh && !is_of_start(s.what.metric) &&
+                         !is_drift(s.what.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
     const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
@@ -9785,7 +9895,129 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] verdicts in words ===================================================================
+// ===== [C51] verdicts on a drift =================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What slices differ by from a line through all of them: an even drift is no noise.
+inline std::vector<double> around_their_line(const std::vector<double>& logs) {
+    const auto n = static_cast<double>(logs.size());
+    const double mean = mean_of(logs), middle = (n - 1) / 2;
+    double slope = 0;
+    for (std::size_t i = 0; i < logs.size(); ++i)
+        slope += (static_cast<double>(i) - middle) * (logs[i] - mean) / (n * (n * n - 1) / 12);
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < logs.size(); ++i)
+        rest.push_back(logs[i] - mean - slope * (static_cast<double>(i) - middle));
+    return rest;
+}
+inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
+    double sum = 0;
+    for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
+    return sum;
+}
+/// How alike neighbouring slices are: those that depend on each other tell less than as many that
+/// do not. Around a line of their own they seem less alike than they are, by about 2 / n.
+inline double dependence_of_slices(const std::vector<double>& logs) {
+    const std::vector<double> rest = around_their_line(logs);
+    const double squares = sum_of_products(rest, 0);
+    if (!(squares > 0)) return 0;
+    const double correlation =
+        sum_of_products(rest, 1) / squares + 2 / static_cast<double>(rest.size());
+    return std::clamp(correlation, 0.0, 0.8);
+}
+
+/// A look at the slices, which are means of their logarithms over the repeats so far.
+inline look look_at_drift(const slo& s, const std::vector<double>& logs,
+                          const judging_rule& rule) {
+    const auto k = static_cast<long>(logs.size() / 3);
+    const double first = mean_of({logs.begin(), logs.begin() + k}),
+                 last = mean_of({logs.end() - k, logs.end()});
+    const double alike = dependence_of_slices(logs);
+    const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
+    look l;
+    l.spread = spread_of::measured;
+    l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
+    l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
+    l.df = std::max(2.0, (3 * n - 2) / longer);
+    l.se = l.sd * std::sqrt(2 * longer / n);
+    decide(l, rule);
+    return l;
+}
+
+/// "in the first third 3.43 s, in the last one 3.17 s": the typical repeat's.
+inline std::string thirds_text(const statistic_data& drift, const std::vector<repeat_data>& arm,
+                               std::size_t repeats, reading how) {
+    double first = 0, last = 0;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        first += std::log(value_of_part(drift, arm[i], 0, 3, how)) / static_cast<double>(repeats);
+        last += std::log(value_of_part(drift, arm[i], 2, 3, how)) / static_cast<double>(repeats);
+    }
+    return "in the first third " + value_text(drift.of, std::exp(first)) + ", in the last one " +
+           value_text(drift.of, std::exp(last)) +
+           printed(" (%s of %s)", repeats == 1 ? "a run" : "runs",
+                   time_text(window_seconds(arm[0])).c_str());
+}
+
+/// A drift is judged within each run: between its slices lies what traffic makes of them, which is
+/// the same in all repeats of a trace and would look like a drift if they were compared.
+inline slo_verdict judge_drift(const evidence& e, const terms& t, const slo& s,
+                               bool to_the_end = false) {
+    slo_verdict v = undecided(s);
+    v.limit = s.bound;
+    v.method = "t of slices";
+    v.measured = pooled_value(s.what, e.candidate, t.read);
+    const auto invalid = [&](const std::string& why) {
+        v.outcome = verdict::invalid;
+        v.reason = why;
+        return v;
+    };
+    if (e.candidate.empty()) return invalid("nothing was measured");
+    const auto measured = static_cast<double>(std::count_if(
+        e.candidate[0].records.begin(), e.candidate[0].records.end(), is_measured));
+    if (measured < static_cast<double>(least_of_drift(s.what)))
+        return invalid(printed("the plan: a repeat measured %.0f requests, %s needs %lld: let it "
+                               "run longer",
+                               measured, s.what.name.c_str(), least_of_drift(s.what)));
+    const std::size_t k = slices_of_third(s.what, measured);
+    std::vector<double> sums(3 * k, 0.0), logs(3 * k, 0.0);
+    look l;
+    int looks = 0;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
+        for (std::size_t j = 0; j < slices.size(); ++j) {
+            sums[j] += std::log(slices[j]);
+            logs[j] = sums[j] / static_cast<double>(i + 1);
+            if (!std::isfinite(logs[j]))
+                return invalid(printed("%s has no finite value in every part of repeat %zu",
+                                       s.what.name.c_str(), i + 1));
+        }
+        const bool at_the_end = i + 1 == e.candidate.size();
+        if (!at_the_end && looks + 1 >= t.rule.looks) continue;
+        ++looks;
+        l = look_at_drift(s, logs, t.rule);
+        v.outcome = l.outcome;
+        v.repeats = static_cast<int>(i + 1);
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
+    v.reason = thirds_text(s.what, e.candidate, static_cast<std::size_t>(v.repeats), t.read);
+    v.inputs = {{"slice_logs", list<double>(logs)},
+                {"limit", {v.limit}},
+                {"dependence", {dependence_of_slices(logs)}}};
+    v.arithmetic = printed("ln of %zu slices a third, mean over the repeats: ", k) + listed(logs);
+    tell_look(v, l, t.rule, static_cast<double>(t.rule.most));
+    v.advice = text();  // on limits, which would be of repeats
+    return v;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C52] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9894,7 +10126,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] what the numbers alone say of an objective ==========================================
+// ===== [C53] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9903,6 +10135,7 @@ namespace detail {
 /// What the repeats alone say of one SLO: at the first look that decides, or at the last one.
 inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                                  bool is_guard = false) {
+    if (is_drift(s.what.metric)) return judge_drift(e, t, s, to_the_end);
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);
@@ -9960,7 +10193,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] verdicts that the client may have decided ===========================================
+// ===== [C54] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10118,7 +10351,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] how many requests a verdict rests on at least =======================================
+// ===== [C55] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -10137,6 +10370,7 @@ inline constexpr long long least_values = 10;
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
     if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
+    if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
 }
@@ -10160,6 +10394,9 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
         return static_cast<std::size_t>(
             std::count_if(d.records.begin(), d.records.end(), is_pooled));
     if (is_of_server(w.metric)) return 0;  // no request is behind it
+    if (is_drift(w.metric))
+        return static_cast<std::size_t>(
+            std::count_if(d.records.begin(), d.records.end(), is_measured));
     const metric_sample s = sample_of(w.metric, d);
     const std::size_t values =
         facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();
@@ -10183,7 +10420,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
                            "longer",
                            i + 1, arm == &e.baseline ? " of the baseline" : "", n,
                            of_gaps ? "gap" : "request", n == 1 ? "" : "s", w.name.c_str(), needed,
-                           w.kind == statistic_kind::percentile && !is_fresh
+                           w.kind == statistic_kind::percentile && !is_fresh && !is_drift(w.metric)
                                ? " so that three lie beyond it"
                                : "");
         }
@@ -10194,7 +10431,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] what a server's answers can say against its numbers =================================
+// ===== [C56] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10396,7 +10633,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] verdicts that stand although tokens were held back ==================================
+// ===== [C57] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10425,7 +10662,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] servers that cannot keep up =========================================================
+// ===== [C58] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10532,7 +10769,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] what a server's state explains ======================================================
+// ===== [C59] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10613,7 +10850,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] the server as a witness of our own numbers ==========================================
+// ===== [C60] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -10782,7 +11019,7 @@ inline std::string server_word_fault(const evidence& e, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what makes a measurement invalid ====================================================
+// ===== [C61] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10872,7 +11109,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the verdicts of a gate ==============================================================
+// ===== [C62] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11044,7 +11281,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] from verdicts to an exit code =======================================================
+// ===== [C63] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11128,7 +11365,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what a calibration tells ============================================================
+// ===== [C64] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11146,7 +11383,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] calibration =========================================================================
+// ===== [C65] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11160,7 +11397,8 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
         calibrated c;
         c.what = s;
         rows.push_back(c);
-        if (is_share(s.what.metric) || is_of_server(s.what.metric)) continue;
+        if (is_share(s.what.metric) || is_of_server(s.what.metric) || is_drift(s.what.metric))
+            continue;
         const double sign = s.at_most ? 1 : -1, limit = s.factor > 0 ? s.factor : s.bound;
         std::vector<double> logs;
         const bool paired = s.factor > 0 && e.has_live_baseline();
@@ -11192,7 +11430,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C66] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -11382,7 +11620,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] settings beside each other: from what was measured of each ==========================
+// ===== [C67] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11549,7 +11787,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] settings beside each other, in words ================================================
+// ===== [C68] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11747,7 +11985,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] the search for a capacity ===========================================================
+// ===== [C69] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -12201,7 +12439,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] what probes say of a load ===========================================================
+// ===== [C70] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12285,7 +12523,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] the capacity that probes show =======================================================
+// ===== [C71] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -12589,7 +12827,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C72] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -12837,7 +13075,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] a capacity held against a live baseline's ===========================================
+// ===== [C73] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -13046,7 +13284,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] files of others' making, value by value =============================================
+// ===== [C74] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -13244,7 +13482,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] datasets ============================================================================
+// ===== [C75] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13603,7 +13841,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] traces ==============================================================================
+// ===== [C76] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13756,7 +13994,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] when requests are sent ==============================================================
+// ===== [C77] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13919,7 +14157,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] arrivals ============================================================================
+// ===== [C78] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14031,7 +14269,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] lengths =============================================================================
+// ===== [C79] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14092,7 +14330,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] prompts of a given number of tokens =================================================
+// ===== [C80] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14254,7 +14492,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] places of a trace ===================================================================
+// ===== [C81] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -14329,7 +14567,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] the part of a load that one of several programs sends ===============================
+// ===== [C82] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14354,7 +14592,7 @@ inline load_share share_of_thread(const load_share& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] conversations, recorded and made up =================================================
+// ===== [C83] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14463,7 +14701,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] prompts that stand alone ============================================================
+// ===== [C84] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14586,7 +14824,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] where prompts come from =============================================================
+// ===== [C85] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14612,7 +14850,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the plan of a gate ==================================================================
+// ===== [C86] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14817,7 +15055,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] which SLOs a scenario can have ======================================================
+// ===== [C87] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14937,7 +15175,9 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
     require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat%s, and "
                                          "the scenario has %lld",
                                          w.name.c_str(), needed,
-                                         is_percentile ? " so that three lie beyond it" : "", n));
+                                         is_percentile && !is_drift(w.metric) ? " so that three lie beyond it"
+                                                                               : "",
+                                         n));
 }
 
 /// Planning has refused what does not go with the arrivals.
@@ -14953,14 +15193,29 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
     require(!in_users || std::floor(s.bound) == s.bound, given + "users are whole");
 }
 
+/// What is told of a run's thirds is told of requests and of tokens, and within this run.
+inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id of = s.what.of;
+    require((is_of_requests(of) && !facts_of(of).is_of_gaps) || is_throughput(of),
+            given + "a drift is of times and speeds of requests, or of a throughput; itl drifts as "
+                    "tpot does");
+    require(s.factor == 0, given + "a drift is held against a share, as in 110_pct");
+    require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
+    require(s.at_most ? s.bound >= 1 : s.bound <= 1,
+            given + "a run that stays as it is has a drift of 100 %: the limit lies on the side "
+                    "that it may drift to");
+    require(c.rule.traffic != fresh, given + "a drift is judged on replayed traffic only");
+}
+
 /// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
     check_metric(w, c, given);
-    check_slo_limit(s, c, given);
-    check_metric_of_load(w, c, given);
+    if (is_drift(w.metric)) check_drift(s, c, given);
+    else check_slo_limit(s, c, given);
+    check_metric_of_load(drifting(w), c, given);
     const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);
@@ -14976,7 +15231,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the options of requests =============================================================
+// ===== [C88] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15068,7 +15323,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the load that is profiled ===========================================================
+// ===== [C89] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15115,7 +15370,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] a load that is searched =============================================================
+// ===== [C90] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15360,7 +15615,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] from a workload to its part of the plan =============================================
+// ===== [C91] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15581,7 +15836,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] from a scenario to its plan =========================================================
+// ===== [C92] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15687,7 +15942,8 @@ struct repeat_counts {
 /// Whether any objective is of what is judged by its spread, and not by counts.
 inline bool has_values(const slo_list& slos) {
     return std::any_of(slos.begin(), slos.end(), [](const slo& x) {
-        return !is_share(x.what.metric) && !is_of_start(x.what.metric);
+        const metric_id m = x.what.metric;
+        return !is_share(m) && !is_of_start(m) && !is_drift(m);
     });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
@@ -15702,6 +15958,11 @@ inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
             printed("repeats is %lld: fresh traffic comes in at most 3 stages, of n, n and 2n "
                     "requests",
                     asked));
+    // One long run shows how it changed; others are for what it leaves open.
+    if (s.slos.size() > 0 && !is_fresh && !is_paired &&
+        std::all_of(s.slos.begin(), s.slos.end(),
+                    [](const slo& x) { return is_drift(x.what.metric); }))
+        n.first = 1;
     require(asked == 0 || !judges || asked >= n.first,
             printed("repeats is %lld: a verdict needs at least %d", asked, n.first));
     const bool compares = is_paired && std::any_of(s.slos.begin(), s.slos.end(),
@@ -15802,7 +16063,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] a plan in words =====================================================================
+// ===== [C93] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15909,7 +16170,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] where a gate's server stood =========================================================
+// ===== [C94] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15960,7 +16221,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] the hash of all that a plan sends ===================================================
+// ===== [C95] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15997,7 +16258,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] the requests of a plan ==============================================================
+// ===== [C96] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16064,7 +16325,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] what a plan says of the evidence that it will bring =================================
+// ===== [C97] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16088,7 +16349,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C98] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16144,7 +16405,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] how far apart the programs of one load may begin ====================================
+// ===== [C99] how far apart the programs of one load may begin ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16170,7 +16431,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] what of a scenario does not go with several settings ================================
+// ===== [C100] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16226,7 +16487,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] our requests in other tools' definitions ============================================
+// ===== [C101] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -16426,7 +16687,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] JSON files of other tools ==========================================================
+// ===== [C102] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -16611,7 +16872,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] one run of another tool, as its file tells it ======================================
+// ===== [C103] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16859,7 +17120,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] result files of AIPerf =============================================================
+// ===== [C104] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -17139,7 +17400,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] result files of guidellm ===========================================================
+// ===== [C105] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -17362,7 +17623,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C106] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -17478,7 +17739,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] result files of SGLang's bench_serving =============================================
+// ===== [C107] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -17618,7 +17879,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] result files of vLLM bench serve ===================================================
+// ===== [C108] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -17802,7 +18063,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] which tool wrote a result file, and what it tells ==================================
+// ===== [C109] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17859,7 +18120,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] runs of another tool as the repeats of one gate ====================================
+// ===== [C110] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -18104,7 +18365,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] engine model =======================================================================
+// ===== [C111] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -18313,7 +18574,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] what a request asks the simulated server ===========================================
+// ===== [C112] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18438,7 +18699,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] answers of the simulated server ====================================================
+// ===== [C113] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -18710,7 +18971,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] the simulated server's page of metrics =============================================
+// ===== [C114] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -18882,7 +19143,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] what the simulated server says besides answers =====================================
+// ===== [C115] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18959,7 +19220,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] what a result holds of its gate ====================================================
+// ===== [C116] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19012,7 +19273,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] what a result of several settings holds ============================================
+// ===== [C117] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19064,7 +19325,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C118] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19093,7 +19354,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] points and round steps of drawings =================================================
+// ===== [C119] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19123,7 +19384,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C120] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19187,7 +19448,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] the curve of a search: objectives over the load ====================================
+// ===== [C121] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19246,7 +19507,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] how requests ended, and what their answers say of tokens ===========================
+// ===== [C122] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19344,7 +19605,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] how long made-up prompts were to be, and were ======================================
+// ===== [C123] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19391,7 +19652,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] what each of several programs did, over all repeats ================================
+// ===== [C124] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19464,7 +19725,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] what a server told of itself, over all repeats =====================================
+// ===== [C125] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19551,7 +19812,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] timelines: repeats in windows of equal length ======================================
+// ===== [C126] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19685,7 +19946,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C127] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19772,6 +20033,8 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     r.window_s = seconds_into(d, d.window_to_ns);
     r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        if (is_drift(kept[i].metric)) r.statistics[i] = drift_of(kept[i], d);
     return r;
 }
 
@@ -19877,7 +20140,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] the progress line ==================================================================
+// ===== [C128] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19939,7 +20202,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] what reports tell of several settings ==============================================
+// ===== [C129] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19956,7 +20219,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] several settings in result.json ====================================================
+// ===== [C130] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20030,7 +20293,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] what came of a profile =============================================================
+// ===== [C131] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20086,7 +20349,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] what reports are made of ===========================================================
+// ===== [C132] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20131,7 +20394,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] what a server told of itself, in result.json =======================================
+// ===== [C133] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20230,7 +20493,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] words of reports ===================================================================
+// ===== [C134] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20479,7 +20742,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] result.json and records.jsonl ======================================================
+// ===== [C135] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20939,7 +21202,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] stored results =====================================================================
+// ===== [C136] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -21400,7 +21663,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] several settings on the console ====================================================
+// ===== [C137] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21495,7 +21758,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] words in Markdown ==================================================================
+// ===== [C138] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21531,7 +21794,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] several settings in summary.md =====================================================
+// ===== [C139] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21573,7 +21836,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C140] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21862,7 +22125,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] what a console can show ============================================================
+// ===== [C141] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21891,7 +22154,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] the console ========================================================================
+// ===== [C142] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22019,7 +22282,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] a repeat as bytes, for another program of the same run =============================
+// ===== [C143] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22093,7 +22356,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] shards of a load, put together =====================================================
+// ===== [C144] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22208,7 +22471,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] the report page: style, icons and script ===========================================
+// ===== [C145] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -22418,7 +22681,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] the report page: drawings ==========================================================
+// ===== [C146] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22664,7 +22927,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] the report page: verdicts ==========================================================
+// ===== [C147] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22837,7 +23100,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] the report page: distributions =====================================================
+// ===== [C148] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22953,7 +23216,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the report page: gates beside each other ===========================================
+// ===== [C149] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23061,7 +23324,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the report page: what a search found ===============================================
+// ===== [C150] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23152,7 +23415,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the report page: what else a gate has to say =======================================
+// ===== [C151] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23345,7 +23608,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the report page: several settings beside each other ================================
+// ===== [C152] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23444,7 +23707,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the report page: timelines =========================================================
+// ===== [C153] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23468,9 +23731,12 @@ private:
         using t = repeat_timeline;
         std::string h = printed(
             "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
-            "of %s; 0 is where the measured part begins, after the warm-up.%s</p>"
+            "of %s; 0 is where the measured part begins, after the warm-up.%s%s</p>"
             "\n<div class=\"plots\">\n",
-            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str());
+            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str(),
+            drift_third() > 0 ? " Grey are the first and the last third of it, which a drift holds "
+                                "against each other."
+                              : "");
         const bool paced = g_.what.is_open_loop();
         h += figure(
             paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
@@ -23538,6 +23804,14 @@ private:
         const char* name;
     };
 
+    /// A third of the steady part, where an objective holds its last one against its first; else 0.
+    double drift_third() const {
+        const bool is_held = std::any_of(
+            g_.verdicts.begin(), g_.verdicts.end(),
+            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
+        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
+        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+    }
     bool has_failures() const {
         for (const auto* arm : {&mine_, &other_})
             for (const repeat_timeline& t : *arm)
@@ -23571,6 +23845,10 @@ private:
         plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
+        if (const double third = drift_third(); third > 0) {
+            p.stretch("stretch", 0, third);
+            p.stretch("stretch", 2 * third, 3 * third);
+        }
         if (behind) p.line("a", "planned", behind(mine_[0]));
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)
@@ -23599,7 +23877,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the report page: the whole =========================================================
+// ===== [C154] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23865,6 +24143,13 @@ statistic_data make_goodput(const list<predicate_step>& where, const text& predi
     s.metric = metric_id::goodput;
     s.where = where;
     s.name = "goodput(" + str(predicate) + ")";
+    return s;
+}
+statistic_data make_drift(const statistic_data& of) {
+    statistic_data s = of;
+    s.metric = metric_id::drift;
+    s.of = of.metric;
+    s.name = "drift(" + str(of.name) + ")";
     return s;
 }
 statistic_data make_gauge(statistic_kind kind, const text& gauge) {

@@ -97,7 +97,7 @@ enum class metric_id : unsigned char {
     first_turn_ttft, later_turn_ttft, time_to_first_answer, second_token_gap, prefill_speed,
     decode_speed, tokens_per_event, output_throughput, total_throughput, prefill_throughput,
     decode_throughput, input_throughput, request_throughput, error_rate, startup_time, goodput,
-    server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
+    drift, server_metric, queue_time, server_prefill_time, server_decode_time, queued_requests,
     running_requests, kv_cache_usage, preemptions, prefix_cache_hits, acceptance_length,
     energy_per_token, capacity_in_rate, capacity_in_users
 };

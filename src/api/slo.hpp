@@ -26,11 +26,13 @@ struct statistic_data {
     list<predicate_step> where{};
     text gauge{};
     text name{};
+    metric_id of = metric_id::ttft;  // of a drift: what drifts, by the same kind and q
 };
 
 statistic_data make_statistic(statistic_kind kind, metric_id metric, double q);
 statistic_data make_goodput(const list<predicate_step>& where, const text& predicate);
 statistic_data make_gauge(statistic_kind kind, const text& gauge);
+statistic_data make_drift(const statistic_data& of);
 list<predicate_step> one_step(metric_id metric, bool at_most, double bound);
 list<predicate_step> combine(const list<predicate_step>& a, const list<predicate_step>& b,
                              bool both);
@@ -207,6 +209,16 @@ template <detail::rate_metric M> auto min(M m) {
 /// Share of all measured requests, failed ones included, that satisfy the predicate.
 inline statistic<share, detail::bound_side::at_least> goodput(const predicate& p) {
     return {detail::make_goodput(p.steps, p.text)};
+}
+
+/// What a statistic is in the last third of a run, over what it is in the first one: 1 for a server
+/// that stays as it is. Of times and speeds of requests, and of throughputs.
+template <class U, detail::bound_side Side>
+statistic<share, Side> drift(const statistic<U, Side>& s) {
+    return {detail::make_drift(s.data)};
+}
+template <detail::run_metric M> auto drift(M m) {
+    return drift(detail::make(detail::statistic_kind::value, m));
 }
 
 /// A series of the server's own page of metrics, by its name and as many labels as tell it from

@@ -45,6 +45,13 @@ statistic_data make_goodput(const list<predicate_step>& where, const text& predi
     s.name = "goodput(" + str(predicate) + ")";
     return s;
 }
+statistic_data make_drift(const statistic_data& of) {
+    statistic_data s = of;
+    s.metric = metric_id::drift;
+    s.of = of.metric;
+    s.name = "drift(" + str(of.name) + ")";
+    return s;
+}
 statistic_data make_gauge(statistic_kind kind, const text& gauge) {
     statistic_data s;
     s.kind = kind;

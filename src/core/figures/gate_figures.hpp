@@ -5,6 +5,7 @@
 #include "api/slo.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/prefix_hits.hpp"
 #include "core/measured/repeat.hpp"
@@ -115,6 +116,8 @@ inline repeat_figures repeat_figures_of(const repeat_data& d,
     r.window_s = seconds_into(d, d.window_to_ns);
     r.checked = cross_check_of(d);
     r.statistics = evaluate(kept, d);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        if (is_drift(kept[i].metric)) r.statistics[i] = drift_of(kept[i], d);
     return r;
 }
 

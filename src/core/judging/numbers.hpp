@@ -8,6 +8,7 @@
 #include "core/metric/table.hpp"
 #include "core/measured/pooled.hpp"
 #include "core/judging/counts.hpp"
+#include "core/judging/drift.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
@@ -23,6 +24,7 @@ namespace detail {
 /// What the repeats alone say of one SLO: at the first look that decides, or at the last one.
 inline slo_verdict judge_repeats(const evidence& e, const terms& t, const slo& s, bool to_the_end,
                                  bool is_guard = false) {
+    if (is_drift(s.what.metric)) return judge_drift(e, t, s, to_the_end);
     const bool is_fresh = t.rule.traffic == fresh && !is_of_start(s.what.metric);
     const bool counts = is_share(s.what.metric) ||
                         (is_fresh && s.what.kind == statistic_kind::percentile);

@@ -9,6 +9,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/repeat.hpp"
 #include "core/judging/evidence.hpp"
@@ -34,6 +35,7 @@ inline constexpr long long least_values = 10;
 /// beyond a percentile. 0: there is no such number.
 inline long long least_replayed(const statistic_data& w) {
     if (is_share(w.metric) || is_of_start(w.metric) || is_of_server(w.metric)) return 0;
+    if (is_drift(w.metric)) return least_of_drift(w);
     if (w.kind != statistic_kind::percentile) return least_values;
     return static_cast<long long>(std::ceil(3 / tail_of(w) - 1e-9));
 }
@@ -57,6 +59,9 @@ inline std::size_t values_behind(const statistic_data& w, const repeat_data& d) 
         return static_cast<std::size_t>(
             std::count_if(d.records.begin(), d.records.end(), is_pooled));
     if (is_of_server(w.metric)) return 0;  // no request is behind it
+    if (is_drift(w.metric))
+        return static_cast<std::size_t>(
+            std::count_if(d.records.begin(), d.records.end(), is_measured));
     const metric_sample s = sample_of(w.metric, d);
     const std::size_t values =
         facts_of(w.metric).is_of_gaps ? ranked_gaps(d).size() : s.values.size();
@@ -80,7 +85,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
                            "longer",
                            i + 1, arm == &e.baseline ? " of the baseline" : "", n,
                            of_gaps ? "gap" : "request", n == 1 ? "" : "s", w.name.c_str(), needed,
-                           w.kind == statistic_kind::percentile && !is_fresh
+                           w.kind == statistic_kind::percentile && !is_fresh && !is_drift(w.metric)
                                ? " so that three lie beyond it"
                                : "");
         }

@@ -8,6 +8,7 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
+#include "core/measured/drift.hpp"
 #include "core/measured/metrics.hpp"
 #include "core/measured/rates.hpp"
 #include "core/measured/reading.hpp"
@@ -97,6 +98,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
             continue;
         }
         v.each.push_back(evaluate(what, d, how));
+        if (is_drift(what.metric)) v.each.back() = drift_of(what, d, how);
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? window_seconds(d) : 1.0);
     }

@@ -53,6 +53,8 @@ inline double rate_between(metric_id m, const repeat_data& d, long long from, lo
             parts.push_back(r.prompt_tokens);
         if (of_input && inside(r.end_ns)) parts.push_back(r.prompt_tokens);
         if (of_input || m == metric_id::prefill_throughput || (decodes && r.events < 2)) continue;
+        if (how == reading::as_measured && (r.last_token_ns < from || r.first_token_ns >= to))
+            continue;  // a long run is asked for in many slices
         const double weight =
             decodes ? std::max(r.output_tokens - r.first_event_tokens, 0) / (r.events - 1.0)
                     : static_cast<double>(r.output_tokens) / r.events;

@@ -111,7 +111,7 @@ private:
     slo objective() {
         slo s;
         s.what = statistic();
-        s.at_most = side(facts_of(s.what.metric).side);
+        s.at_most = side(facts_of(drifting(s.what).metric).side);
         limit(s);
         return s;
     }
@@ -181,6 +181,12 @@ private:
         rest_.remove_prefix(name.size() + 1);
         if (name == "goodput") return goodput_of();
         statistic_data s;
+        if (name == "drift") {
+            if (rest_at("drift")) refuse("a statistic that drifts");
+            s = make_drift(statistic());
+            expect(")");
+            return s;
+        }
         if (name == "percentile") {
             const metric_id m = metric(metric_shape::of_requests);
             expect(",");
@@ -201,7 +207,7 @@ private:
         const bool is_one = name.substr(0, 1) == "p" && percent && *percent >= 1 && *percent <= 99;
         if (is_one) return *percent / 100.0;
         rest_ = whole_.substr(whole_.size() - rest_.size() - name.size() - 1);
-        refuse("mean, max, min, p1 to p99, p999, percentile or goodput");
+        refuse("mean, max, min, p1 to p99, p999, percentile, goodput or drift");
     }
     double percentile(double q, metric_id) const {
         if (!(q > 0 && q < 1)) refuse("(after a percentile strictly between 0 and 1) \")\"");
@@ -234,14 +240,16 @@ private:
     metric_id any_metric_named() {
         const std::string_view name = word();
         for (const metric_facts& f : metric_table) {
-            if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::server_metric)
+            if (name != f.name || f.id == metric_id::goodput || f.id == metric_id::drift ||
+                f.id == metric_id::server_metric)
                 continue;
             rest_.remove_prefix(name.size());
             return f.id;
         }
         std::string names;
         for (const metric_facts& f : metric_table)
-            if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric)
+            if (f.id != metric_id::capacity_in_users && f.id != metric_id::server_metric &&
+                f.id != metric_id::drift)
                 names += (names.empty() ? "" : ", ") + std::string(f.name);
         refuse("a metric (" + names + ")");
     }

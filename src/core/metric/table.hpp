@@ -25,8 +25,9 @@ enum class metric_unit : unsigned char {
     none
 };
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself, its repeats at several loads.
-enum class metric_of : unsigned char { request, window, requests, start, server, loads };
+/// requests missed, the start of a server, the server itself, its repeats at several loads, a repeat
+/// by the thirds of its window.
+enum class metric_of : unsigned char { request, window, requests, start, server, loads, thirds };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
 enum class value_needs : unsigned char {
@@ -112,6 +113,8 @@ inline constexpr metric_facts metric_table[] = {
     {.id = metric_id::startup_time, .name = "startup_time", .of = metric_of::start},
     {.id = metric_id::goodput, .name = "goodput", .unit = metric_unit::share,
      .side = bound_side::at_least, .of = metric_of::requests},
+    {.id = metric_id::drift, .name = "drift", .unit = metric_unit::share,
+     .side = bound_side::either, .of = metric_of::thirds},
     {.id = metric_id::server_metric, .name = "server_metric", .unit = metric_unit::none,
      .side = bound_side::either, .of = metric_of::server},
     {.id = metric_id::queue_time, .name = "queue_time", .of = metric_of::server, .grain = 0.001},
@@ -197,6 +200,14 @@ constexpr bool is_of_service(metric_id m) {
 /// What the server tells of itself.
 constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::server; }
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
+/// Of a statistic within a run.
+constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
+/// The statistic that drifts; any other one is itself.
+inline statistic_data drifting(const statistic_data& s) {
+    statistic_data inner = s;
+    if (is_drift(s.metric)) inner.metric = s.of;
+    return inner;
+}
 /// Of each request, and then of a repeat as a percentile, a mean or an extreme.
 constexpr bool is_of_requests(metric_id m) { return facts_of(m).of == metric_of::request; }
 /// Of each request, and more is better.
@@ -210,7 +221,7 @@ template <class Says>
 bool concerns_a_metric(const statistic_data& s, Says&& says) {
     for (const predicate_step& step : s.where)
         if (step.op == predicate_step::op_kind::compare && says(step.metric)) return true;
-    return says(s.metric);
+    return says(is_drift(s.metric) ? s.of : s.metric);
 }
 inline bool concerns(const statistic_data& s, bool metric_facts::*fact) {
     return concerns_a_metric(s, [&](metric_id m) { return facts_of(m).*fact; });

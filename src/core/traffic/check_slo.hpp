@@ -135,7 +135,9 @@ inline void check_sample(const statistic_data& w, const slo_context& c, const st
     require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat%s, and "
                                          "the scenario has %lld",
                                          w.name.c_str(), needed,
-                                         is_percentile ? " so that three lie beyond it" : "", n));
+                                         is_percentile && !is_drift(w.metric) ? " so that three lie beyond it"
+                                                                               : "",
+                                         n));
 }
 
 /// Planning has refused what does not go with the arrivals.
@@ -151,14 +153,29 @@ inline void check_capacity(const slo& s, const slo_context& c, const std::string
     require(!in_users || std::floor(s.bound) == s.bound, given + "users are whole");
 }
 
+/// What is told of a run's thirds is told of requests and of tokens, and within this run.
+inline void check_drift(const slo& s, const slo_context& c, const std::string& given) {
+    const metric_id of = s.what.of;
+    require((is_of_requests(of) && !facts_of(of).is_of_gaps) || is_throughput(of),
+            given + "a drift is of times and speeds of requests, or of a throughput; itl drifts as "
+                    "tpot does");
+    require(s.factor == 0, given + "a drift is held against a share, as in 110_pct");
+    require(s.bound > 0 && std::isfinite(s.bound), given + "the limit must be above zero");
+    require(s.at_most ? s.bound >= 1 : s.bound <= 1,
+            given + "a run that stays as it is has a drift of 100 %: the limit lies on the side "
+                    "that it may drift to");
+    require(c.rule.traffic != fresh, given + "a drift is judged on replayed traffic only");
+}
+
 /// Throws std::invalid_argument with one sentence where the scenario cannot have this objective.
 inline void check_slo(const slo& s, const slo_context& c) {
     const statistic_data& w = s.what;
     const std::string given = "the SLO " + str(s.text()) + " is refused: ";
     if (is_capacity(w.metric)) return check_capacity(s, c, given);
     check_metric(w, c, given);
-    check_slo_limit(s, c, given);
-    check_metric_of_load(w, c, given);
+    if (is_drift(w.metric)) check_drift(s, c, given);
+    else check_slo_limit(s, c, given);
+    check_metric_of_load(drifting(w), c, given);
     const bool is_of_latencies = !is_of_start(w.metric) && !is_share(w.metric);
     if (c.rule.traffic == fresh && is_of_latencies) check_fresh(s, c, given);
     else check_sample(w, c, given);

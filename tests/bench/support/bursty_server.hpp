@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace bursty_server {
@@ -18,6 +20,14 @@ using namespace llmbench;
 using namespace llmbench::detail;
 
 inline constexpr std::size_t warmup_requests = 20, measured_requests = 300;
+
+/// How fast it is: one of some 450 tokens/s when it is full.
+struct speed {
+    std::size_t slots = 24;
+    double prefill_s = 0.00025, decode_s = 0.018, sequence_s = 0.0006;  // a token, a step, a user
+};
+/// And one of some 3500.
+inline constexpr speed fast = {80, 0.00001, 0.0105, 0.0001};
 
 struct arrival {
     double at_s = 0;
@@ -46,11 +56,26 @@ inline std::vector<arrival> bursts(double bursts_a_second, std::uint64_t seed) {
     return all;
 }
 
-/// One run of it, `slowness` times as slow as usual; each of its steps jitters besides.
+/// As many requests as it takes to keep it full, all there from the beginning.
+inline std::vector<arrival> backlog(std::size_t requests, std::uint64_t seed) {
+    std::vector<arrival> all = bursts(1, seed);
+    generator random(seed ^ 1);
+    while (all.size() < requests) {
+        arrival a;
+        a.prompt = static_cast<int>(300 * std::exp(0.8 * random.normal())) + 8;
+        a.output = static_cast<int>(80 * std::exp(0.6 * random.normal())) + 2;
+        all.push_back(a);
+    }
+    for (arrival& a : all) a.at_s = 0;
+    return all;
+}
+
+/// One run of it, `slowness` times as slow as usual, times what `slower` says of a time in seconds;
+/// each of its steps jitters besides.
 inline repeat_data run_of(const std::vector<arrival>& arrivals, double slowness,
-                          std::uint64_t seed) {
-    constexpr std::size_t slots = 24;
-    constexpr double prefill_s = 0.00025, decode_s = 0.018, sequence_s = 0.0006;
+                          std::uint64_t seed,
+                          const std::function<double(double)>& slower = {},
+                          const speed& server = {}) {
     generator random(seed);
     const auto ns = [](double s) { return 1'000'000'000'000 + std::llround(s * 1e9); };
     repeat_data d;
@@ -68,11 +93,13 @@ inline repeat_data run_of(const std::vector<arrival>& arrivals, double slowness,
     d.window_to_ns = ns(arrivals.back().at_s);
     std::deque<std::size_t> waiting;
     std::vector<std::size_t> decoding;
+    std::vector<std::vector<std::uint32_t>> gaps(arrivals.size());
     std::size_t came = 0, done = 0;
     double now = 0;
     const auto emit = [&](std::size_t i) {
         record& r = d.records[i];
         if (r.events++ == 0) r.first_token_ns = ns(now);
+        else gaps[i].push_back(static_cast<std::uint32_t>((ns(now) - r.last_token_ns) / 1000));
         ++r.output_tokens;
         r.last_token_ns = r.end_ns = ns(now);
         return r.output_tokens >= arrivals[i].output;
@@ -80,21 +107,26 @@ inline repeat_data run_of(const std::vector<arrival>& arrivals, double slowness,
     while (done < arrivals.size()) {
         if (waiting.empty() && decoding.empty()) now = std::max(now, arrivals[came].at_s);
         while (came < arrivals.size() && arrivals[came].at_s <= now) waiting.push_back(came++);
-        const double pace = slowness * std::exp(0.02 * random.normal());
-        if (!waiting.empty() && decoding.size() < slots) {
+        const double pace =
+            slowness * (slower ? slower(now) : 1) * std::exp(0.02 * random.normal());
+        if (!waiting.empty() && decoding.size() < server.slots) {
             const std::size_t i = waiting.front();
             waiting.pop_front();
-            now += pace * (0.004 + prefill_s * arrivals[i].prompt);
+            now += pace * (16 * server.prefill_s + server.prefill_s * arrivals[i].prompt);
             if (emit(i)) ++done;
             else decoding.push_back(i);
             continue;
         }
-        now += pace * (decode_s + sequence_s * static_cast<double>(decoding.size()));
+        now += pace * (server.decode_s + server.sequence_s * static_cast<double>(decoding.size()));
         std::erase_if(decoding, [&](std::size_t i) {
             const bool ended = emit(i);
             done += ended;
             return ended;
         });
+    }
+    for (const std::vector<std::uint32_t>& of_one : gaps) {
+        d.gap_offsets.push_back(d.gaps.size());
+        for (const std::uint32_t us : of_one) d.gaps.push_back(us);
     }
     return d;
 }

@@ -40,9 +40,12 @@ private:
         using t = repeat_timeline;
         std::string h = printed(
             "<h3>Over time</h3>\n<p class=\"note\">One line a repeat, in windows "
-            "of %s; 0 is where the measured part begins, after the warm-up.%s</p>"
+            "of %s; 0 is where the measured part begins, after the warm-up.%s%s</p>"
             "\n<div class=\"plots\">\n",
-            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str());
+            tick_text(plot_unit::elapsed, grid_.step).c_str(), arms_key(!other_.empty()).c_str(),
+            drift_third() > 0 ? " Grey are the first and the last third of it, which a drift holds "
+                                "against each other."
+                              : "");
         const bool paced = g_.what.is_open_loop();
         h += figure(
             paced ? "Requests/s<span>sent; planned (thick)</span>" : "Requests/s",
@@ -110,6 +113,14 @@ private:
         const char* name;
     };
 
+    /// A third of the steady part, where an objective holds its last one against its first; else 0.
+    double drift_third() const {
+        const bool is_held = std::any_of(
+            g_.verdicts.begin(), g_.verdicts.end(),
+            [](const slo_verdict& v) { return is_drift(v.what.what.metric); });
+        const std::vector<repeat_figures>& repeats = g_.figures.candidate.repeats;
+        return is_held && !repeats.empty() ? repeats[0].window_s / 3 : 0;
+    }
     bool has_failures() const {
         for (const auto* arm : {&mine_, &other_})
             for (const repeat_timeline& t : *arm)
@@ -143,6 +154,10 @@ private:
         plot p({plot_scale::shape::linear, grid_.from, end}, plot_unit::elapsed,
                {plot_scale::shape::linear, 0, high}, unit);
         const bool both = !other_.empty();
+        if (const double third = drift_third(); third > 0) {
+            p.stretch("stretch", 0, third);
+            p.stretch("stretch", 2 * third, 3 * third);
+        }
         if (behind) p.line("a", "planned", behind(mine_[0]));
         for (const series& s : all) {
             for (const repeat_timeline& t : other_)

@@ -1,0 +1,143 @@
+// verdicts on a drift
+#pragma once
+
+#include "api/result.hpp"
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/words.hpp"
+#include "core/measured/drift.hpp"
+#include "core/measured/pooled.hpp"
+#include "core/measured/rates.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+#include "core/judging/evidence.hpp"
+#include "core/judging/rule.hpp"
+#include "core/judging/terms.hpp"
+#include "core/judging/values.hpp"
+
+#include <algorithm>  // clamp, count_if, max, min
+#include <cmath>  // exp, isfinite, log, sqrt
+#include <cstddef>  // size_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What slices differ by from a line through all of them: an even drift is no noise.
+inline std::vector<double> around_their_line(const std::vector<double>& logs) {
+    const auto n = static_cast<double>(logs.size());
+    const double mean = mean_of(logs), middle = (n - 1) / 2;
+    double slope = 0;
+    for (std::size_t i = 0; i < logs.size(); ++i)
+        slope += (static_cast<double>(i) - middle) * (logs[i] - mean) / (n * (n * n - 1) / 12);
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < logs.size(); ++i)
+        rest.push_back(logs[i] - mean - slope * (static_cast<double>(i) - middle));
+    return rest;
+}
+inline double sum_of_products(const std::vector<double>& x, std::size_t lag) {
+    double sum = 0;
+    for (std::size_t i = lag; i < x.size(); ++i) sum += x[i] * x[i - lag];
+    return sum;
+}
+/// How alike neighbouring slices are: those that depend on each other tell less than as many that
+/// do not. Around a line of their own they seem less alike than they are, by about 2 / n.
+inline double dependence_of_slices(const std::vector<double>& logs) {
+    const std::vector<double> rest = around_their_line(logs);
+    const double squares = sum_of_products(rest, 0);
+    if (!(squares > 0)) return 0;
+    const double correlation =
+        sum_of_products(rest, 1) / squares + 2 / static_cast<double>(rest.size());
+    return std::clamp(correlation, 0.0, 0.8);
+}
+
+/// A look at the slices, which are means of their logarithms over the repeats so far.
+inline look look_at_drift(const slo& s, const std::vector<double>& logs,
+                          const judging_rule& rule) {
+    const auto k = static_cast<long>(logs.size() / 3);
+    const double first = mean_of({logs.begin(), logs.begin() + k}),
+                 last = mean_of({logs.end() - k, logs.end()});
+    const double alike = dependence_of_slices(logs);
+    const double longer = (1 + alike) / (1 - alike), n = static_cast<double>(k);
+    look l;
+    l.spread = spread_of::measured;
+    l.mean = (s.at_most ? 1 : -1) * (last - first - std::log(s.bound));
+    l.sd = std::sqrt(sum_of_products(around_their_line(logs), 0) / (3 * n - 2));
+    l.df = std::max(2.0, (3 * n - 2) / longer);
+    l.se = l.sd * std::sqrt(2 * longer / n);
+    decide(l, rule);
+    return l;
+}
+
+/// "in the first third 3.43 s, in the last one 3.17 s": the typical repeat's.
+inline std::string thirds_text(const statistic_data& drift, const std::vector<repeat_data>& arm,
+                               std::size_t repeats, reading how) {
+    double first = 0, last = 0;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        first += std::log(value_of_part(drift, arm[i], 0, 3, how)) / static_cast<double>(repeats);
+        last += std::log(value_of_part(drift, arm[i], 2, 3, how)) / static_cast<double>(repeats);
+    }
+    return "in the first third " + value_text(drift.of, std::exp(first)) + ", in the last one " +
+           value_text(drift.of, std::exp(last)) +
+           printed(" (%s of %s)", repeats == 1 ? "a run" : "runs",
+                   time_text(window_seconds(arm[0])).c_str());
+}
+
+/// A drift is judged within each run: between its slices lies what traffic makes of them, which is
+/// the same in all repeats of a trace and would look like a drift if they were compared.
+inline slo_verdict judge_drift(const evidence& e, const terms& t, const slo& s,
+                               bool to_the_end = false) {
+    slo_verdict v = undecided(s);
+    v.limit = s.bound;
+    v.method = "t of slices";
+    v.measured = pooled_value(s.what, e.candidate, t.read);
+    const auto invalid = [&](const std::string& why) {
+        v.outcome = verdict::invalid;
+        v.reason = why;
+        return v;
+    };
+    if (e.candidate.empty()) return invalid("nothing was measured");
+    const auto measured = static_cast<double>(std::count_if(
+        e.candidate[0].records.begin(), e.candidate[0].records.end(), is_measured));
+    if (measured < static_cast<double>(least_of_drift(s.what)))
+        return invalid(printed("the plan: a repeat measured %.0f requests, %s needs %lld: let it "
+                               "run longer",
+                               measured, s.what.name.c_str(), least_of_drift(s.what)));
+    const std::size_t k = slices_of_third(s.what, measured);
+    std::vector<double> sums(3 * k, 0.0), logs(3 * k, 0.0);
+    look l;
+    int looks = 0;
+    for (std::size_t i = 0; i < e.candidate.size(); ++i) {
+        const std::vector<double> slices = slices_of(s.what, e.candidate[i], k, t.read);
+        for (std::size_t j = 0; j < slices.size(); ++j) {
+            sums[j] += std::log(slices[j]);
+            logs[j] = sums[j] / static_cast<double>(i + 1);
+            if (!std::isfinite(logs[j]))
+                return invalid(printed("%s has no finite value in every part of repeat %zu",
+                                       s.what.name.c_str(), i + 1));
+        }
+        const bool at_the_end = i + 1 == e.candidate.size();
+        if (!at_the_end && looks + 1 >= t.rule.looks) continue;
+        ++looks;
+        l = look_at_drift(s, logs, t.rule);
+        v.outcome = l.outcome;
+        v.repeats = static_cast<int>(i + 1);
+        if (v.outcome != verdict::inconclusive && !to_the_end) break;
+    }
+    v.requests = measured_requests(e, static_cast<std::size_t>(v.repeats));
+    v.reason = thirds_text(s.what, e.candidate, static_cast<std::size_t>(v.repeats), t.read);
+    v.inputs = {{"slice_logs", list<double>(logs)},
+                {"limit", {v.limit}},
+                {"dependence", {dependence_of_slices(logs)}}};
+    v.arithmetic = printed("ln of %zu slices a third, mean over the repeats: ", k) + listed(logs);
+    tell_look(v, l, t.rule, static_cast<double>(t.rule.most));
+    v.advice = text();  // on limits, which would be of repeats
+    return v;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

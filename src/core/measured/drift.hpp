@@ -1,0 +1,87 @@
+// how a run changes from its first third to its last
+// Each third of the steady window is cut into slices of equal length; what the slices of one third
+// differ by says how well a third is known, whatever the traffic of it happens to be.
+#pragma once
+
+#include "api/slo.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/metric/table.hpp"
+#include "core/measured/metrics.hpp"
+#include "core/measured/rates.hpp"
+#include "core/measured/reading.hpp"
+#include "core/measured/repeat.hpp"
+
+#include <algorithm>  // clamp, max
+#include <cmath>  // ceil
+#include <cstddef>  // size_t
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t least_slices = 5, most_slices = 20;  // of a third
+
+/// Requests without which a slice has no value to speak of: one beyond a percentile at least.
+inline double least_of_slice(const statistic_data& drift) {
+    if (drift.kind != statistic_kind::percentile) return 10;
+    const double tail = is_speed(drift.of) ? drift.q : 1 - drift.q;
+    return std::max(10.0, std::ceil(1 / tail - 1e-9));
+}
+/// Measured requests of a run from which a drift can be told.
+inline long long least_of_drift(const statistic_data& drift) {
+    return static_cast<long long>(3 * least_slices * least_of_slice(drift));
+}
+inline std::size_t slices_of_third(const statistic_data& drift, double measured_requests) {
+    const double fit = measured_requests / (3 * least_of_slice(drift));
+    return std::clamp(static_cast<std::size_t>(fit), least_slices, most_slices);
+}
+
+/// The statistic that drifts, from one time to another: of the requests planned between them.
+inline double value_between(const statistic_data& drift, const repeat_data& d, long long from,
+                            long long to, reading how = reading::as_measured) {
+    if (is_throughput(drift.of)) return rate_between(drift.of, d, from, to, how);
+    const statistic_data what = drifting(drift);
+    metric_sample s;
+    for (std::size_t i = 0; i < d.records.size(); ++i) {
+        const record& r = d.records[i];
+        if (!is_part_of(what.metric, r) || r.scheduled_ns < from || r.scheduled_ns >= to) continue;
+        const bool ok = r.status == request_status::ok;
+        const double v = ok ? request_value(what.metric, d, i, how) : 0;
+        s.failed += !ok;
+        if (ok && v == v) s.values.push_back(v);
+    }
+    return value_among(what, s);
+}
+/// One part of so many equal ones of the steady window.
+inline double value_of_part(const statistic_data& drift, const repeat_data& d, std::size_t part,
+                            std::size_t parts, reading how = reading::as_measured) {
+    const auto at = [&](std::size_t i) {
+        const double share = static_cast<double>(i) / static_cast<double>(parts);
+        const auto length = static_cast<double>(d.window_to_ns - d.window_from_ns);
+        return d.window_from_ns + static_cast<long long>(share * length) + (i == parts);
+    };
+    return value_between(drift, d, at(part), at(part + 1), how);
+}
+
+/// The last third over the first one, NaN where either has no value.
+inline double drift_of(const statistic_data& drift, const repeat_data& d,
+                       reading how = reading::as_measured) {
+    if (d.window_to_ns <= d.window_from_ns) return not_a_number;
+    const double first = value_of_part(drift, d, 0, 3, how);
+    return first > 0 ? value_of_part(drift, d, 2, 3, how) / first : not_a_number;
+}
+
+/// All slices of a run, in order.
+inline std::vector<double> slices_of(const statistic_data& drift, const repeat_data& d,
+                                     std::size_t of_third, reading how = reading::as_measured) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < 3 * of_third; ++i)
+        values.push_back(value_of_part(drift, d, i, 3 * of_third, how));
+    return values;
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
