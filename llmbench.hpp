@@ -54,130 +54,132 @@
 //   [C28] when the client did not run
 //   [C29] what each of several programs that sent a load says of itself
 //   [C30] what a server tells of itself in a repeat
-//   [C31] what one repeat measured
-//   [C32] the requests of a repeat, as they end
-//   [C33] whether an answer can have come as its numbers say
-//   [C34] how a repeat is read where the client may have been late
-//   [C35] tokens and requests per second
-//   [C36] metrics that a server tells of itself
-//   [C37] metrics of requests and of repeats
-//   [C38] how a run changes from its first third to its last
-//   [C39] statistics of several repeats together
-//   [C40] what a server's prefix cache had of the prompts
-//   [C41] one repeat of the parts that several programs sent of it
-//   [C42] what verdicts are given on
-//   [C43] the rule: looks, bounds, prior noise
-//   [C44] what evidence is held against
-//   [C45] counts: shares, and quantiles of fresh traffic
-//   [C46] errors of a baseline
-//   [C47] what the client can say against its own numbers
-//   [C48] pairs: repeats in turns with those of a baseline
-//   [C49] distances from a limit
-//   [C50] values: times, speeds and rates
-//   [C51] verdicts on a drift
-//   [C52] verdicts in words
-//   [C53] what the numbers alone say of an objective
-//   [C54] verdicts that the client may have decided
-//   [C55] how many requests a verdict rests on at least
-//   [C56] what a server's answers can say against its numbers
-//   [C57] verdicts that stand although tokens were held back
-//   [C58] servers that cannot keep up
-//   [C59] what a server's state explains
-//   [C60] the server as a witness of our own numbers
-//   [C61] what makes a measurement invalid
-//   [C62] the verdicts of a gate
-//   [C63] from verdicts to an exit code
-//   [C64] what a calibration tells
-//   [C65] calibration
-//   [C66] settings beside each other: turns, ratios, what is told apart
-//   [C67] settings beside each other: from what was measured of each
-//   [C68] settings beside each other, in words
-//   [C69] the search for a capacity
-//   [C70] what probes say of a load
-//   [C71] the capacity that probes show
-//   [C72] the capacity of a candidate beside that of a baseline
-//   [C73] a capacity held against a live baseline's
-//   [C74] files of others' making, value by value
-//   [C75] datasets
-//   [C76] traces
-//   [C77] when requests are sent
-//   [C78] arrivals
-//   [C79] lengths
-//   [C80] prompts of a given number of tokens
-//   [C81] places of a trace
-//   [C82] the part of a load that one of several programs sends
-//   [C83] conversations, recorded and made up
-//   [C84] prompts that stand alone
-//   [C85] where prompts come from
-//   [C86] the plan of a gate
-//   [C87] which SLOs a scenario can have
-//   [C88] the options of requests
-//   [C89] the load that is profiled
-//   [C90] a load that is searched
-//   [C91] from a workload to its part of the plan
-//   [C92] from a scenario to its plan
-//   [C93] a plan in words
-//   [C94] where a gate's server stood
-//   [C95] the hash of all that a plan sends
-//   [C96] the requests of a plan
-//   [C97] what a plan says of the evidence that it will bring
-//   [C98] what of its prompts a workload lets a prefix cache have
-//   [C99] how far apart the programs of one load may begin
-//   [C100] what of a scenario does not go with several settings
-//   [C101] our requests in other tools' definitions
-//   [C102] JSON files of other tools
-//   [C103] one run of another tool, as its file tells it
-//   [C104] result files of AIPerf
-//   [C105] result files of guidellm
-//   [C106] files that tell of their requests in lists, one value of each request in each
-//   [C107] result files of SGLang's bench_serving
-//   [C108] result files of vLLM bench serve
-//   [C109] which tool wrote a result file, and what it tells
-//   [C110] runs of another tool as the repeats of one gate
-//   [C111] engine model
-//   [C112] what a request asks the simulated server
-//   [C113] answers of the simulated server
-//   [C114] the simulated server's page of metrics
-//   [C115] what the simulated server says besides answers
-//   [C116] what a result holds of its gate
-//   [C117] what a result of several settings holds
-//   [C118] the rows of a table: each metric over the repeats of an arm
-//   [C119] points and round steps of drawings
-//   [C120] distributions: quantiles as lines, of each repeat and of all
-//   [C121] the curve of a search: objectives over the load
-//   [C122] how requests ended, and what their answers say of tokens
-//   [C123] how long made-up prompts were to be, and were
-//   [C124] what each of several programs did, over all repeats
-//   [C125] what a server told of itself, over all repeats
-//   [C126] timelines: repeats in windows of equal length
-//   [C127] all that reports tell of a gate's numbers, computed once
-//   [C128] the progress line
-//   [C129] what reports tell of several settings
-//   [C130] several settings in result.json
-//   [C131] what came of a profile
-//   [C132] what reports are made of
-//   [C133] what a server told of itself, in result.json
-//   [C134] words of reports
-//   [C135] result.json and records.jsonl
-//   [C136] stored results
-//   [C137] several settings on the console
-//   [C138] words in Markdown
-//   [C139] several settings in summary.md
-//   [C140] junit.xml, summary.md, annotations, metrics.txt
-//   [C141] what a console can show
-//   [C142] the console
-//   [C143] a repeat as bytes, for another program of the same run
-//   [C144] shards of a load, put together
-//   [C145] the report page: style, icons and script
-//   [C146] the report page: drawings
-//   [C147] the report page: verdicts
-//   [C148] the report page: distributions
-//   [C149] the report page: gates beside each other
-//   [C150] the report page: what a search found
-//   [C151] the report page: what else a gate has to say
-//   [C152] the report page: several settings beside each other
-//   [C153] the report page: timelines
-//   [C154] the report page: the whole
+//   [C31] whether a load has settled
+//   [C32] what one repeat measured
+//   [C33] the requests of a repeat, as they end
+//   [C34] whether an answer can have come as its numbers say
+//   [C35] how a repeat is read where the client may have been late
+//   [C36] tokens and requests per second
+//   [C37] metrics that a server tells of itself
+//   [C38] metrics of requests and of repeats
+//   [C39] how a run changes from its first third to its last
+//   [C40] statistics of several repeats together
+//   [C41] what a server's prefix cache had of the prompts
+//   [C42] one repeat of the parts that several programs sent of it
+//   [C43] what verdicts are given on
+//   [C44] the rule: looks, bounds, prior noise
+//   [C45] what evidence is held against
+//   [C46] counts: shares, and quantiles of fresh traffic
+//   [C47] errors of a baseline
+//   [C48] what the client can say against its own numbers
+//   [C49] pairs: repeats in turns with those of a baseline
+//   [C50] distances from a limit
+//   [C51] values: times, speeds and rates
+//   [C52] verdicts on a drift
+//   [C53] verdicts in words
+//   [C54] what the numbers alone say of an objective
+//   [C55] verdicts that the client may have decided
+//   [C56] how many requests a verdict rests on at least
+//   [C57] what a server's answers can say against its numbers
+//   [C58] verdicts that stand although tokens were held back
+//   [C59] servers that cannot keep up
+//   [C60] what a server's state explains
+//   [C61] the server as a witness of our own numbers
+//   [C62] what makes a measurement invalid
+//   [C63] the verdicts of a gate
+//   [C64] from verdicts to an exit code
+//   [C65] what a calibration tells
+//   [C66] calibration
+//   [C67] settings beside each other: turns, ratios, what is told apart
+//   [C68] settings beside each other: from what was measured of each
+//   [C69] settings beside each other, in words
+//   [C70] the search for a capacity
+//   [C71] what probes say of a load
+//   [C72] the capacity that probes show
+//   [C73] the capacity of a candidate beside that of a baseline
+//   [C74] a capacity held against a live baseline's
+//   [C75] files of others' making, value by value
+//   [C76] datasets
+//   [C77] traces
+//   [C78] when requests are sent
+//   [C79] arrivals
+//   [C80] lengths
+//   [C81] prompts of a given number of tokens
+//   [C82] places of a trace
+//   [C83] the part of a load that one of several programs sends
+//   [C84] conversations, recorded and made up
+//   [C85] prompts that stand alone
+//   [C86] where prompts come from
+//   [C87] the plan of a gate
+//   [C88] which SLOs a scenario can have
+//   [C89] the options of requests
+//   [C90] the load that is profiled
+//   [C91] a load that is searched
+//   [C92] from a workload to its part of the plan
+//   [C93] from a scenario to its plan
+//   [C94] a plan in words
+//   [C95] where a gate's server stood
+//   [C96] the hash of all that a plan sends
+//   [C97] the requests of a plan
+//   [C98] what a plan says of the evidence that it will bring
+//   [C99] what of its prompts a workload lets a prefix cache have
+//   [C100] how far apart the programs of one load may begin
+//   [C101] what of a scenario does not go with several settings
+//   [C102] our requests in other tools' definitions
+//   [C103] JSON files of other tools
+//   [C104] one run of another tool, as its file tells it
+//   [C105] result files of AIPerf
+//   [C106] result files of guidellm
+//   [C107] files that tell of their requests in lists, one value of each request in each
+//   [C108] result files of SGLang's bench_serving
+//   [C109] result files of vLLM bench serve
+//   [C110] which tool wrote a result file, and what it tells
+//   [C111] runs of another tool as the repeats of one gate
+//   [C112] engine model
+//   [C113] what a request asks the simulated server
+//   [C114] answers of the simulated server
+//   [C115] the simulated server's page of metrics
+//   [C116] what the simulated server says besides answers
+//   [C117] what a result holds of its gate
+//   [C118] what a result of several settings holds
+//   [C119] the rows of a table: each metric over the repeats of an arm
+//   [C120] points and round steps of drawings
+//   [C121] distributions: quantiles as lines, of each repeat and of all
+//   [C122] the curve of a search: objectives over the load
+//   [C123] how requests ended, and what their answers say of tokens
+//   [C124] how long made-up prompts were to be, and were
+//   [C125] what each of several programs did, over all repeats
+//   [C126] what a server told of itself, over all repeats
+//   [C127] timelines: repeats in windows of equal length
+//   [C128] all that reports tell of a gate's numbers, computed once
+//   [C129] the progress line
+//   [C130] what reports tell of several settings
+//   [C131] several settings in result.json
+//   [C132] what came of a profile
+//   [C133] what reports are made of
+//   [C134] what a server told of itself, in result.json
+//   [C135] words of reports
+//   [C136] result.json and records.jsonl
+//   [C137] stored results
+//   [C138] several settings on the console
+//   [C139] words in Markdown
+//   [C140] several settings in summary.md
+//   [C141] limits that have become too easy
+//   [C142] junit.xml, summary.md, annotations, metrics.txt
+//   [C143] what a console can show
+//   [C144] the console
+//   [C145] a repeat as bytes, for another program of the same run
+//   [C146] shards of a load, put together
+//   [C147] the report page: style, icons and script
+//   [C148] the report page: drawings
+//   [C149] the report page: verdicts
+//   [C150] the report page: distributions
+//   [C151] the report page: gates beside each other
+//   [C152] the report page: what a search found
+//   [C153] the report page: what else a gate has to say
+//   [C154] the report page: several settings beside each other
+//   [C155] the report page: timelines
+//   [C156] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -206,44 +208,45 @@
 //   [E25] requests that are not measured
 //   [E26] server processes
 //   [E27] when a thread of the client did not run, as it knows itself
-//   [E28] what a load is told and delivers
-//   [E29] one connection of the load
-//   [E30] what one client thread has to send, and when
-//   [E31] the connections of one client thread
-//   [E32] what came back to one client thread
-//   [E33] one client thread
-//   [E34] the load of one repeat
-//   [E35] what of asio a server needs beyond a client
-//   [E36] a connection of the simulated server
-//   [E37] simulated server
-//   [E38] who asks a server
-//   [E39] what a server is asked before the load
-//   [E40] the pages on which a server tells of itself
-//   [E41] servers that a gate starts
-//   [E42] targets brought up
-//   [E43] a server's pages, read beside a load
-//   [E44] whether two targets are one server, and two arms one
-//   [E45] records.jsonl and events.bin, written while the load runs
-//   [E46] all gates of a program and their reports
-//   [E47] gates inside doctest
-//   [E48] profiles of servers
-//   [E49] the progress of a repeat
-//   [E50] one repeat
-//   [E51] one repeat of a load that ranks of MPI send
-//   [E52] what the environment asks of a gate
-//   [E53] a load that several programs send without a word to each other
-//   [E54] one repeat of a load that several programs send
-//   [E55] the repeats of a gate
-//   [E56] gates take turns
-//   [E57] one gate from its scenario to its result
-//   [E58] result files of other tools, judged as a gate
-//   [E59] a run that is over, with its requests
-//   [E60] the shards of a load, judged as a gate
-//   [E61] several settings of a server, measured in turns
-//   [E62] several settings from a scenario to their result
-//   [E63] public functions
-//   [E64] records judged again
-//   [E65] main
+//   [E28] the warm-up of a load, watched until it has settled
+//   [E29] what a load is told and delivers
+//   [E30] one connection of the load
+//   [E31] what one client thread has to send, and when
+//   [E32] the connections of one client thread
+//   [E33] what came back to one client thread
+//   [E34] one client thread
+//   [E35] the load of one repeat
+//   [E36] what of asio a server needs beyond a client
+//   [E37] a connection of the simulated server
+//   [E38] simulated server
+//   [E39] who asks a server
+//   [E40] what a server is asked before the load
+//   [E41] the pages on which a server tells of itself
+//   [E42] servers that a gate starts
+//   [E43] targets brought up
+//   [E44] a server's pages, read beside a load
+//   [E45] whether two targets are one server, and two arms one
+//   [E46] records.jsonl and events.bin, written while the load runs
+//   [E47] all gates of a program and their reports
+//   [E48] gates inside doctest
+//   [E49] profiles of servers
+//   [E50] the progress of a repeat
+//   [E51] one repeat
+//   [E52] one repeat of a load that ranks of MPI send
+//   [E53] what the environment asks of a gate
+//   [E54] a load that several programs send without a word to each other
+//   [E55] one repeat of a load that several programs send
+//   [E56] the repeats of a gate
+//   [E57] gates take turns
+//   [E58] one gate from its scenario to its result
+//   [E59] result files of other tools, judged as a gate
+//   [E60] a run that is over, with its requests
+//   [E61] the shards of a load, judged as a gate
+//   [E62] several settings of a server, measured in turns
+//   [E63] several settings from a scenario to their result
+//   [E64] public functions
+//   [E65] records judged again
+//   [E66] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -1745,11 +1748,28 @@ public:
     constexpr warmup_amount(I requests) : requests_(static_cast<long long>(requests)) {}
     constexpr double seconds() const { return seconds_; }
     constexpr long long requests() const { return requests_; }
+    constexpr bool until_stable() const { return until_stable_; }
+    /// See until_stable().
+    static constexpr warmup_amount ended_when_stable(time_span most) {
+        warmup_amount w(most);
+        w.until_stable_ = true;
+        return w;
+    }
 
 private:
     double seconds_ = 0;
     long long requests_ = 20;
+    bool until_stable_ = false;
 };
+/// A warm-up at the measured load that goes over into the measured part as soon as ttft and
+/// throughput have stopped moving, after `most` at the latest. Every report says what it saw.
+constexpr warmup_amount until_stable(time_span most) {
+    return warmup_amount::ended_when_stable(most);
+}
+template <detail::duration_like D>
+constexpr warmup_amount until_stable(const D& most) {
+    return until_stable(time_span(most));
+}
 
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {
@@ -3040,8 +3060,8 @@ enum class metric_unit : unsigned char {
     none
 };
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself, its repeats at several loads, a repeat
-/// by the thirds of its window.
+/// requests missed, the start of a server, the server itself, its repeats at several loads, a
+/// repeat by the thirds of its window.
 enum class metric_of : unsigned char { request, window, requests, start, server, loads, thirds };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.
@@ -7103,7 +7123,103 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] what one repeat measured ============================================================
+// ===== [C31] whether a load has settled ==========================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A request of a warm-up, as far as it has come.
+struct warming_request {
+    bool has_ended = false, ok = false;
+    double end_s = 0, ttft_s = 0, tokens = 0;
+};
+
+/// What a warm-up saw that was to end when the server is stable.
+struct warmup_seen {
+    bool asked = false, stable = false;
+    double seconds = 0;                        // until the measured part began
+    std::size_t requests = 0;                  // that were sent in it
+    double first_ttft_s = 0, last_ttft_s = 0;  // geometric means of the first ten and the last ten
+};
+
+inline constexpr std::size_t least_of_settling = 30;
+inline constexpr double settled_within = 0.10;
+
+/// Two samples of logarithms that differ by no more than 10 %, or two standard errors beside it.
+inline bool is_alike(const std::vector<double>& a, const std::vector<double>& b) {
+    const double se = std::sqrt(sample_variance(a) / static_cast<double>(a.size()) +
+                                sample_variance(b) / static_cast<double>(b.size()));
+    return std::fabs(mean_of(a) - mean_of(b)) <= std::log(1 + settled_within) + 2 * se;
+}
+
+/// The test of until_stable. Of the requests in the order of their sends, those count before which
+/// none is under way: a cold first wave holds up all of it. Of the later half of them, 30 at least,
+/// the first third and the last one must be alike in ttft, and in tokens over the time in which
+/// they came, up to 10 % and two standard errors.
+inline bool is_settled(const std::vector<warming_request>& sent) {
+    std::size_t known = 0;
+    while (known < sent.size() && sent[known].has_ended) ++known;
+    if (known < least_of_settling) return false;
+    const std::size_t n = std::max(least_of_settling, known / 2), third = n / 3;
+    struct part {
+        std::vector<double> ttft{};
+        double tokens = 0, squares = 0, from = infinity, to = 0;
+    };
+    const auto part_from = [&](std::size_t begin) {
+        part p;
+        for (std::size_t i = begin; i < begin + third; ++i) {
+            const warming_request& r = sent[i];
+            p.from = std::min(p.from, r.end_s);
+            p.to = std::max(p.to, r.end_s);
+            if (!r.ok || r.ttft_s <= 0) continue;
+            p.ttft.push_back(std::log(r.ttft_s));
+            p.tokens += r.tokens;
+            p.squares += r.tokens * r.tokens;
+        }
+        return p;
+    };
+    const part first = part_from(known - n), last = part_from(known - third);
+    if (first.ttft.size() < third / 2 + 1 || last.ttft.size() < third / 2 + 1) return false;
+    if (!is_alike(first.ttft, last.ttft)) return false;
+    if (first.to <= first.from || last.to <= last.from || first.tokens <= 0 || last.tokens <= 0)
+        return false;
+    // Requests come as they like: of a rate of n of them the square of the error is the sum of the
+    // squares of their tokens over that of all.
+    const double se = std::sqrt(first.squares / (first.tokens * first.tokens) +
+                                last.squares / (last.tokens * last.tokens));
+    const double change = std::log(last.tokens / (last.to - last.from)) -
+                          std::log(first.tokens / (first.to - first.from));
+    return std::fabs(change) <= std::log(1 + settled_within) + 2 * se;
+}
+
+/// The typical ttft of the first or the last ten that were answered; NaN where there is none.
+inline double ttft_at(const std::vector<warming_request>& sent, bool at_the_end) {
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < sent.size() && logs.size() < 10; ++i) {
+        const warming_request& r = sent[at_the_end ? sent.size() - 1 - i : i];
+        if (r.has_ended && r.ok && r.ttft_s > 0) logs.push_back(std::log(r.ttft_s));
+    }
+    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+}
+
+/// What one repeat's warm-up came to, in a sentence.
+inline std::string warmup_sentence(const warmup_seen& w, const std::string& whose) {
+    const std::string ttft = "ttft " + time_text(w.first_ttft_s) + " of its first ten requests, " +
+                             time_text(w.last_ttft_s) + " of the last";
+    if (w.stable)
+        return whose + " was stable after " + time_text(w.seconds) +
+               printed(" of warm-up and %zu requests: ", w.requests) + ttft;
+    return whose + " never became stable in " + time_text(w.seconds) +
+           printed(" of warm-up and %zu requests: ", w.requests) + ttft +
+           "; what was measured then may still have been on its way";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C32] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7162,6 +7278,7 @@ struct repeat_facts {
     blind_stretches blind{};  // of all threads
     server_word server{};     // what the server told of itself meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
+    warmup_seen warmup{};     // where it was to end when the server is stable
 };
 
 /// The same with its requests. Nothing is judged yet.
@@ -7206,7 +7323,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] the requests of a repeat, as they end ===============================================
+// ===== [C33] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7331,7 +7448,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] whether an answer can have come as its numbers say ==================================
+// ===== [C34] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7421,7 +7538,7 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] how a repeat is read where the client may have been late ============================
+// ===== [C35] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7651,7 +7768,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] tokens and requests per second ======================================================
+// ===== [C36] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7726,7 +7843,7 @@ inline double window_rate(metric_id m, const repeat_data& d, reading how = readi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] metrics that a server tells of itself ===============================================
+// ===== [C37] metrics that a server tells of itself ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7890,7 +8007,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] metrics of requests and of repeats ==================================================
+// ===== [C38] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8261,7 +8378,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] how a run changes from its first third to its last ==================================
+// ===== [C39] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -8334,7 +8451,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] statistics of several repeats together ==============================================
+// ===== [C40] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -8433,7 +8550,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] what a server's prefix cache had of the prompts =====================================
+// ===== [C41] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8460,7 +8577,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] one repeat of the parts that several programs sent of it ============================
+// ===== [C42] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8545,7 +8662,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] what verdicts are given on ==========================================================
+// ===== [C43] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8625,7 +8742,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] the rule: looks, bounds, prior noise ================================================
+// ===== [C44] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -8655,7 +8772,7 @@ struct judging_rule {
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
-    double alone_z = 2.17;  // to pass by the spread of a few repeats alone, whose looks are less alike
+    double alone_z = 2.17;  // to pass by the repeats' own spread, whose looks are less alike
     bool holm = false;
     bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
     /// The same at another level of false fails.
@@ -8845,7 +8962,7 @@ inline look look_at_repeats(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] what evidence is held against =======================================================
+// ===== [C45] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8914,7 +9031,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C46] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9237,7 +9354,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] errors of a baseline ================================================================
+// ===== [C47] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9279,7 +9396,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] what the client can say against its own numbers =====================================
+// ===== [C48] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9407,7 +9524,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C49] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9428,7 +9545,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] distances from a limit ==============================================================
+// ===== [C50] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -9478,7 +9595,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] values: times, speeds and rates =====================================================
+// ===== [C51] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9824,7 +9941,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     return v;
 }
 
-/// Whether a verdict is open because its repeats, or pairs, spread by more than was believed of them.
+/// Whether a verdict is open because its repeats, or pairs, spread by more than was believed.
 inline bool asks_for_more(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
     const bool is_open = v.outcome == verdict::inconclusive && !is_share(s.what.metric) &&
@@ -9895,7 +10012,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] verdicts on a drift =================================================================
+// ===== [C52] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10017,7 +10134,7 @@ inline slo_verdict judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] verdicts in words ===================================================================
+// ===== [C53] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10126,7 +10243,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] what the numbers alone say of an objective ==========================================
+// ===== [C54] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10193,7 +10310,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] verdicts that the client may have decided ===========================================
+// ===== [C55] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10351,7 +10468,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] how many requests a verdict rests on at least =======================================
+// ===== [C56] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -10431,7 +10548,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] what a server's answers can say against its numbers =================================
+// ===== [C57] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10633,7 +10750,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] verdicts that stand although tokens were held back ==================================
+// ===== [C58] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10662,7 +10779,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] servers that cannot keep up =========================================================
+// ===== [C59] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10769,7 +10886,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] what a server's state explains ======================================================
+// ===== [C60] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10850,7 +10967,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] the server as a witness of our own numbers ==========================================
+// ===== [C61] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -11019,7 +11136,7 @@ inline std::string server_word_fault(const evidence& e, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] what makes a measurement invalid ====================================================
+// ===== [C62] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11109,7 +11226,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] the verdicts of a gate ==============================================================
+// ===== [C63] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11281,7 +11398,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] from verdicts to an exit code =======================================================
+// ===== [C64] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11365,7 +11482,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] what a calibration tells ============================================================
+// ===== [C65] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11383,7 +11500,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] calibration =========================================================================
+// ===== [C66] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11430,7 +11547,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C67] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -11620,7 +11737,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] settings beside each other: from what was measured of each ==========================
+// ===== [C68] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11787,7 +11904,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] settings beside each other, in words ================================================
+// ===== [C69] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11985,7 +12102,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] the search for a capacity ===========================================================
+// ===== [C70] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -12439,7 +12556,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] what probes say of a load ===========================================================
+// ===== [C71] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12523,7 +12640,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] the capacity that probes show =======================================================
+// ===== [C72] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -12827,7 +12944,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C73] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -13075,7 +13192,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] a capacity held against a live baseline's ===========================================
+// ===== [C74] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -13284,7 +13401,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] files of others' making, value by value =============================================
+// ===== [C75] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -13482,7 +13599,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] datasets ============================================================================
+// ===== [C76] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13841,7 +13958,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] traces ==============================================================================
+// ===== [C77] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -13994,7 +14111,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] when requests are sent ==============================================================
+// ===== [C78] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14157,7 +14274,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] arrivals ============================================================================
+// ===== [C79] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14269,7 +14386,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] lengths =============================================================================
+// ===== [C80] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14330,7 +14447,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] prompts of a given number of tokens =================================================
+// ===== [C81] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14492,7 +14609,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] places of a trace ===================================================================
+// ===== [C82] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -14567,7 +14684,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] the part of a load that one of several programs sends ===============================
+// ===== [C83] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14592,7 +14709,7 @@ inline load_share share_of_thread(const load_share& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] conversations, recorded and made up =================================================
+// ===== [C84] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14701,7 +14818,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] prompts that stand alone ============================================================
+// ===== [C85] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14824,7 +14941,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] where prompts come from =============================================================
+// ===== [C86] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14850,7 +14967,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] the plan of a gate ==================================================================
+// ===== [C87] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14888,6 +15005,7 @@ struct plan {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
+    bool warmup_until_stable = false;  // warmup_s is the most of it
     long long requests = 0;
     double duration_s = 0;
     int first_repeats = first_look;  // before this many nothing is decided
@@ -15055,7 +15173,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] which SLOs a scenario can have ======================================================
+// ===== [C88] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15171,13 +15289,11 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const long long n = requests_behind(w.metric, c), needed = least_replayed(w);
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
-    const bool is_percentile = w.kind == statistic_kind::percentile;
+    const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat%s, and "
                                          "the scenario has %lld",
                                          w.name.c_str(), needed,
-                                         is_percentile && !is_drift(w.metric) ? " so that three lie beyond it"
-                                                                               : "",
-                                         n));
+                                         is_percentile ? " so that three lie beyond it" : "", n));
 }
 
 /// Planning has refused what does not go with the arrivals.
@@ -15231,7 +15347,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the options of requests =============================================================
+// ===== [C89] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15323,7 +15439,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the load that is profiled ===========================================================
+// ===== [C90] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15360,6 +15476,7 @@ inline plan profiled(const plan& p) {
     plan q = plan_of_repeat(p, 0);
     q.warmup_requests = 0;
     q.warmup_s = 0;
+    q.warmup_until_stable = false;
     if (p.arrivals.kind == arrival_kind::all_at_once) return q;
     q.requests = 0;
     q.duration_s = (*p.on_fail).duration.seconds();
@@ -15370,7 +15487,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] a load that is searched =============================================================
+// ===== [C91] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15615,7 +15732,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] from a workload to its part of the plan =============================================
+// ===== [C92] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15836,7 +15953,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] from a scenario to its plan =========================================================
+// ===== [C93] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15859,6 +15976,10 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
     require(warmup_requests >= 0 && warmup_requests <= 1000000,
             printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests));
+    require(!s.warmup.until_stable() || warmup_s > 0,
+            "warmup is until_stable(0 s): it names the most time that it may take");
+    require(!s.warmup.until_stable() || !s.arrivals.data().is_searched,
+            "warmup is until_stable, and a search leads up to each of its loads by itself");
     require(warmup_s >= 0 && warmup_s <= 86400,
             printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s));
     require(requests >= 0 && requests <= 100000000,
@@ -16027,6 +16148,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     plan p{.arrivals = arrivals,
                  .warmup_requests = s.warmup.requests(),
                  .warmup_s = s.warmup.seconds(),
+                 .warmup_until_stable = s.warmup.until_stable(),
                  .requests = s.requests,
                  .duration_s = s.duration.seconds(),
                  .first_repeats = repeats.first,
@@ -16063,13 +16185,15 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] a plan in words =====================================================================
+// ===== [C94] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 inline std::string warmup_text(const plan& p) {
+    if (p.warmup_until_stable)
+        return printed(" after up to %g s of warm-up, until stable", p.warmup_s);
     return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
                           : printed(" after %lld to warm up", p.warmup_requests);
 }
@@ -16170,7 +16294,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] where a gate's server stood =========================================================
+// ===== [C95] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16221,7 +16345,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] the hash of all that a plan sends ===================================================
+// ===== [C96] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16258,7 +16382,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the requests of a plan ==============================================================
+// ===== [C97] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16325,7 +16449,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] what a plan says of the evidence that it will bring =================================
+// ===== [C98] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16349,7 +16473,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C99] what of its prompts a workload lets a prefix cache have =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16405,7 +16529,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] how far apart the programs of one load may begin ====================================
+// ===== [C100] how far apart the programs of one load may begin ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16431,7 +16555,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] what of a scenario does not go with several settings ===============================
+// ===== [C101] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16487,7 +16611,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] our requests in other tools' definitions ===========================================
+// ===== [C102] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -16687,7 +16811,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] JSON files of other tools ==========================================================
+// ===== [C103] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -16872,7 +16996,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] one run of another tool, as its file tells it ======================================
+// ===== [C104] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17120,7 +17244,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] result files of AIPerf =============================================================
+// ===== [C105] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -17400,7 +17524,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] result files of guidellm ===========================================================
+// ===== [C106] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -17623,7 +17747,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C107] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -17739,7 +17863,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] result files of SGLang's bench_serving =============================================
+// ===== [C108] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -17879,7 +18003,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] result files of vLLM bench serve ===================================================
+// ===== [C109] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -18063,7 +18187,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] which tool wrote a result file, and what it tells ==================================
+// ===== [C110] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18120,7 +18244,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] runs of another tool as the repeats of one gate ====================================
+// ===== [C111] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -18365,7 +18489,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] engine model =======================================================================
+// ===== [C112] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -18574,7 +18698,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] what a request asks the simulated server ===========================================
+// ===== [C113] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18699,7 +18823,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] answers of the simulated server ====================================================
+// ===== [C114] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -18971,7 +19095,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] the simulated server's page of metrics =============================================
+// ===== [C115] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -19143,7 +19267,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] what the simulated server says besides answers =====================================
+// ===== [C116] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19220,7 +19344,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] what a result holds of its gate ====================================================
+// ===== [C117] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19273,7 +19397,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] what a result of several settings holds ============================================
+// ===== [C118] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19325,7 +19449,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C119] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19354,7 +19478,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] points and round steps of drawings =================================================
+// ===== [C120] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19384,7 +19508,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C121] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19448,7 +19572,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] the curve of a search: objectives over the load ====================================
+// ===== [C122] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19507,7 +19631,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] how requests ended, and what their answers say of tokens ===========================
+// ===== [C123] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19605,7 +19729,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] how long made-up prompts were to be, and were ======================================
+// ===== [C124] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19652,7 +19776,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] what each of several programs did, over all repeats ================================
+// ===== [C125] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19725,7 +19849,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] what a server told of itself, over all repeats =====================================
+// ===== [C126] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19812,7 +19936,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] timelines: repeats in windows of equal length ======================================
+// ===== [C127] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19946,7 +20070,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C128] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20140,7 +20264,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] the progress line ==================================================================
+// ===== [C129] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20202,7 +20326,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] what reports tell of several settings ==============================================
+// ===== [C130] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20219,7 +20343,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] several settings in result.json ====================================================
+// ===== [C131] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20293,7 +20417,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] what came of a profile =============================================================
+// ===== [C132] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20349,7 +20473,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] what reports are made of ===========================================================
+// ===== [C133] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20394,7 +20518,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] what a server told of itself, in result.json =======================================
+// ===== [C134] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20493,7 +20617,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] words of reports ===================================================================
+// ===== [C135] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20742,7 +20866,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] result.json and records.jsonl ======================================================
+// ===== [C136] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21202,7 +21326,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] stored results =====================================================================
+// ===== [C137] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -21663,7 +21787,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] several settings on the console ====================================================
+// ===== [C138] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21758,7 +21882,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] words in Markdown ==================================================================
+// ===== [C139] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21794,7 +21918,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] several settings in summary.md =====================================================
+// ===== [C140] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21836,7 +21960,62 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C141] limits that have become too easy ===================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double slips_through = 0.25;  // a regression that nobody would want to pass
+
+/// What is known of the noise of a statistic, from a calibration or from the repeats of a stored
+/// run; NaN where nothing is.
+inline double known_noise(const terms& t, const slo& s) {
+    const auto at = t.noise.find(noise_name(s));
+    if (at != t.noise.end()) return std::max(at->second, prior_sd);
+    const auto old = t.stored.values.find(str(s.what.name));
+    if (s.factor <= 0 || old == t.stored.values.end() || old->second.size() < 3)
+        return not_a_number;
+    std::vector<double> logs;
+    for (const double v : old->second) logs.push_back(std::log(v));
+    const double own = std::max(std::sqrt(sample_variance(logs)), prior_sd);
+    // Both runs have it, and what days differ by.
+    const double of_old = own * own / static_cast<double>(logs.size());
+    return std::sqrt(own * own + last_look * (of_old + t.stored.day_sd * t.stored.day_sd));
+}
+
+/// "mean(tpot) <= 25 ms lets a regression of 41 % pass, <= 19 ms would seldom be inconclusive";
+/// "" where it does not, or where nothing is known of the noise.
+inline std::string too_easy(const terms& t, const slo_verdict& v) {
+    const slo& s = v.what;
+    const double sd = known_noise(t, s), value = v.estimate.value;
+    const bool passes = v.outcome == verdict::pass && std::isfinite(value) && value > 0;
+    if (!passes || !(sd > 0) || !(v.limit > 0)) return {};
+    const double z = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + last_look - 1);
+    const double se = sd / std::sqrt(static_cast<double>(last_look)), sign = s.at_most ? 1 : -1;
+    // What would still be shown to meet the limit in most runs.
+    const double slips = std::exp(sign * std::log(v.limit / value) - z * se) - 1;
+    if (slips < slips_through) return {};
+    const double worse = s.at_most ? slips : slips / (1 + slips);  // of a rate that is lost
+    const double limit = value * std::exp(sign * (z + 1.645) * se);
+    return str(s.text()) + printed(" would pass a regression of %.0f %%, and ", worse * 100) +
+           limit_to_write(s, limit) + " would seldom be inconclusive";
+}
+
+/// All of a gate in one line, "" where its limits are as close as its noise lets them be.
+inline std::string ratchet_text(const gate_report& g) {
+    std::string line;
+    for (const slo_verdict& v : g.verdicts)
+        if (const std::string one = too_easy(g.held, v); !one.empty())
+            line += (line.empty() ? "" : "; ") + one;
+    return line.empty() ? line : "Limits with room: " + line;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C142] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21982,6 +22161,7 @@ inline std::string summary_of(const gate_report& g) {
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+    if (const std::string t = ratchet_text(g); !t.empty()) out += "\n" + markdown_escaped(t) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";
@@ -22125,7 +22305,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] what a console can show ============================================================
+// ===== [C143] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22154,7 +22334,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] the console ========================================================================
+// ===== [C144] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22282,7 +22462,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] a repeat as bytes, for another program of the same run =============================
+// ===== [C145] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22356,7 +22536,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] shards of a load, put together =====================================================
+// ===== [C146] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22471,7 +22651,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] the report page: style, icons and script ===========================================
+// ===== [C147] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -22681,7 +22861,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] the report page: drawings ==========================================================
+// ===== [C148] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22927,7 +23107,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the report page: verdicts ==========================================================
+// ===== [C149] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23100,7 +23280,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the report page: distributions =====================================================
+// ===== [C150] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23216,7 +23396,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the report page: gates beside each other ===========================================
+// ===== [C151] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23324,7 +23504,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the report page: what a search found ===============================================
+// ===== [C152] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23415,7 +23595,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the report page: what else a gate has to say =======================================
+// ===== [C153] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23608,7 +23788,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the report page: several settings beside each other ================================
+// ===== [C154] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23707,7 +23887,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] the report page: timelines =========================================================
+// ===== [C155] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23877,7 +24057,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] the report page: the whole =========================================================
+// ===== [C156] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26679,7 +26859,75 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] what a load is told and delivers ====================================================
+// ===== [E28] the warm-up of a load, watched until it has settled =================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of all threads of one load. Nothing of it is touched once the measured part has begun.
+class settling_watch {
+public:
+    /// Asked for at all, and the offset in ns at which the measured part begins at the latest.
+    void begin(long long latest_ns) {
+        latest_ns_ = latest_ns;
+        ends_at_ = latest_ns;
+    }
+    bool is_on() const { return latest_ns_ > 0; }
+    /// The offset at which the measured part begins, as far as is known.
+    long long ends_at() const { return ends_at_.load(); }
+    /// By how much everything after the warm-up is sent earlier than planned.
+    long long earlier_by() const { return latest_ns_ - ends_at_.load(); }
+
+    void on_sent(std::size_t index, long long scheduled_ns) {
+        const std::lock_guard lock(mutex_);
+        sent_[{scheduled_ns, index}] = {};
+    }
+    /// Times of the clock; the measured part begins a little later than the end that shows it.
+    void on_ended(std::size_t index, const record& r, long long start_ns) {
+        const std::lock_guard lock(mutex_);
+        const auto at = sent_.find({r.scheduled_ns, index});
+        if (at == sent_.end()) return;
+        const auto seconds = [](long long ns) { return static_cast<double>(ns) * 1e-9; };
+        at->second = {true, r.status == request_status::ok, seconds(r.end_ns - start_ns),
+                      seconds(r.first_token_ns - r.scheduled_ns),
+                      static_cast<double>(r.output_tokens)};
+        if (stable_ || r.end_ns < next_look_ns_) return;
+        next_look_ns_ = r.end_ns + between_looks_ns;
+        const long long cut = r.end_ns - start_ns + notice_ns;
+        if (cut >= latest_ns_ || !is_settled(in_order())) return;
+        stable_ = true;
+        ends_at_ = cut;
+    }
+    warmup_seen seen() const {
+        const std::lock_guard lock(mutex_);
+        const std::vector<warming_request> all = in_order();
+        return {is_on(), stable_, static_cast<double>(ends_at_.load()) * 1e-9, all.size(),
+                ttft_at(all, false), ttft_at(all, true)};
+    }
+
+private:
+    static constexpr long long between_looks_ns = 100'000'000;
+    static constexpr long long notice_ns = 100'000'000;  // every thread is awake within it
+
+    std::vector<warming_request> in_order() const {
+        std::vector<warming_request> all;
+        for (const auto& [when, r] : sent_) all.push_back(r);
+        return all;
+    }
+
+    mutable std::mutex mutex_{};
+    std::map<std::pair<long long, std::size_t>, warming_request> sent_{};  // by planned send
+    bool stable_ = false;
+    long long latest_ns_ = 0, next_look_ns_ = 0;
+    std::atomic<long long> ends_at_{0};
+};
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E29] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26778,6 +27026,7 @@ struct load_state {
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::uint64_t most_gaps = 0;         // to be kept one by one
     outbox* out = nullptr;               // where delivered requests go too
+    settling_watch settling{};           // of a warm-up that ends when the server is stable
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
 
@@ -26795,9 +27044,13 @@ struct load_state {
     }
 };
 
+/// Where the measured part of a load begins, an offset; earlier than planned where it has settled.
+inline long long measured_offset(const load_order& o, const load_state& shared) {
+    return shared.settling.is_on() ? shared.settling.ends_at() : o.measured_from_ns;
+}
 inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
     const bool measured = o.measured_by_time
-                              ? w.scheduled_ns >= shared.start_ns + o.measured_from_ns
+                              ? w.scheduled_ns >= shared.start_ns + measured_offset(o, shared)
                               : w.index >= o.warmup;
     return measured ? run_phase::measure : run_phase::warmup;
 }
@@ -26806,7 +27059,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] one connection of the load ==========================================================
+// ===== [E30] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27129,7 +27382,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] what one client thread has to send, and when ========================================
+// ===== [E31] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -27224,6 +27477,8 @@ public:
         if (phase_of(order_, shared_, w) == run_phase::measure) {
             long long none = 0;
             shared_.measured_from.compare_exchange_strong(none, now_ns);
+        } else if (shared_.settling.is_on()) {
+            shared_.settling.on_sent(w.index, w.scheduled_ns);
         }
         ++in_flight_;
         shared_.sent.fetch_add(1, std::memory_order_relaxed);
@@ -27289,9 +27544,18 @@ private:
         }
     };
 
+    /// A warm-up that has ended early leaves the rest of it out, and what follows comes forward.
     long long next_planned() const {
-        return next_open_ < order_.send_at.size() ? shared_.start_ns + order_.send_at[next_open_]
-                                                  : 0;
+        while (shared_.settling.is_on() && is_warming(next_open_) &&
+               order_.send_at[next_open_] >= shared_.settling.ends_at())
+            next_open_ += share_.count;
+        if (next_open_ >= order_.send_at.size()) return 0;
+        const bool comes_forward = shared_.settling.is_on() && !is_warming(next_open_);
+        return shared_.start_ns + order_.send_at[next_open_] -
+               (comes_forward ? shared_.settling.earlier_by() : 0);
+    }
+    bool is_warming(std::size_t open) const {
+        return open < order_.send_at.size() && order_.first + open * plan_.stride < order_.warmup;
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
@@ -27299,7 +27563,7 @@ private:
         const bool out_of_time =
             plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
         const bool enough = order_.most_measured > 0 &&
-                            u.at_ns >= shared_.start_ns + order_.measured_from_ns &&
+                            u.at_ns >= shared_.start_ns + measured_offset(order_, shared_) &&
                             shared_.measured.fetch_add(1) >= order_.most_measured;
         const std::size_t place = out_of_time || enough        ? order_.last
                                   : u.turn != new_conversation ? u.turn
@@ -27335,7 +27599,7 @@ private:
     const plan& plan_;
     load_state& shared_;
     const load_share share_;
-    std::size_t next_open_;  // of order.send_at
+    mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
     std::deque<planned_request> waiting_{};
@@ -27348,7 +27612,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] the connections of one client thread ================================================
+// ===== [E32] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27431,7 +27695,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] what came back to one client thread =================================================
+// ===== [E33] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27499,7 +27763,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] one client thread ===================================================================
+// ===== [E34] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27633,6 +27897,8 @@ private:
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const request_status status = r.status;
         const long long end = r.end_ns;
+        if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
+            shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
         agenda_.on_ended(w, status, end, a.words());
     }
@@ -27702,7 +27968,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] the load of one repeat ==============================================================
+// ===== [E35] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27835,7 +28101,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] what of asio a server needs beyond a client =========================================
+// ===== [E36] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27848,7 +28114,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] a connection of the simulated server ================================================
+// ===== [E37] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27963,7 +28229,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] simulated server ====================================================================
+// ===== [E38] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28247,7 +28513,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] who asks a server ===================================================================
+// ===== [E39] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28329,7 +28595,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] what a server is asked before the load ==============================================
+// ===== [E40] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28502,7 +28768,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] the pages on which a server tells of itself =========================================
+// ===== [E41] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28658,7 +28924,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] servers that a gate starts ==========================================================
+// ===== [E42] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28759,7 +29025,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] targets brought up ==================================================================
+// ===== [E43] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28958,7 +29224,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] a server's pages, read beside a load ================================================
+// ===== [E44] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29078,7 +29344,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] whether two targets are one server, and two arms one ================================
+// ===== [E45] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29166,7 +29432,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E46] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29320,7 +29586,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] all gates of a program and their reports ============================================
+// ===== [E47] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29639,7 +29905,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] gates inside doctest ================================================================
+// ===== [E48] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29750,7 +30016,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] profiles of servers =================================================================
+// ===== [E49] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29900,7 +30166,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] the progress of a repeat ============================================================
+// ===== [E50] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30031,7 +30297,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] one repeat ==========================================================================
+// ===== [E51] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30177,9 +30443,11 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         order.warmup = s.warmup * p.stride;
         order.measured_from_ns = ns_of(s.measured_from);
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
         if (!s.at.empty()) gather();
-        d.window_from_ns = state.start_ns + ns_of(s.measured_from);
-        d.window_to_ns = s.at.empty() ? d.window_from_ns : state.start_ns + order.send_at.back();
+        const long long start_ns = state.start_ns - state.settling.earlier_by();
+        d.window_from_ns = start_ns + ns_of(s.measured_from);
+        d.window_to_ns = s.at.empty() ? d.window_from_ns : start_ns + order.send_at.back();
     } else {
         order.measured_by_time = p.warmup_s > 0;
         order.measured_from_ns = ns_of(p.warmup_s);
@@ -30191,6 +30459,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         if (order.measured_by_time && p.requests > 0)
             order.most_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
+        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
         gather();
         d.window_from_ns =
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
@@ -30224,6 +30493,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     request_log all;
     const auto gather = [&] { run_load(order, state, d, all); };
     send_all(p, order, state, d, all, gather);
+    d.warmup = state.settling.seen();
     note_answers(p, target.load(arm), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);
@@ -30256,7 +30526,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] one repeat of a load that ranks of MPI send =========================================
+// ===== [E52] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -30454,7 +30724,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E52] what the environment asks of a gate =================================================
+// ===== [E53] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30525,7 +30795,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] a load that several programs send without a word to each other ======================
+// ===== [E54] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30538,6 +30808,8 @@ inline void check_share(const plan& p, const load_share& share) {
     const arrival_data& a = p.arrivals;
     require(p.is_open_loop() || a.is_searched || a.users >= count,
             shared + printed("arrivals has %lld users: each program needs one", a.users));
+    require(!p.warmup_until_stable,
+            shared + "warmup is until_stable: each program would end it at another time");
     require(a.max_in_flight == 0 || a.max_in_flight >= count,
             shared + printed("max_in_flight is %lld: each program needs one", a.max_in_flight));
 }
@@ -30631,7 +30903,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] one repeat of a load that several programs send =====================================
+// ===== [E55] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30667,7 +30939,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] the repeats of a gate ===============================================================
+// ===== [E56] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31058,7 +31330,18 @@ private:
             into.back().load = probe->load;
             into.back().part = probe->part;
         }
+        note_warmups();
         return !into.back().cut_short;
+    }
+    /// What warm-ups saw is in every report, a cold first wave as well as one that never ended.
+    void note_warmups() {
+        all_.seen.notes.clear();
+        for (const auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
+            for (const repeat_data& d : *arm)
+                if (d.warmup.asked)
+                    all_.seen.notes.push_back(warmup_sentence(
+                        d.warmup, std::string(arm == &all_.seen.baseline ? "baseline, " : "") +
+                                      printed("repeat %d", d.index + 1)));
     }
 
     /// For their part of the repeat that comes next.
@@ -31095,7 +31378,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] gates take turns ====================================================================
+// ===== [E57] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31125,7 +31408,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] one gate from its scenario to its result ============================================
+// ===== [E58] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31561,7 +31844,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] result files of other tools, judged as a gate =======================================
+// ===== [E59] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31643,7 +31926,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] a run that is over, with its requests ===============================================
+// ===== [E60] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31757,7 +32040,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] the shards of a load, judged as a gate ==============================================
+// ===== [E61] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31812,7 +32095,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] several settings of a server, measured in turns =====================================
+// ===== [E62] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32032,7 +32315,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] several settings from a scenario to their result ====================================
+// ===== [E63] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32184,7 +32467,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] public functions ====================================================================
+// ===== [E64] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32282,7 +32565,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E64] records judged again ================================================================
+// ===== [E65] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32337,7 +32620,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E65] main ================================================================================
+// ===== [E66] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

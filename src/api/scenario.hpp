@@ -53,11 +53,28 @@ public:
     constexpr warmup_amount(I requests) : requests_(static_cast<long long>(requests)) {}
     constexpr double seconds() const { return seconds_; }
     constexpr long long requests() const { return requests_; }
+    constexpr bool until_stable() const { return until_stable_; }
+    /// See until_stable().
+    static constexpr warmup_amount ended_when_stable(time_span most) {
+        warmup_amount w(most);
+        w.until_stable_ = true;
+        return w;
+    }
 
 private:
     double seconds_ = 0;
     long long requests_ = 20;
+    bool until_stable_ = false;
 };
+/// A warm-up at the measured load that goes over into the measured part as soon as ttft and
+/// throughput have stopped moving, after `most` at the latest. Every report says what it saw.
+constexpr warmup_amount until_stable(time_span most) {
+    return warmup_amount::ended_when_stable(most);
+}
+template <detail::duration_like D>
+constexpr warmup_amount until_stable(const D& most) {
+    return until_stable(time_span(most));
+}
 
 /// One measurement, described. Designated initialisers must keep this order.
 struct scenario {

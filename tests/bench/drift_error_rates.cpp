@@ -1,7 +1,7 @@
 // How often a verdict on a drift is wrong, and how soon a drift is found, in virtual time.
 //   drift_error_rates [--quick] [--trials N]
-// Without drift: the engine model at 60 % load, other traffic in every trial, and a server of another
-// kind that is kept full. With drift: that one becomes slower from its first second to its last.
+// Without drift: the engine model at 60 % load, other traffic in every trial, and a server of
+// another kind that is kept full. With drift: that one becomes slower from its first second to its last.
 // Quick: few trials, held against wide bounds, exit code 1 where one is violated.
 #define LLMBENCH_NO_DOCTEST
 #include "llmbench.hpp"
@@ -123,9 +123,10 @@ int main(int argc, char** argv) {
     };
     one.clear();
     all.clear();
-    measure(full_trials, exact, one, all, [&](std::uint64_t t, double slowness, std::uint64_t seed) {
-        return kept_full(t, slowness, seed, {});
-    });
+    measure(full_trials, exact, one, all,
+            [&](std::uint64_t t, double slowness, std::uint64_t seed) {
+                return kept_full(t, slowness, seed, {});
+            });
     for (std::size_t k = 0; k < exact.size(); ++k) {
         print_row("no drift, kept full, " + std::string(exact[k].text().c_str()), one[k], all[k]);
         met &= all[k].share(all[k].fail) <= (quick ? 6 : 1.01);

@@ -358,7 +358,7 @@ fresh_cell measured_fresh_cell(const setting& at, long long n, long long trials)
     });
 }
 
-// ---- a noisy server of another kind ---------------------------------------------------------------
+// ---- a noisy server of another kind -------------------------------------------------------------
 
 struct noisy_cell : tallies<tabled * ratios.size()> {
     std::array<double, tabled> variance{};  // of the log statistic between repeats, summed
@@ -772,8 +772,8 @@ bool replayed_part(const study& all) {
 /// Repeats that spread by anything up to 20 %, on a server that is no engine model of ours.
 bool noisy_part(const study& all) {
     std::printf("\n## A noisy server of another kind\n\n"
-                "Bursts of one to nine users, prompts taken whole before any decoding, calm (40 %%) "
-                "and close to\nits capacity (75 %%). Pass/fail/inconclusive in %%; %lld trials.\n\n",
+                "Bursts of one to nine users, prompts taken whole before any decoding, calm "
+                "(40 %%) and close to\nits capacity (75 %%). Pass/fail/inconclusive in %%; %lld trials.\n\n",
                 all.o.trials);
     std::vector<std::string> columns = {"repeats spread by"};
     for (const double r : ratios) columns.push_back(printed("r = %.4g", r));
@@ -791,7 +791,8 @@ bool noisy_part(const study& all) {
             for (std::size_t k = 0; k < tabled; ++k) {
                 const double spread = std::sqrt(c.variance[k] / n);
                 const std::string name =
-                    printed("%s, %.0f %% noise, %.0f %% load", row_names[k], noise * 100, load * 100);
+                    printed("%s, %.0f %% noise, %.0f %% load", row_names[k], noise * 100,
+                            load * 100);
                 columns = {printed("%.1f %%", spread * 100)};
                 for (std::size_t r = 0; r < ratios.size(); ++r)
                     columns.push_back(shares(c.at(k, r)));

@@ -39,7 +39,7 @@ struct judging_rule {
     double pass_level = 0.05, fail_level = 0.01;
     double pass_z = 2.12, fail_z = 2.80;  // Pocock's 2.122 for 5 %; a little over his 2.754 for 1 %
     double half_fail_z = 2.99;            // for half of 1 %: a share can fail in two ways
-    double alone_z = 2.17;  // to pass by the spread of a few repeats alone, whose looks are less alike
+    double alone_z = 2.17;  // to pass by the repeats' own spread, whose looks are less alike
     bool holm = false;
     bool trusts_belief = false;  // in what is believed of the noise, where repeats spread by less
     /// The same at another level of false fails.

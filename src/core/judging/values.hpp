@@ -369,7 +369,7 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
     return v;
 }
 
-/// Whether a verdict is open because its repeats, or pairs, spread by more than was believed of them.
+/// Whether a verdict is open because its repeats, or pairs, spread by more than was believed.
 inline bool asks_for_more(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
     const bool is_open = v.outcome == verdict::inconclusive && !is_share(s.what.metric) &&

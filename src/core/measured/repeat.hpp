@@ -10,6 +10,7 @@
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/server_word.hpp"
+#include "core/measured/settling.hpp"
 
 #include <algorithm>  // max
 #include <cstdint>  // uint64_t, uint32_t
@@ -74,6 +75,7 @@ struct repeat_facts {
     blind_stretches blind{};  // of all threads
     server_word server{};     // what the server told of itself meanwhile
     std::vector<rank_part> ranks{};  // of a load that several programs sent
+    warmup_seen warmup{};     // where it was to end when the server is stable
 };
 
 /// The same with its requests. Nothing is judged yet.

@@ -25,8 +25,8 @@ enum class metric_unit : unsigned char {
     none
 };
 /// What has a value: each completed request, each repeat by its steady window or by how many of its
-/// requests missed, the start of a server, the server itself, its repeats at several loads, a repeat
-/// by the thirds of its window.
+/// requests missed, the start of a server, the server itself, its repeats at several loads, a
+/// repeat by the thirds of its window.
 enum class metric_of : unsigned char { request, window, requests, start, server, loads, thirds };
 enum class turn_kind : unsigned char { all, first, later };
 /// What a completed request must have brought to have a value of a metric, or to count in one.

@@ -14,6 +14,7 @@
 #include "core/reports/gate_report.hpp"
 #include "core/reports/markdown.hpp"
 #include "core/reports/profile.hpp"
+#include "core/reports/ratchet.hpp"
 #include "core/reports/words.hpp"
 
 #include <algorithm>  // sort, min
@@ -167,6 +168,7 @@ inline std::string summary_of(const gate_report& g) {
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
+    if (const std::string t = ratchet_text(g); !t.empty()) out += "\n" + markdown_escaped(t) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";

@@ -131,13 +131,11 @@ inline void check_fresh(const slo& s, const slo_context& c, const std::string& g
 inline void check_sample(const statistic_data& w, const slo_context& c, const std::string& given) {
     const long long n = requests_behind(w.metric, c), needed = least_replayed(w);
     if (facts_of(w.metric).is_of_gaps || n <= 0) return;
-    const bool is_percentile = w.kind == statistic_kind::percentile;
+    const bool is_percentile = w.kind == statistic_kind::percentile && !is_drift(w.metric);
     require(n >= needed, given + printed("%s needs at least %lld measured requests a repeat%s, and "
                                          "the scenario has %lld",
                                          w.name.c_str(), needed,
-                                         is_percentile && !is_drift(w.metric) ? " so that three lie beyond it"
-                                                                               : "",
-                                         n));
+                                         is_percentile ? " so that three lie beyond it" : "", n));
 }
 
 /// Planning has refused what does not go with the arrivals.

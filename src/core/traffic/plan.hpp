@@ -63,6 +63,7 @@ struct plan {
     arrival_data arrivals{};
     long long warmup_requests = 0;
     double warmup_s = 0;
+    bool warmup_until_stable = false;  // warmup_s is the most of it
     long long requests = 0;
     double duration_s = 0;
     int first_repeats = first_look;  // before this many nothing is decided

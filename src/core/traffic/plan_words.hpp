@@ -19,6 +19,8 @@ inline namespace v0 {
 namespace detail {
 
 inline std::string warmup_text(const plan& p) {
+    if (p.warmup_until_stable)
+        return printed(" after up to %g s of warm-up, until stable", p.warmup_s);
     return p.warmup_s > 0 ? printed(" after %g s of warm-up", p.warmup_s)
                           : printed(" after %lld to warm up", p.warmup_requests);
 }

@@ -48,6 +48,10 @@ inline void check_extent(const scenario& s, const arrival_data& a, const recorde
     const double warmup_s = s.warmup.seconds(), duration_s = s.duration.seconds();
     require(warmup_requests >= 0 && warmup_requests <= 1000000,
             printed("warmup is %lld requests: it runs from 0 to 1000000", warmup_requests));
+    require(!s.warmup.until_stable() || warmup_s > 0,
+            "warmup is until_stable(0 s): it names the most time that it may take");
+    require(!s.warmup.until_stable() || !s.arrivals.data().is_searched,
+            "warmup is until_stable, and a search leads up to each of its loads by itself");
     require(warmup_s >= 0 && warmup_s <= 86400,
             printed("warmup is %g s: it runs from 0 to 86400 s", warmup_s));
     require(requests >= 0 && requests <= 100000000,
@@ -216,6 +220,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
     plan p{.arrivals = arrivals,
                  .warmup_requests = s.warmup.requests(),
                  .warmup_s = s.warmup.seconds(),
+                 .warmup_until_stable = s.warmup.until_stable(),
                  .requests = s.requests,
                  .duration_s = s.duration.seconds(),
                  .first_repeats = repeats.first,

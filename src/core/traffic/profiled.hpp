@@ -48,6 +48,7 @@ inline plan profiled(const plan& p) {
     plan q = plan_of_repeat(p, 0);
     q.warmup_requests = 0;
     q.warmup_s = 0;
+    q.warmup_until_stable = false;
     if (p.arrivals.kind == arrival_kind::all_at_once) return q;
     q.requests = 0;
     q.duration_s = (*p.on_fail).duration.seconds();

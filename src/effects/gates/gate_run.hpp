@@ -446,7 +446,18 @@ private:
             into.back().load = probe->load;
             into.back().part = probe->part;
         }
+        note_warmups();
         return !into.back().cut_short;
+    }
+    /// What warm-ups saw is in every report, a cold first wave as well as one that never ended.
+    void note_warmups() {
+        all_.seen.notes.clear();
+        for (const auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
+            for (const repeat_data& d : *arm)
+                if (d.warmup.asked)
+                    all_.seen.notes.push_back(warmup_sentence(
+                        d.warmup, std::string(arm == &all_.seen.baseline ? "baseline, " : "") +
+                                      printed("repeat %d", d.index + 1)));
     }
 
     /// For their part of the repeat that comes next.

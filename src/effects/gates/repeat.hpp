@@ -178,9 +178,11 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         order.warmup = s.warmup * p.stride;
         order.measured_from_ns = ns_of(s.measured_from);
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
+        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
         if (!s.at.empty()) gather();
-        d.window_from_ns = state.start_ns + ns_of(s.measured_from);
-        d.window_to_ns = s.at.empty() ? d.window_from_ns : state.start_ns + order.send_at.back();
+        const long long start_ns = state.start_ns - state.settling.earlier_by();
+        d.window_from_ns = start_ns + ns_of(s.measured_from);
+        d.window_to_ns = s.at.empty() ? d.window_from_ns : start_ns + order.send_at.back();
     } else {
         order.measured_by_time = p.warmup_s > 0;
         order.measured_from_ns = ns_of(p.warmup_s);
@@ -192,6 +194,7 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         if (order.measured_by_time && p.requests > 0)
             order.most_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
+        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
         gather();
         d.window_from_ns =
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
@@ -225,6 +228,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     request_log all;
     const auto gather = [&] { run_load(order, state, d, all); };
     send_all(p, order, state, d, all, gather);
+    d.warmup = state.settling.seen();
     note_answers(p, target.load(arm), all, d);
     const bool counted = state.gaps > terms.most_gaps;
     if (counted) all.count_all(d.window_from_ns, d.window_to_ns);

@@ -32,6 +32,8 @@ inline void check_share(const plan& p, const load_share& share) {
     const arrival_data& a = p.arrivals;
     require(p.is_open_loop() || a.is_searched || a.users >= count,
             shared + printed("arrivals has %lld users: each program needs one", a.users));
+    require(!p.warmup_until_stable,
+            shared + "warmup is until_stable: each program would end it at another time");
     require(a.max_in_flight == 0 || a.max_in_flight >= count,
             shared + printed("max_in_flight is %lld: each program needs one", a.max_in_flight));
 }

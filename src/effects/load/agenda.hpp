@@ -111,6 +111,8 @@ public:
         if (phase_of(order_, shared_, w) == run_phase::measure) {
             long long none = 0;
             shared_.measured_from.compare_exchange_strong(none, now_ns);
+        } else if (shared_.settling.is_on()) {
+            shared_.settling.on_sent(w.index, w.scheduled_ns);
         }
         ++in_flight_;
         shared_.sent.fetch_add(1, std::memory_order_relaxed);
@@ -176,9 +178,18 @@ private:
         }
     };
 
+    /// A warm-up that has ended early leaves the rest of it out, and what follows comes forward.
     long long next_planned() const {
-        return next_open_ < order_.send_at.size() ? shared_.start_ns + order_.send_at[next_open_]
-                                                  : 0;
+        while (shared_.settling.is_on() && is_warming(next_open_) &&
+               order_.send_at[next_open_] >= shared_.settling.ends_at())
+            next_open_ += share_.count;
+        if (next_open_ >= order_.send_at.size()) return 0;
+        const bool comes_forward = shared_.settling.is_on() && !is_warming(next_open_);
+        return shared_.start_ns + order_.send_at[next_open_] -
+               (comes_forward ? shared_.settling.earlier_by() : 0);
+    }
+    bool is_warming(std::size_t open) const {
+        return open < order_.send_at.size() && order_.first + open * plan_.stride < order_.warmup;
     }
     /// What a user of a closed loop sends next: `order.last` where time or trace have run out.
     std::size_t place_for(const ready_user& u, long long now_ns) {
@@ -186,7 +197,7 @@ private:
         const bool out_of_time =
             plan_.duration_s > 0 && from > 0 && u.at_ns - from >= ns_of(plan_.duration_s);
         const bool enough = order_.most_measured > 0 &&
-                            u.at_ns >= shared_.start_ns + order_.measured_from_ns &&
+                            u.at_ns >= shared_.start_ns + measured_offset(order_, shared_) &&
                             shared_.measured.fetch_add(1) >= order_.most_measured;
         const std::size_t place = out_of_time || enough        ? order_.last
                                   : u.turn != new_conversation ? u.turn
@@ -222,7 +233,7 @@ private:
     const plan& plan_;
     load_state& shared_;
     const load_share share_;
-    std::size_t next_open_;  // of order.send_at
+    mutable std::size_t next_open_;  // of order.send_at; moves past what is left out
     std::priority_queue<ready_user, std::vector<ready_user>, std::greater<>> users_{};
     std::map<std::size_t, std::vector<std::string>> answers_{};  // of conversations that go on
     std::deque<planned_request> waiting_{};

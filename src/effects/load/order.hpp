@@ -8,6 +8,7 @@
 #include "core/traffic/tokens.hpp"
 #include "effects/net/sockets.hpp"
 #include "effects/net/tls.hpp"
+#include "effects/load/settling_watch.hpp"
 
 #include <algorithm>  // move
 #include <atomic>  // memory_order_relaxed
@@ -117,6 +118,7 @@ struct load_state {
     std::atomic<std::uint64_t> gaps{0};  // of all requests done
     std::uint64_t most_gaps = 0;         // to be kept one by one
     outbox* out = nullptr;               // where delivered requests go too
+    settling_watch settling{};           // of a warm-up that ends when the server is stable
     long long start_ns = 0;
     long long deadline_ns = 0;  // of the whole program, 0: none
 
@@ -134,9 +136,13 @@ struct load_state {
     }
 };
 
+/// Where the measured part of a load begins, an offset; earlier than planned where it has settled.
+inline long long measured_offset(const load_order& o, const load_state& shared) {
+    return shared.settling.is_on() ? shared.settling.ends_at() : o.measured_from_ns;
+}
 inline run_phase phase_of(const load_order& o, const load_state& shared, const planned_request& w) {
     const bool measured = o.measured_by_time
-                              ? w.scheduled_ns >= shared.start_ns + o.measured_from_ns
+                              ? w.scheduled_ns >= shared.start_ns + measured_offset(o, shared)
                               : w.index >= o.warmup;
     return measured ? run_phase::measure : run_phase::warmup;
 }

@@ -159,6 +159,8 @@ private:
     void on_delivered(const planned_request& w, record&& r, const answer_reader& a) override {
         const request_status status = r.status;
         const long long end = r.end_ns;
+        if (shared_.settling.is_on() && phase_of(order_, shared_, w) == run_phase::warmup)
+            shared_.settling.on_ended(w.index, r, shared_.start_ns);
         book_.add(w, std::move(r), a.timeline().gaps_us());
         agenda_.on_ended(w, status, end, a.words());
     }

@@ -1,5 +1,5 @@
-// A server of another kind than the simulated one, in virtual time: it takes prompts whole, one at a
-// time and before any decoding, and its users come in bursts. Nothing of it is the engine model's.
+// A server of another kind than the simulated one, in virtual time: it takes prompts whole, one at
+// a time and before any decoding, and its users come in bursts. Nothing of it is the engine model's.
 #pragma once
 
 #include "llmbench.hpp"

@@ -103,7 +103,8 @@ TEST_CASE("a verdict that rests on a calibration names it") {
     // Less than is believed of every machine is not believed, but that it is no more is.
     m.noise["mean(ttft)"] = 0.03;
     const slo_verdict quiet = judged(m, mean(ttft) <= 100_ms);
-    CHECK(str(quiet.method) == "moderated t with the calibrated noise of 3 % (perf/calibration.json)");
+    CHECK(str(quiet.method) ==
+          "moderated t with the calibrated noise of 3 % (perf/calibration.json)");
     CHECK(input(quiet, "prior_sd") == 0.04);
     measurement pairs = pairs_with_ratio({1, 1, 1, 1});
     pairs.noise = m.noise;

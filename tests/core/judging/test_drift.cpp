@@ -75,7 +75,9 @@ TEST_CASE("one run shows a drift, and that there is none") {
     CHECK(worse.outcome == verdict::fail);
     CHECK(worse.estimate.value > 1.2);
     // Right at the limit neither is shown.
-    const auto at_it = [](double passed) { return passed < 1.0 / 3 ? 1 : passed < 2.0 / 3 ? 1.05 : 1.1; };
+    const auto at_it = [](double passed) {
+        return passed < 1.0 / 3 ? 1 : passed < 2.0 / 3 ? 1.05 : 1.1;
+    };
     CHECK(drift_of_runs({long_run(3, at_it)}, limit).outcome == verdict::inconclusive);
 }
 
@@ -96,8 +98,8 @@ TEST_CASE("slices that depend on each other are worth fewer") {
     CHECK(dependence_of_slices({1, 2, 3, 4, 5, 6, 7, 8, 9}) == 0);  // an even drift is no noise
     CHECK(dependence_of_slices({1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}) > 0.5);
     const slo s = drift(mean(ttft)) <= 110_pct;
-    const std::vector<double> runs = {0, 0, 0, .1, .1, .1, 0, 0, 0, .1, .1, .1, 0, 0, 0, .1, .1, .1};
-    const std::vector<double> turns = {0, .1, 0, .1, 0, .1, 0, .1, 0, .1, 0, .1, 0, .1, 0, .1, 0, .1};
+    const std::vector<double> runs = {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1},
+                              turns = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
     CHECK(look_at_drift(s, runs, {}).se > 1.5 * look_at_drift(s, turns, {}).se);
 }
 

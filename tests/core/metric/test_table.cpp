@@ -99,7 +99,8 @@ TEST_CASE("kinds of metrics exclude each other") {
                   is_capacity(f.id) + is_of_server(f.id) + is_drift(f.id) ==
               1);
         CHECK((!is_speed(f.id) || is_of_requests(f.id)));
-        CHECK(is_share(f.id) == (f.unit == metric_unit::share && !is_of_server(f.id) && !is_drift(f.id)));
+        CHECK(is_share(f.id) ==
+              (f.unit == metric_unit::share && !is_of_server(f.id) && !is_drift(f.id)));
         CHECK((is_of_server(f.id) || (f.grain == 0 && !f.is_whole)));
     }
 }

@@ -1,0 +1,105 @@
+// whether a load has settled
+#pragma once
+
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+
+#include <algorithm>  // max, min
+#include <cmath>  // fabs, log, sqrt
+#include <cstddef>  // size_t
+#include <string>
+#include <vector>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// A request of a warm-up, as far as it has come.
+struct warming_request {
+    bool has_ended = false, ok = false;
+    double end_s = 0, ttft_s = 0, tokens = 0;
+};
+
+/// What a warm-up saw that was to end when the server is stable.
+struct warmup_seen {
+    bool asked = false, stable = false;
+    double seconds = 0;                        // until the measured part began
+    std::size_t requests = 0;                  // that were sent in it
+    double first_ttft_s = 0, last_ttft_s = 0;  // geometric means of the first ten and the last ten
+};
+
+inline constexpr std::size_t least_of_settling = 30;
+inline constexpr double settled_within = 0.10;
+
+/// Two samples of logarithms that differ by no more than 10 %, or two standard errors beside it.
+inline bool is_alike(const std::vector<double>& a, const std::vector<double>& b) {
+    const double se = std::sqrt(sample_variance(a) / static_cast<double>(a.size()) +
+                                sample_variance(b) / static_cast<double>(b.size()));
+    return std::fabs(mean_of(a) - mean_of(b)) <= std::log(1 + settled_within) + 2 * se;
+}
+
+/// The test of until_stable. Of the requests in the order of their sends, those count before which
+/// none is under way: a cold first wave holds up all of it. Of the later half of them, 30 at least,
+/// the first third and the last one must be alike in ttft, and in tokens over the time in which
+/// they came, up to 10 % and two standard errors.
+inline bool is_settled(const std::vector<warming_request>& sent) {
+    std::size_t known = 0;
+    while (known < sent.size() && sent[known].has_ended) ++known;
+    if (known < least_of_settling) return false;
+    const std::size_t n = std::max(least_of_settling, known / 2), third = n / 3;
+    struct part {
+        std::vector<double> ttft{};
+        double tokens = 0, squares = 0, from = infinity, to = 0;
+    };
+    const auto part_from = [&](std::size_t begin) {
+        part p;
+        for (std::size_t i = begin; i < begin + third; ++i) {
+            const warming_request& r = sent[i];
+            p.from = std::min(p.from, r.end_s);
+            p.to = std::max(p.to, r.end_s);
+            if (!r.ok || r.ttft_s <= 0) continue;
+            p.ttft.push_back(std::log(r.ttft_s));
+            p.tokens += r.tokens;
+            p.squares += r.tokens * r.tokens;
+        }
+        return p;
+    };
+    const part first = part_from(known - n), last = part_from(known - third);
+    if (first.ttft.size() < third / 2 + 1 || last.ttft.size() < third / 2 + 1) return false;
+    if (!is_alike(first.ttft, last.ttft)) return false;
+    if (first.to <= first.from || last.to <= last.from || first.tokens <= 0 || last.tokens <= 0)
+        return false;
+    // Requests come as they like: of a rate of n of them the square of the error is the sum of the
+    // squares of their tokens over that of all.
+    const double se = std::sqrt(first.squares / (first.tokens * first.tokens) +
+                                last.squares / (last.tokens * last.tokens));
+    const double change = std::log(last.tokens / (last.to - last.from)) -
+                          std::log(first.tokens / (first.to - first.from));
+    return std::fabs(change) <= std::log(1 + settled_within) + 2 * se;
+}
+
+/// The typical ttft of the first or the last ten that were answered; NaN where there is none.
+inline double ttft_at(const std::vector<warming_request>& sent, bool at_the_end) {
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < sent.size() && logs.size() < 10; ++i) {
+        const warming_request& r = sent[at_the_end ? sent.size() - 1 - i : i];
+        if (r.has_ended && r.ok && r.ttft_s > 0) logs.push_back(std::log(r.ttft_s));
+    }
+    return logs.empty() ? not_a_number : std::exp(mean_of(logs));
+}
+
+/// What one repeat's warm-up came to, in a sentence.
+inline std::string warmup_sentence(const warmup_seen& w, const std::string& whose) {
+    const std::string ttft = "ttft " + time_text(w.first_ttft_s) + " of its first ten requests, " +
+                             time_text(w.last_ttft_s) + " of the last";
+    if (w.stable)
+        return whose + " was stable after " + time_text(w.seconds) +
+               printed(" of warm-up and %zu requests: ", w.requests) + ttft;
+    return whose + " never became stable in " + time_text(w.seconds) +
+           printed(" of warm-up and %zu requests: ", w.requests) + ttft +
+           "; what was measured then may still have been on its way";
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench

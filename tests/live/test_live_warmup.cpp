@@ -1,0 +1,95 @@
+// Warm-ups that end when the server is stable.
+#include "support/effects.hpp"
+#include "support/environment.hpp"
+#include "support/live.hpp"
+#include "support/scripted_server.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace llmbench;
+using namespace live;
+using namespace std::chrono_literals;
+
+namespace {
+/// The first ten requests wait for what the server has to do first, all others for 20 ms.
+scripted::answer cold_at_first(std::atomic<int>& asked) {
+    scripted::answer a = scripted::healthy(3);
+    a.insert(a.begin(), scripted::wait(asked++ < 10 ? 1500ms : 20ms));
+    return a;
+}
+scenario of(const std::string& url, const arrival_pattern& arrivals) {
+    return {.name = "warm-up",
+            .target = endpoint{.url = url},
+            .workload = prompts({"hi"}),
+            .arrivals = arrivals,
+            .warmup = until_stable(8_s),
+            .requests = 60,
+            .repeats = 2,
+            .slos = {p90(ttft) <= 700_ms}};
+}
+std::vector<record> phase_of(const result& r, run_phase phase, int repeat) {
+    std::vector<record> out;
+    for (const record& x : r.requests())
+        if (x.phase == phase && x.repeat == repeat) out.push_back(x);
+    std::sort(out.begin(), out.end(), [](const record& a, const record& b) {
+        return a.scheduled_ns < b.scheduled_ns;
+    });
+    return out;
+}
+}  // namespace
+
+TEST_CASE("a cold first wave is no part of what is judged, and every report tells of it") {
+    std::atomic<int> asked{0};
+    const scripted::server server([&](const scripted::request&) { return cold_at_first(asked); });
+    const result r = run(of(server.url(), constant(40_rps)));
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(r.measured(p90(ttft)) < 0.7);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        CAPTURE(repeat);
+        const std::vector<record> warm = phase_of(r, run_phase::warmup, repeat),
+                                  measured = phase_of(r, run_phase::measure, repeat);
+        REQUIRE(measured.size() == 60);
+        REQUIRE(warm.size() >= 30);
+        CHECK(warm.size() < 300);  // 8 s would be 320
+        // One load: a send each 25 ms, across the end of the warm-up, too.
+        CHECK(measured[0].scheduled_ns - warm.back().scheduled_ns < 200'000'000);
+        CHECK(measured[0].scheduled_ns > warm.back().scheduled_ns);
+        CHECK(measured[59].scheduled_ns - measured[0].scheduled_ns ==
+              doctest::Approx(59 * 25e6).epsilon(0.001));
+        CHECK(measured[0].dispatched_ns >= measured[0].scheduled_ns);
+    }
+    // The wave is over before the measured part begins, though nothing waits for it to be.
+    CHECK(phase_of(r, run_phase::warmup, 0).size() > 60);
+    for (const char* file : {"summary.md", "report.html"}) {
+        const std::string text = content_of(report_file(file));
+        CHECK(text.find("repeat 1 was stable after") != std::string::npos);
+        CHECK(text.find("s of its first ten requests") != std::string::npos);
+        CHECK(text.find("repeat 2 was stable after") != std::string::npos);
+    }
+}
+
+TEST_CASE("users go on as they are when a warm-up ends") {
+    std::atomic<int> asked{0};
+    const scripted::server server([&](const scripted::request&) { return cold_at_first(asked); });
+    const result r = run(of(server.url(), closed_loop(4)));
+    CHECK(r.verdicts()[0].outcome == verdict::pass);
+    CHECK(phase_of(r, run_phase::measure, 1).size() == 60);
+    const std::vector<record> warm = phase_of(r, run_phase::warmup, 1);
+    CHECK(warm.size() >= 30);
+    CHECK(warm.back().end_ns - warm.front().scheduled_ns < 7'000'000'000);
+}
+
+TEST_CASE("a server that never becomes stable is told as such") {
+    std::atomic<int> asked{10};
+    const scripted::server server([&](const scripted::request&) { return cold_at_first(asked); });
+    scenario s = of(server.url(), constant(40_rps));
+    s.warmup = until_stable(500ms);  // twenty requests
+    const result r = run(s);
+    CHECK(phase_of(r, run_phase::warmup, 0).size() == 20);
+    CHECK(content_of(report_file("summary.md")).find("repeat 1 never became stable in 500 ms") !=
+          std::string::npos);
+}
