@@ -220,33 +220,34 @@
 //   [E37] a connection of the simulated server
 //   [E38] simulated server
 //   [E39] who asks a server
-//   [E40] what a server is asked before the load
-//   [E41] the pages on which a server tells of itself
-//   [E42] servers that a gate starts
-//   [E43] targets brought up
-//   [E44] a server's pages, read beside a load
-//   [E45] whether two targets are one server, and two arms one
-//   [E46] records.jsonl and events.bin, written while the load runs
-//   [E47] all gates of a program and their reports
-//   [E48] gates inside doctest
-//   [E49] profiles of servers
-//   [E50] the progress of a repeat
-//   [E51] one repeat
-//   [E52] one repeat of a load that ranks of MPI send
-//   [E53] what the environment asks of a gate
-//   [E54] a load that several programs send without a word to each other
-//   [E55] one repeat of a load that several programs send
-//   [E56] the repeats of a gate
-//   [E57] gates take turns
-//   [E58] one gate from its scenario to its result
-//   [E59] result files of other tools, judged as a gate
-//   [E60] a run that is over, with its requests
-//   [E61] the shards of a load, judged as a gate
-//   [E62] several settings of a server, measured in turns
-//   [E63] several settings from a scenario to their result
-//   [E64] public functions
-//   [E65] records judged again
-//   [E66] main
+//   [E40] what a server's first words say against a load
+//   [E41] what a server is asked before the load
+//   [E42] the pages on which a server tells of itself
+//   [E43] servers that a gate starts
+//   [E44] targets brought up
+//   [E45] a server's pages, read beside a load
+//   [E46] whether two targets are one server, and two arms one
+//   [E47] records.jsonl and events.bin, written while the load runs
+//   [E48] all gates of a program and their reports
+//   [E49] gates inside doctest
+//   [E50] profiles of servers
+//   [E51] the progress of a repeat
+//   [E52] one repeat
+//   [E53] one repeat of a load that ranks of MPI send
+//   [E54] what the environment asks of a gate
+//   [E55] a load that several programs send without a word to each other
+//   [E56] one repeat of a load that several programs send
+//   [E57] the repeats of a gate
+//   [E58] gates take turns
+//   [E59] one gate from its scenario to its result
+//   [E60] result files of other tools, judged as a gate
+//   [E61] a run that is over, with its requests
+//   [E62] the shards of a load, judged as a gate
+//   [E63] several settings of a server, measured in turns
+//   [E64] several settings from a scenario to their result
+//   [E65] public functions
+//   [E66] records judged again
+//   [E67] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -10570,6 +10571,10 @@ struct cache_counts {
 struct answer_counts {
     std::size_t completed = 0;
     std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
+    // How answers say that they ended: of their own accord, or at a length; and the most tokens
+    // that one had together with its prompt.
+    std::size_t ended_by_themselves = 0, ended_at_length = 0;
+    long long most_tokens = 0;
     std::size_t of_choices = 0;               // several answers in one
     std::size_t over_content = 0;             // more tokens in usage than in the text
     // Of those whose pieces the client read as they came, with tokens after the first event:
@@ -10629,6 +10634,10 @@ inline void add_stream(answer_counts& c, const repeat_data& d, const record& r, 
 inline void add_completed(answer_counts& c, const repeat_data& d, const record& r,
                           double fast_gap) {
     ++c.completed;
+    const bool at_length = str(r.finish_reason) == "length";
+    c.ended_at_length += at_length;
+    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
+    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
     c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
     add_stream(c, d, r, fast_gap);
@@ -10679,14 +10688,26 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
                    n.completed, needs_text(f.needs), f.name);
 }
 
+/// What keeps answers short, as far as their finish reasons tell.
+inline std::string why_too_short(const answer_counts& c) {
+    const std::string itself = "it does not heed ignore_eos, or stops by itself";
+    if (c.ended_at_length > 0 && c.too_short > c.ended_by_themselves)
+        return printed("%zu of these at least with the finish reason \"length\", and none had more "
+                       "than %lld tokens with its prompt: its context is full, or it has a limit "
+                       "of its own",
+                       c.too_short - c.ended_by_themselves, c.most_tokens);
+    return c.ended_by_themselves == 0
+               ? itself
+               : itself + printed(" (%zu finish reasons are another than \"length\")",
+                                  c.ended_by_themselves);
+}
 /// Why the answers were to another load than the one asked for, "" where they were not.
 inline std::string other_load(const answer_counts& c) {
     const auto of_all = [&](std::size_t n, const char* what) {
         return printed("%zu of %zu completed requests %s", n, c.completed, what);
     };
     if (is_too_much(c.too_short, c.completed))
-        return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
-                                   "or stops by itself");
+        return of_all(c.too_short, "brought fewer tokens than forced: ") + why_too_short(c);
     if (is_too_much(c.too_long, c.completed))
         return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, "
                                   "or its usage is wrong");
@@ -16338,6 +16359,7 @@ struct target_facts {
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of made-up prompts
     std::string options{};      // where the arms differ in them: what this one's requests say
+    std::vector<std::string> notes{};  // what is to be said of it before the load
     std::string measured_by{};  // the tool whose files these are, "" where it was this program
 };
 
@@ -28595,7 +28617,102 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] what a server is asked before the load ==============================================
+// ===== [E40] what a server's first words say against a load ======================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// "GET /v1/models answered HTTP 401: no such key", as far as it can be quoted.
+inline std::string quoted_answer(const load_target& to, const char* method,
+                                 const std::string& path, const http_answer& a) {
+    picojson::value v;
+    const std::string told = parse_json(a.body, v) ? error_message(v) : "";
+    const std::string words = without_secrets(told.empty() ? a.body : told, to.secrets);
+    return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
+           (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));
+}
+
+/// What is to be said of a proxy that the environment names for this server, as curl and others
+/// have it, and that is not used; "" where it names none.
+inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_up) {
+    const bool is_near = !u.socket.empty() || u.host == "localhost" || u.host == "::1" ||
+                         u.host.rfind("127.", 0) == 0;
+    if (is_near) return {};
+    std::string set;
+    for (const char* name : {u.tls ? "https_proxy" : "http_proxy", u.tls ? "HTTPS_PROXY" : "",
+                             "all_proxy", "ALL_PROXY"})
+        if (set.empty() && *name && !look_up(name).empty()) set = name;
+    std::string without = look_up("no_proxy");
+    if (without.empty()) without = look_up("NO_PROXY");
+    for (std::string_view rest = without; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(','), rest.size());
+        std::string_view name = trimmed(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        if (name == "*" || name == u.host) return {};
+        while (!name.empty() && (name.front() == '*' || name.front() == '.'))
+            name.remove_prefix(1);
+        if (!name.empty() && u.host.size() > name.size() &&
+            u.host.compare(u.host.size() - name.size() - 1, std::string::npos,
+                           "." + std::string(name)) == 0)
+            return {};
+    }
+    return set.empty() ? set : set + " is set and not used: " + u.authority() +
+                                   " is asked directly, through no proxy";
+}
+
+/// What to do about a refused key.
+inline std::string key_hint(const load_target& to) {
+    const std::string_view before = to.api->key_before;
+    const std::string_view header = before.substr(0, before.find(':') + 1);
+    bool was_sent = false;
+    for (std::size_t at = 0; at < to.fields.size(); at = to.fields.find('\n', at) + 1)
+        was_sent |= same_ignoring_case(std::string_view(to.fields).substr(at, header.size()),
+                                       header);
+    return was_sent ? "it does not take the key that was sent"
+                    : "no key was sent: set LLMBENCH_API_KEY, or name its variable in "
+                      "endpoint.api_key_env";
+}
+/// What a URL's path may be that a server does not know: most often the address of one of its
+/// answers was pasted. "" of a URL without a path.
+inline std::string path_hint(const load_target& to, const std::string& url) {
+    const std::string& path = to.url.path;
+    if (path.empty() || to.api->framed == framing::pieces) return {};
+    for (const api_traits& a : apis)
+        for (const std::string_view own : {std::string_view(a.path), std::string_view(a.whole_path),
+                                           std::string_view(a.models)}) {
+            const bool ends_so = !own.empty() && path.size() >= own.size() &&
+                                 std::string_view(path).substr(path.size() - own.size()) == own;
+            if (!ends_so) continue;
+            const std::size_t end = url.rfind(own);
+            return "the URL ends with " + std::string(own) + ", which is added to it: write " +
+                   url.substr(0, end);
+        }
+    return "the URL's own path is " + path + ": is that where this server has its API?";
+}
+
+/// Why a server that answers so serves none of a load, "" where it may.
+inline std::string why_not_served(const load_target& to, const char* method,
+                                  const std::string& path, const http_answer& a,
+                                  const std::string& url) {
+    std::string hint;
+    switch (a.status) {
+    case 401:
+    case 403: hint = key_hint(to); break;
+    case 404:
+    case 405:
+    case 501: hint = path_hint(to, url); break;
+    default: return {};
+    }
+    return url + " serves nothing of this: " + quoted_answer(to, method, path, a) +
+           (hint.empty() ? "" : "; " + hint);
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E41] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28631,29 +28748,56 @@ inline std::vector<std::string> listed_models(const api_traits& api, const http_
     return models;
 }
 
+inline std::string names_of(const std::vector<std::string>& models, const load_target& to) {
+    std::string names;
+    for (const std::string& m : models)
+        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
+    return names;
+}
+/// Where a server is asked first of all: for its list of models, or whether it is ready.
+inline std::string first_path(const load_target& to) {
+    return inquiry_path(to, *to.api->models ? to.api->models : to.api->ready);
+}
+
 /// The model of a server that was not told which, by its answer: the only one that it lists. An API
 /// that takes no model has its name for the reports, "" where it cannot be had.
 inline std::string only_model(const load_target& to, const http_answer& a,
                               const std::string& url) {
     const std::vector<std::string> models = listed_models(*to.api, a);
-    std::string names;
-    for (const std::string& m : models)
-        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
-    require(models.size() == 1 || !to.api->needs_model,
-            "no model is named and " + url + " lists " +
-                (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") +
-                ": set .model or LLMBENCH_MODEL");
-    return models.size() == 1 ? models[0] : std::string();
+    if (models.size() == 1) return models[0];
+    if (!to.api->needs_model) return {};
+    const std::string why = why_not_served(to, "GET", first_path(to), a, url);
+    require(why.empty() || !*to.api->models, why + "; or name a model by .model or LLMBENCH_MODEL");
+    if (!models.empty() || !*to.api->models)
+        require(false, "no model is named and " + url + " lists " +
+                           (models.empty() ? "none" : std::to_string(models.size()) + " (" +
+                                                          names_of(models, to) + ")") +
+                           ": set .model or LLMBENCH_MODEL");
+    require(false, "no model is named and " + url + " tells none: " +
+                       quoted_answer(to, "GET", first_path(to), a) +
+                       "; is it a server of the API " + to.api->name +
+                       "? if so, set .model or LLMBENCH_MODEL");
+    return {};
+}
+/// What is to be said of a model that was named and that the server does not list, "" where nothing.
+inline std::string unlisted_text(const load_target& to, const http_answer& a) {
+    const std::vector<std::string> models = listed_models(*to.api, a);
+    const bool is_listed =
+        models.empty() || std::find(models.begin(), models.end(), to.model) != models.end();
+    return is_listed ? std::string()
+                     : "the server does not list this model; it lists " + names_of(models, to);
 }
 
 /// What a server answers first of all: its list of models, or whether it is ready. Throws no_server
 /// where none answers.
-inline http_answer first_answer(const load_target& to, const std::string& url) {
-    const char* const path = *to.api->models ? to.api->models : to.api->ready;
-    http_answer a = blocking_get(to.url, inquiry_path(to, path), to.fields, 10, to.tls.get());
+inline http_answer first_answer(const load_target& to, const std::string& url,
+                                const std::string& proxy = "") {
+    http_answer a = blocking_get(to.url, first_path(to), to.fields, 10, to.tls.get());
     a.error = without_secrets(a.error, to.secrets);
     require(!a.distrusted, url + ": " + a.error);
-    if (a.status == 0) throw no_server("no server answers at " + url + ": " + a.error);
+    if (a.status == 0)
+        throw no_server("no server answers at " + url + ": " + a.error +
+                        (proxy.empty() ? "" : "; " + proxy));
     return a;
 }
 
@@ -28743,12 +28887,21 @@ private:
     bool tokenizes_ = true;
 };
 
-/// One short request, whatever comes of it.
-inline void ask_for_one_token(const load_target& to, request_spec r) {
+/// One short request, and what came of it. Its id tells it from those of a load.
+inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    blocking_post(to.url, r.stream ? to.path : to.whole_path, to.fields,
-                  request_body(*to.api, to.model, r), 10, to.tls.get());
+    return blocking_post(to.url, r.stream ? to.path : to.whole_path,
+                         to.fields + "X-Request-Id: llmbench-check\r\n",
+                         request_body(*to.api, to.model, r), 3, to.tls.get());
+}
+/// Refuses a server that says before the load that it serves none of it.
+inline void check_serves(const load_target& to, const request_spec& common,
+                         const std::string& url) {
+    const http_answer a = ask_for_one_token(to, common);
+    const std::string why =
+        why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
+    require(why.empty(), why);
 }
 
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.
@@ -28768,7 +28921,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] the pages on which a server tells of itself =========================================
+// ===== [E42] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28924,7 +29077,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] servers that a gate starts ==========================================================
+// ===== [E43] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29025,7 +29178,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] targets brought up ==================================================================
+// ===== [E44] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29111,6 +29264,11 @@ public:
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->how_it_went(load_.secrets) : std::string();
     }
+    /// Refuses a server that takes none of the requests to come. Our own one takes them all.
+    void check_answers(const request_spec& common) const {
+        if (!std::holds_alternative<simulated_engine>(server_))
+            check_serves(load_, common, facts_.url);
+    }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
@@ -29186,17 +29344,22 @@ private:
             load_.tls = std::make_shared<tls_client>(at_.tls, load_.url);
             facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
         }
+        proxy_ = ignored_proxy(load_.url, environment);
+        facts_.notes.clear();
+        if (!proxy_.empty()) facts_.notes.push_back(proxy_);
         try {
             load_.addresses = resolved(load_.url);
         } catch (const std::runtime_error& e) {
-            throw no_server(facts_.url + ": " + e.what());
+            throw no_server(facts_.url + ": " + e.what() + (proxy_.empty() ? "" : "; " + proxy_));
         }
     }
     /// The model named, else the only one that the server lists. A server that does not answer is
     /// heard of here in either case.
     void find_model() {
-        const http_answer first = first_answer(load_, facts_.url);
+        const http_answer first = first_answer(load_, facts_.url, proxy_);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
+        if (const std::string note = unlisted_text(load_, first); !note.empty())
+            facts_.notes.push_back(facts_.url + ": " + note);
         facts_.model = printable(without_secrets(load_.model, load_.secrets));
         name_paths(load_);
         other_ = load_;
@@ -29216,6 +29379,7 @@ private:
     std::string other_model_{};  // of the same server, "" where there is one arm's alone
     load_target other_{};        // with that one
     target_facts facts_{};
+    std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
 };
@@ -29224,7 +29388,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] a server's pages, read beside a load ================================================
+// ===== [E45] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29344,7 +29508,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] whether two targets are one server, and two arms one ================================
+// ===== [E46] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29432,7 +29596,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E47] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29586,7 +29750,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] all gates of a program and their reports ============================================
+// ===== [E48] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29703,6 +29867,12 @@ public:
         if (is_ours()) write_files(true);
         unheard_ = unheard_by_host_ = gate_outcome::passed;
         return worst();
+    }
+
+    /// Whether a note is told for the first time: one that holds for the program is told once.
+    bool is_news(const std::string& note) {
+        const std::lock_guard guard(mutex_);
+        return told_.insert(note).second;
     }
 
     /// Whose turn it is, counted from 1; others may have begun to wait for theirs.
@@ -29888,6 +30058,7 @@ private:
     std::vector<gate_report> gates_{};
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
+    std::set<std::string> told_{};
     std::optional<host_failure> host_is_at_{};
     environment_facts environment_;
     record_files records_;
@@ -29905,7 +30076,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] gates inside doctest ================================================================
+// ===== [E49] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30016,7 +30187,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] profiles of servers =================================================================
+// ===== [E50] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30166,7 +30337,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] the progress of a repeat ============================================================
+// ===== [E51] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30297,7 +30468,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] one repeat ==========================================================================
+// ===== [E52] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30526,7 +30697,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] one repeat of a load that ranks of MPI send =========================================
+// ===== [E53] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -30724,7 +30895,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E53] what the environment asks of a gate =================================================
+// ===== [E54] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30795,7 +30966,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] a load that several programs send without a word to each other ======================
+// ===== [E55] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30903,7 +31074,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] one repeat of a load that several programs send =====================================
+// ===== [E56] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30939,7 +31110,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] the repeats of a gate ===============================================================
+// ===== [E57] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30960,6 +31131,9 @@ inline std::string announcement(const plan& p, const target_facts& target,
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most);
     }
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
     const bool is_one_server =
         baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
@@ -31034,9 +31208,13 @@ public:
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
         if (other_) check_two_servers();
+        candidate_.check_answers(p_.common);
         candidate_.learn_tokens(p_, left_s());
         all_.target = candidate_.facts();
-        if (other_) other_->learn_tokens(p_, left_s());
+        if (other_) {
+            other_->check_answers(p_.common);
+            other_->learn_tokens(p_, left_s());
+        }
         if (baseline_) all_.baseline = baseline_->facts();
         if (p_.otherwise) note_other_requests();
         else if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;
@@ -31378,7 +31556,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] gates take turns ====================================================================
+// ===== [E58] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31408,7 +31586,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] one gate from its scenario to its result ============================================
+// ===== [E59] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31844,7 +32022,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] result files of other tools, judged as a gate =======================================
+// ===== [E60] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31926,7 +32104,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] a run that is over, with its requests ===============================================
+// ===== [E61] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32040,7 +32218,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] the shards of a load, judged as a gate ==============================================
+// ===== [E62] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32095,7 +32273,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] several settings of a server, measured in turns =====================================
+// ===== [E63] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32252,12 +32430,16 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
+            s.server.check_answers(s.what.common);
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
                        (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens) : "") +
                        "\n");
+            for (const std::string& note : s.all.target.notes)
+                if (session::of_this_program().is_news(note))
+                    meter_.say("  note: " + note + "\n");
         } catch (const std::invalid_argument& e) {
             lose(gate_outcome::refused, false, e);
         } catch (const no_server& e) {
@@ -32315,7 +32497,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] several settings from a scenario to their result ====================================
+// ===== [E64] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32467,7 +32649,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] public functions ====================================================================
+// ===== [E65] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32565,7 +32747,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E65] records judged again ================================================================
+// ===== [E66] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32620,7 +32802,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E66] main ================================================================================
+// ===== [E67] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

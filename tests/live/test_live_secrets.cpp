@@ -78,6 +78,8 @@ TEST_CASE("what goes wrong before the load repeats no secret either") {
                      .headers = {{"Authorization", "Bearer " + token}}};
     const std::string listed = refusal_to_bring_up(e);
     CHECK(holds(listed, "lists 2 (a, ***)"));
+    body = "no entry for " + token;
+    CHECK(holds(refusal_to_bring_up(e), "answered HTTP 200: no entry for ***"));
     process p;
     p.command = "echo the key is s3cret-of-a-process; exit 7";
     p.env = {{"A_KEY", "s3cret-of-a-process"}};

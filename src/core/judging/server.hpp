@@ -39,6 +39,10 @@ struct cache_counts {
 struct answer_counts {
     std::size_t completed = 0;
     std::size_t too_short = 0, too_long = 0;  // fewer tokens than forced, and more
+    // How answers say that they ended: of their own accord, or at a length; and the most tokens
+    // that one had together with its prompt.
+    std::size_t ended_by_themselves = 0, ended_at_length = 0;
+    long long most_tokens = 0;
     std::size_t of_choices = 0;               // several answers in one
     std::size_t over_content = 0;             // more tokens in usage than in the text
     // Of those whose pieces the client read as they came, with tokens after the first event:
@@ -98,6 +102,10 @@ inline void add_stream(answer_counts& c, const repeat_data& d, const record& r, 
 inline void add_completed(answer_counts& c, const repeat_data& d, const record& r,
                           double fast_gap) {
     ++c.completed;
+    const bool at_length = str(r.finish_reason) == "length";
+    c.ended_at_length += at_length;
+    c.ended_by_themselves += !at_length && !r.finish_reason.empty();
+    c.most_tokens = std::max(c.most_tokens, 0ll + r.prompt_tokens + r.output_tokens);
     c.of_choices += r.choices > 1;
     c.over_content += usage_is_over_content(r);
     add_stream(c, d, r, fast_gap);
@@ -148,14 +156,26 @@ inline std::string missing_values(const answer_counts& c, metric_id m, bool shor
                    n.completed, needs_text(f.needs), f.name);
 }
 
+/// What keeps answers short, as far as their finish reasons tell.
+inline std::string why_too_short(const answer_counts& c) {
+    const std::string itself = "it does not heed ignore_eos, or stops by itself";
+    if (c.ended_at_length > 0 && c.too_short > c.ended_by_themselves)
+        return printed("%zu of these at least with the finish reason \"length\", and none had more "
+                       "than %lld tokens with its prompt: its context is full, or it has a limit "
+                       "of its own",
+                       c.too_short - c.ended_by_themselves, c.most_tokens);
+    return c.ended_by_themselves == 0
+               ? itself
+               : itself + printed(" (%zu finish reasons are another than \"length\")",
+                                  c.ended_by_themselves);
+}
 /// Why the answers were to another load than the one asked for, "" where they were not.
 inline std::string other_load(const answer_counts& c) {
     const auto of_all = [&](std::size_t n, const char* what) {
         return printed("%zu of %zu completed requests %s", n, c.completed, what);
     };
     if (is_too_much(c.too_short, c.completed))
-        return of_all(c.too_short, "brought fewer tokens than forced: it does not heed ignore_eos, "
-                                   "or stops by itself");
+        return of_all(c.too_short, "brought fewer tokens than forced: ") + why_too_short(c);
     if (is_too_much(c.too_long, c.completed))
         return of_all(c.too_long, "tell of more tokens than forced: it does not heed the length, "
                                   "or its usage is wrong");

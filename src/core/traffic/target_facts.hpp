@@ -4,6 +4,7 @@
 #include "core/traffic/tokens.hpp"
 
 #include <string>
+#include <vector>
 
 namespace llmbench {
 inline namespace v0 {
@@ -47,6 +48,7 @@ struct target_facts {
     tls_trust tls = tls_trust::no_tls;
     token_fit tokens{};  // of made-up prompts
     std::string options{};      // where the arms differ in them: what this one's requests say
+    std::vector<std::string> notes{};  // what is to be said of it before the load
     std::string measured_by{};  // the tool whose files these are, "" where it was this program
 };
 

@@ -76,6 +76,9 @@ inline std::string announcement(const plan& p, const target_facts& target,
         const auto [least, most] = expected_span(p, seconds);
         t += ", " + span_text(least, most);
     }
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
     if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
     const bool is_one_server =
         baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
@@ -150,9 +153,13 @@ public:
         candidate_.bring_up(left_s());
         if (other_) other_->bring_up(left_s());
         if (other_) check_two_servers();
+        candidate_.check_answers(p_.common);
         candidate_.learn_tokens(p_, left_s());
         all_.target = candidate_.facts();
-        if (other_) other_->learn_tokens(p_, left_s());
+        if (other_) {
+            other_->check_answers(p_.common);
+            other_->learn_tokens(p_, left_s());
+        }
         if (baseline_) all_.baseline = baseline_->facts();
         if (p_.otherwise) note_other_requests();
         else if (baseline_ == &candidate_) all_.baseline.kind = target_kind::same;

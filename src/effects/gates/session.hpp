@@ -28,6 +28,7 @@
 #include <iostream>  // cout, cerr
 #include <mutex>  // lock_guard
 #include <optional>
+#include <set>
 #include <stdexcept>  // exception
 #include <string>
 #include <utility>  // exchange, move
@@ -151,6 +152,12 @@ public:
         if (is_ours()) write_files(true);
         unheard_ = unheard_by_host_ = gate_outcome::passed;
         return worst();
+    }
+
+    /// Whether a note is told for the first time: one that holds for the program is told once.
+    bool is_news(const std::string& note) {
+        const std::lock_guard guard(mutex_);
+        return told_.insert(note).second;
     }
 
     /// Whose turn it is, counted from 1; others may have begun to wait for theirs.
@@ -336,6 +343,7 @@ private:
     std::vector<gate_report> gates_{};
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
+    std::set<std::string> told_{};
     std::optional<host_failure> host_is_at_{};
     environment_facts environment_;
     record_files records_;

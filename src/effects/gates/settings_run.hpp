@@ -190,12 +190,16 @@ private:
             s.server.bring_up(seconds_left());
             if (std::exchange(s.is_known, true)) return;
             check_images(s.what, *s.server.load().api);
+            s.server.check_answers(s.what.common);
             s.server.learn_tokens(s.what, seconds_left());
             s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
                        (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens) : "") +
                        "\n");
+            for (const std::string& note : s.all.target.notes)
+                if (session::of_this_program().is_news(note))
+                    meter_.say("  note: " + note + "\n");
         } catch (const std::invalid_argument& e) {
             lose(gate_outcome::refused, false, e);
         } catch (const no_server& e) {

@@ -13,7 +13,9 @@
 #include "effects/system/clock.hpp"
 #include "effects/net/blocking_http.hpp"
 #include "effects/load/order.hpp"
+#include "effects/targets/first_words.hpp"
 
+#include <algorithm>  // find
 #include <functional>  // how a server is asked
 #include <stdexcept>  // runtime_error
 #include <string>
@@ -56,29 +58,56 @@ inline std::vector<std::string> listed_models(const api_traits& api, const http_
     return models;
 }
 
+inline std::string names_of(const std::vector<std::string>& models, const load_target& to) {
+    std::string names;
+    for (const std::string& m : models)
+        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
+    return names;
+}
+/// Where a server is asked first of all: for its list of models, or whether it is ready.
+inline std::string first_path(const load_target& to) {
+    return inquiry_path(to, *to.api->models ? to.api->models : to.api->ready);
+}
+
 /// The model of a server that was not told which, by its answer: the only one that it lists. An API
 /// that takes no model has its name for the reports, "" where it cannot be had.
 inline std::string only_model(const load_target& to, const http_answer& a,
                               const std::string& url) {
     const std::vector<std::string> models = listed_models(*to.api, a);
-    std::string names;
-    for (const std::string& m : models)
-        names += (names.empty() ? "" : ", ") + printable(without_secrets(m, to.secrets), 100);
-    require(models.size() == 1 || !to.api->needs_model,
-            "no model is named and " + url + " lists " +
-                (models.empty() ? "none" : std::to_string(models.size()) + " (" + names + ")") +
-                ": set .model or LLMBENCH_MODEL");
-    return models.size() == 1 ? models[0] : std::string();
+    if (models.size() == 1) return models[0];
+    if (!to.api->needs_model) return {};
+    const std::string why = why_not_served(to, "GET", first_path(to), a, url);
+    require(why.empty() || !*to.api->models, why + "; or name a model by .model or LLMBENCH_MODEL");
+    if (!models.empty() || !*to.api->models)
+        require(false, "no model is named and " + url + " lists " +
+                           (models.empty() ? "none" : std::to_string(models.size()) + " (" +
+                                                          names_of(models, to) + ")") +
+                           ": set .model or LLMBENCH_MODEL");
+    require(false, "no model is named and " + url + " tells none: " +
+                       quoted_answer(to, "GET", first_path(to), a) +
+                       "; is it a server of the API " + to.api->name +
+                       "? if so, set .model or LLMBENCH_MODEL");
+    return {};
+}
+/// What is to be said of a model that was named and that the server does not list, "" where nothing.
+inline std::string unlisted_text(const load_target& to, const http_answer& a) {
+    const std::vector<std::string> models = listed_models(*to.api, a);
+    const bool is_listed =
+        models.empty() || std::find(models.begin(), models.end(), to.model) != models.end();
+    return is_listed ? std::string()
+                     : "the server does not list this model; it lists " + names_of(models, to);
 }
 
 /// What a server answers first of all: its list of models, or whether it is ready. Throws no_server
 /// where none answers.
-inline http_answer first_answer(const load_target& to, const std::string& url) {
-    const char* const path = *to.api->models ? to.api->models : to.api->ready;
-    http_answer a = blocking_get(to.url, inquiry_path(to, path), to.fields, 10, to.tls.get());
+inline http_answer first_answer(const load_target& to, const std::string& url,
+                                const std::string& proxy = "") {
+    http_answer a = blocking_get(to.url, first_path(to), to.fields, 10, to.tls.get());
     a.error = without_secrets(a.error, to.secrets);
     require(!a.distrusted, url + ": " + a.error);
-    if (a.status == 0) throw no_server("no server answers at " + url + ": " + a.error);
+    if (a.status == 0)
+        throw no_server("no server answers at " + url + ": " + a.error +
+                        (proxy.empty() ? "" : "; " + proxy));
     return a;
 }
 
@@ -168,12 +197,21 @@ private:
     bool tokenizes_ = true;
 };
 
-/// One short request, whatever comes of it.
-inline void ask_for_one_token(const load_target& to, request_spec r) {
+/// One short request, and what came of it. Its id tells it from those of a load.
+inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    blocking_post(to.url, r.stream ? to.path : to.whole_path, to.fields,
-                  request_body(*to.api, to.model, r), 10, to.tls.get());
+    return blocking_post(to.url, r.stream ? to.path : to.whole_path,
+                         to.fields + "X-Request-Id: llmbench-check\r\n",
+                         request_body(*to.api, to.model, r), 3, to.tls.get());
+}
+/// Refuses a server that says before the load that it serves none of it.
+inline void check_serves(const load_target& to, const request_spec& common,
+                         const std::string& url) {
+    const http_answer a = ask_for_one_token(to, common);
+    const std::string why =
+        why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
+    require(why.empty(), why);
 }
 
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.

@@ -114,6 +114,11 @@ public:
         auto* p = std::get_if<started_process>(&server_);
         return p ? p->how_it_went(load_.secrets) : std::string();
     }
+    /// Refuses a server that takes none of the requests to come. Our own one takes them all.
+    void check_answers(const request_spec& common) const {
+        if (!std::holds_alternative<simulated_engine>(server_))
+            check_serves(load_, common, facts_.url);
+    }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
         if (!makes_up_prompts(p)) return;
@@ -189,17 +194,22 @@ private:
             load_.tls = std::make_shared<tls_client>(at_.tls, load_.url);
             facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
         }
+        proxy_ = ignored_proxy(load_.url, environment);
+        facts_.notes.clear();
+        if (!proxy_.empty()) facts_.notes.push_back(proxy_);
         try {
             load_.addresses = resolved(load_.url);
         } catch (const std::runtime_error& e) {
-            throw no_server(facts_.url + ": " + e.what());
+            throw no_server(facts_.url + ": " + e.what() + (proxy_.empty() ? "" : "; " + proxy_));
         }
     }
     /// The model named, else the only one that the server lists. A server that does not answer is
     /// heard of here in either case.
     void find_model() {
-        const http_answer first = first_answer(load_, facts_.url);
+        const http_answer first = first_answer(load_, facts_.url, proxy_);
         load_.model = at_.model.empty() ? only_model(load_, first, facts_.url) : str(at_.model);
+        if (const std::string note = unlisted_text(load_, first); !note.empty())
+            facts_.notes.push_back(facts_.url + ": " + note);
         facts_.model = printable(without_secrets(load_.model, load_.secrets));
         name_paths(load_);
         other_ = load_;
@@ -219,6 +229,7 @@ private:
     std::string other_model_{};  // of the same server, "" where there is one arm's alone
     load_target other_{};        // with that one
     target_facts facts_{};
+    std::string proxy_{};  // what is to be said of one that is not used
     std::string page_{};  // of a process, whose port is not known yet
     server_pages pages_{};
 };

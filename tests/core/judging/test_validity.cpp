@@ -343,13 +343,38 @@ TEST_CASE("answers shorter than forced are another load than the one asked for")
         CHECK(judged(m, s).outcome == verdict::invalid);
         CHECK(str(judged(m, s).reason) ==
               "server: 3 of 40 completed requests brought fewer tokens than forced: it does not "
-              "heed ignore_eos, or stops by itself");
+              "heed ignore_eos, or stops by itself (40 finish reasons are another than "
+              "\"length\")");
     }
     CHECK(judged(m, error_rate <= 50_pct).outcome == verdict::pass);
     m.candidate.push_back(steady_repeat(80));  // 3 of 60 are 5 % again, 4 are not
     CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::pass);
     m.candidate[2].short_outputs = 1;
     CHECK(judged(m, mean(ttft) <= 100_ms).outcome == verdict::invalid);
+}
+
+TEST_CASE("answers that a length cut short are told as such, with the longest of them") {
+    const auto reason = [](int at_length, const char* others) {
+        measurement m = measured(repeats_with_ttft({80, 80}));
+        int i = 0;
+        for (repeat_data& d : m.candidate)
+            for (record& r : d.records) {
+                r.finish_reason = i++ < at_length ? "length" : others;
+                r.prompt_tokens = 2037;
+            }
+        m.candidate[0].short_outputs = 10;
+        return str(judged(m, mean(ttft) <= 100_ms).reason);
+    };
+    const std::string brought =
+        "server: 10 of 40 completed requests brought fewer tokens than forced: ";
+    CHECK(reason(40, "") == brought + "10 of these at least with the finish reason \"length\", and "
+                                      "none had more than 2048 tokens with its prompt: its context "
+                                      "is full, or it has a limit of its own");
+    CHECK(reason(34, "stop") == brought + "4 of these at least with the finish reason \"length\", "
+                                          "and none had more than 2048 tokens with its prompt: its "
+                                          "context is full, or it has a limit of its own");
+    CHECK(reason(30, "stop") == brought + "it does not heed ignore_eos, or stops by itself (10 "
+                                          "finish reasons are another than \"length\")");
 }
 
 TEST_CASE("answers longer than forced are as little the load that was asked for") {

@@ -74,11 +74,22 @@ TEST_CASE("an answer that is no list of models names none") {
 TEST_CASE("where none is named the only model is taken, and any other number is refused") {
     load_target to = target_of(openai_chat);
     CHECK(only_model(to, ok(R"({"data":[{"id":"a"}]})"), "http://h") == "a");
-    CHECK(refusal_of_model(to, "{}") ==
-          "no model is named and http://h lists none: set .model or LLMBENCH_MODEL");
+    CHECK(refusal_of_model(to, "<html>\n<title>Welcome</title>") ==
+          "no model is named and http://h tells none: GET /v1/models answered HTTP 200: "
+          "<html>\\n<title>Welcome</title>; is it a server of the API openai_chat? if so, set "
+          ".model or LLMBENCH_MODEL");
     add_secret(to.secrets, "t0ken");
     CHECK(refusal_of_model(to, R"({"data":[{"id":"a\nb"},{"id":"t0ken"}]})") ==
           "no model is named and http://h lists 2 (a\\nb, ***): set .model or LLMBENCH_MODEL");
+}
+
+TEST_CASE("a model that was named and is not listed is told of, where there is a list") {
+    load_target to = target_of(openai_chat);
+    CHECK(unlisted_text(to, ok(R"({"data":[{"id":"a"},{"id":"m"}]})")) == "");
+    CHECK(unlisted_text(to, ok("{}")) == "");
+    to.model = "b";
+    CHECK(unlisted_text(to, ok(R"({"data":[{"id":"a"},{"id":"m"}]})")) ==
+          "the server does not list this model; it lists a, m");
 }
 
 TEST_CASE("an API that takes no model has its name where it can be had") {
