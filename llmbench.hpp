@@ -164,22 +164,23 @@
 //   [C138] several settings on the console
 //   [C139] words in Markdown
 //   [C140] several settings in summary.md
-//   [C141] limits that have become too easy
-//   [C142] junit.xml, summary.md, annotations, metrics.txt
-//   [C143] what a console can show
-//   [C144] the console
-//   [C145] a repeat as bytes, for another program of the same run
-//   [C146] shards of a load, put together
-//   [C147] the report page: style, icons and script
-//   [C148] the report page: drawings
-//   [C149] the report page: verdicts
-//   [C150] the report page: distributions
-//   [C151] the report page: gates beside each other
-//   [C152] the report page: what a search found
-//   [C153] the report page: what else a gate has to say
-//   [C154] the report page: several settings beside each other
-//   [C155] the report page: timelines
-//   [C156] the report page: the whole
+//   [C141] how gates are headed
+//   [C142] limits that have become too easy
+//   [C143] junit.xml, summary.md, annotations, metrics.txt
+//   [C144] what a console can show
+//   [C145] the console
+//   [C146] a repeat as bytes, for another program of the same run
+//   [C147] shards of a load, put together
+//   [C148] the report page: style, icons and script
+//   [C149] the report page: drawings
+//   [C150] the report page: verdicts
+//   [C151] the report page: distributions
+//   [C152] the report page: gates beside each other
+//   [C153] the report page: what a search found
+//   [C154] the report page: what else a gate has to say
+//   [C155] the report page: several settings beside each other
+//   [C156] the report page: timelines
+//   [C157] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -189,8 +190,8 @@
 //   [E6] standard output
 //   [E7] errors of the system, in words
 //   [E8] files
-//   [E9] signals, and what else a program has once
-//   [E10] the clock
+//   [E9] the clock
+//   [E10] signals, and what else a program has once
 //   [E11] programs that MPI started together
 //   [E12] what the environment asks for
 //   [E13] the machine and the commit
@@ -2199,7 +2200,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
 #include <bit>  // endian, countr_zero, bit_width
 #include <cctype>  // isalnum
 #include <charconv>  // from_chars, to_chars, from_chars_result
-#include <cmath>  // fabs, isnan, isinf, isfinite, erfc, sqrt, log, pow, ldexp, round, ceil, ...
+#include <cmath>  // fabs, isfinite, isnan, isinf, erfc, sqrt, log, pow, ldexp, round, ceil, ...
 #include <cstdarg>  // printed()
 #include <cstddef>  // size_t, ptrdiff_t
 #include <cstdint>  // uint64_t, uint32_t, int64_t
@@ -2427,6 +2428,19 @@ inline std::string filled_in(std::string s, std::string_view placeholder,
     return s;
 }
 
+/// So many significant digits, all of those before the point, and no exponent: "184", "0.0042".
+inline std::string digits_text(double v, int digits) {
+    if (!std::isfinite(v) || v == 0) return printed("%g", v);
+    const std::string scientific = printed("%.*e", digits - 1, v);
+    std::string_view exponent = std::string_view(scientific).substr(scientific.find('e') + 1);
+    if (exponent.front() == '+') exponent.remove_prefix(1);
+    const int decimals = digits - 1 - parsed_number<int>(exponent).value_or(0);
+    if (decimals <= 0) return printed("%.0f", v);
+    std::string out = printed("%.*f", decimals, v);
+    out.erase(out.find_last_not_of('0') + 1);
+    if (out.back() == '.') out.pop_back();
+    return out;
+}
 /// "3 readings", "1 reading".
 inline std::string plural(std::size_t n, const char* one) {
     return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
@@ -2437,7 +2451,7 @@ inline std::string time_text(double seconds) {
     if (std::isnan(seconds)) return "none";
     if (std::isinf(seconds)) return "infinite";
     if (a == 0) return "0 ms";
-    if (a < 0.000999) return printed("%.3g us", seconds * 1e6);
+    if (a < 0.000999) return digits_text(seconds * 1e6, 3) + " us";
     if (a < 0.9995) return printed("%.3g ms", seconds * 1e3);
     return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
 }
@@ -2454,6 +2468,54 @@ inline std::string file_name(const std::string& path) { return path.substr(path.
 inline std::size_t columns_of(std::string_view s) {
     return static_cast<std::size_t>(std::count_if(
         s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+/// So wide are lines on a console, two columns of indent left out.
+inline constexpr std::size_t console_columns = 96;
+/// Up to and with the next blank that follows a comma or a semicolon, or all of it.
+inline std::string_view next_clause(std::string_view s) {
+    for (std::size_t i = 1; i < s.size(); ++i)
+        if (s[i] == ' ' && (s[i - 1] == ',' || s[i - 1] == ';')) return s.substr(0, i + 1);
+    return s;
+}
+/// Up to and with the blanks behind the next word.
+inline std::string_view next_word(std::string_view s) {
+    const std::size_t word = std::min(s.find_first_not_of(' '), s.size());
+    const std::size_t blank = std::min(s.find(' ', word), s.size());
+    return s.substr(0, std::min(s.find_first_not_of(' ', blank), s.size()));
+}
+/// Lines of at most `width` columns, broken between clauses, or between words where a clause is too
+/// long; those after the first begin with `indent` blanks.
+inline std::string wrapped(std::string_view s, std::size_t width, std::size_t indent) {
+    std::string out, line;
+    const auto columns = [](std::string_view piece) {
+        const std::size_t last = piece.find_last_not_of(' ');
+        return columns_of(piece.substr(0, last == std::string_view::npos ? 0 : last + 1));
+    };
+    const auto end_line = [&] {
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+        line.assign(indent, ' ');
+    };
+    const auto is_begun = [&] { return line.find_first_not_of(' ') != std::string::npos; };
+    const auto add = [&](std::string_view piece) {
+        if (is_begun() && columns_of(line) + columns(piece) > width) end_line();
+        line += piece;
+    };
+    while (!s.empty()) {
+        std::string_view clause = next_clause(s);
+        s.remove_prefix(clause.size());
+        if (indent + columns(clause) <= width) {
+            add(clause);
+            continue;
+        }
+        while (!clause.empty()) {
+            const std::string_view word = next_word(clause);
+            add(word);
+            clause.remove_prefix(word.size());
+        }
+    }
+    return out + line;
 }
 
 }  // namespace llmbench
@@ -3279,12 +3341,13 @@ inline std::string value_text(metric_id m, double v) {
     if (is_capacity(m) && std::isinf(v)) return "infinite";
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
-    case metric_unit::tokens_per_s: return printed(v < 999.5 ? "%.3g tok/s" : "%.0f tok/s", v);
-    case metric_unit::requests_per_s: return printed(v < 999.5 ? "%.3g req/s" : "%.0f req/s", v);
-    case metric_unit::users: return printed(v < 999.5 ? "%.4g users" : "%.0f users", v);
-    case metric_unit::share: return printed("%.4g %%", v * 100);
-    case metric_unit::energy: return v < 1 ? printed("%.3g mJ", v * 1e3) : printed("%.3g J", v);
-    case metric_unit::none: return printed("%.4g", v);
+    case metric_unit::tokens_per_s: return digits_text(v, 3) + " tok/s";
+    case metric_unit::requests_per_s: return digits_text(v, 3) + " req/s";
+    case metric_unit::users: return digits_text(v, 4) + " users";
+    case metric_unit::share: return digits_text(v * 100, 4) + " %";
+    case metric_unit::energy:
+        return v < 1 ? digits_text(v * 1e3, 3) + " mJ" : digits_text(v, 3) + " J";
+    case metric_unit::none: return digits_text(v, 4);
     }
     return time_text(v);
 }
@@ -3315,14 +3378,14 @@ inline const char* needs_text(value_needs n) {
 inline std::string limit_text(metric_id m, double v) {
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
-    case metric_unit::tokens_per_s: return printed("%.6g tok/s", v);
-    case metric_unit::requests_per_s: return printed("%.6g req/s", v);
-    case metric_unit::users: return printed("%.6g users", v);
-    case metric_unit::share: return printed("%.6g %%", v * 100);
-    case metric_unit::energy: return printed("%.6g J", v);
-    case metric_unit::none: return printed("%.6g", v);
+    case metric_unit::tokens_per_s: return digits_text(v, 6) + " tok/s";
+    case metric_unit::requests_per_s: return digits_text(v, 6) + " req/s";
+    case metric_unit::users: return digits_text(v, 6) + " users";
+    case metric_unit::share: return digits_text(v * 100, 6) + " %";
+    case metric_unit::energy: return digits_text(v, 6) + " J";
+    case metric_unit::none: return digits_text(v, 6);
     }
-    return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
+    return v < 1 ? digits_text(v * 1e3, 6) + " ms" : digits_text(v, 6) + " s";
 }
 
 }  // namespace llmbench
@@ -10161,45 +10224,101 @@ inline bool has_interval(const slo_verdict& v) {
     return !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
 }
 
-/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
+/// The guard on errors also passes where that is only what was observed: it need not be shown.
+inline bool is_only_observed(const slo_verdict& v) {
+    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
+           v.estimate.high > v.limit;
+}
+/// What a verdict is called: no pass where nothing is shown.
+inline const char* verdict_word(const slo_verdict& v) {
+    return is_only_observed(v) ? "observed" : to_string(v.outcome);
+}
+/// The verdict in whose colour it is told.
+inline verdict verdict_like(const slo_verdict& v) {
+    return is_only_observed(v) ? verdict::skipped : v.outcome;
+}
+
+/// A verdict's line in its parts: which objective, what was found, and what that rests on.
+struct verdict_parts {
+    std::string name{}, found{}, room{}, joint{}, basis{};
+};
+inline std::string found_text(const slo_verdict& v) {
     const metric_id metric = v.what.what.metric;
     const auto shown = [&](double x) {
         const bool ratio = v.what.factor > 0 && std::isfinite(x);
         return ratio ? printed("%.3f x baseline", x) : value_text(metric, x);
     };
-    std::string name = to_string(v.outcome);
-    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
-    std::string line =
-        printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
-    if (is_capacity(metric)) {  // its numbers are loads, and its reason tells them
-        const char* of = str(v.unit) == "pair" ? "" : " at the limit";
+    std::string t = "measured " + shown(v.measured);
+    const std::string basis = basis_name(v);
+    if (!basis.empty() && shown(v.estimate.value) != shown(v.measured))
+        t += ", " + basis + " " + shown(v.estimate.value);
+    if (has_interval(v)) t += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
+    return t;
+}
+/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
+inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
+    std::string word = verdict_word(v);
+    for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
+    verdict_parts p;
+    p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
+    const std::string unit = str(v.unit), reason = str(v.reason);
+    const std::string counted =
+        printed("%d %s%s", v.repeats, unit.c_str(), v.repeats == 1 ? "" : "s");
+    if (is_capacity(v.what.what.metric)) {  // its numbers are loads, and its reason tells them
         if (v.repeats > 0)
-            line += printed("  %d %s%s%s x %lld requests", v.repeats, v.unit.c_str(),
-                            v.repeats == 1 ? "" : "s", of, v.requests / v.repeats);
-        return line + (v.reason.empty() ? "" : (v.repeats > 0 ? "; " : "  ") + str(v.reason));
+            p.found = counted + (unit == "pair" ? "" : " at the limit") +
+                      printed(" x %lld requests", v.requests / v.repeats);
+        p.joint = p.found.empty() || reason.empty() ? "" : "; ";
+        p.basis = reason;
+        return p;
     }
-    line += "  measured " + shown(v.measured);
-    if (const std::string basis = basis_name(v); !basis.empty())
-        line += ", " + basis + " " + shown(v.estimate.value);
-    if (has_interval(v))
-        line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
-    const double room = headroom(v);
-    if (!std::isnan(room) && !is_share(metric))
-        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
-                        room >= 0 ? "inside" : "outside");
-    const bool stages = str(v.unit) == "stage";
+    p.found = found_text(v);
+    if (const double room = headroom(v); !std::isnan(room) && !is_share(v.what.what.metric))
+        p.room = printed(", %.1f %% %s the limit", std::fabs(room) * 100,
+                         room >= 0 ? "inside" : "outside");
+    const bool stages = unit == "stage";
     if (v.repeats > 0)
-        line += printed(", %d %s%s %s %lld requests", v.repeats, v.unit.c_str(),
-                        v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
-                        stages ? v.requests : v.requests / v.repeats);
-    if (!v.method.empty()) line += ", " + str(v.method);
-    if (v.detectable > 0 && is_counted(v))
-        line += printed(", shows misses from %.2g %%", v.detectable * 100);
-    else if (v.detectable > 0)
-        line += printed(", shows a miss from %.2g %%", v.detectable * 100);
-    if (!v.reason.empty()) line += "; " + str(v.reason);
-    return line;
+        p.basis = counted + (stages ? printed(" of fresh traffic, %lld requests", v.requests)
+                                    : printed(" x %lld requests", v.requests / v.repeats));
+    const auto add = [&](const std::string& more) {
+        p.basis += (p.basis.empty() ? "" : ", ") + more;
+    };
+    if (!v.method.empty()) add(str(v.method));
+    if (v.detectable > 0)
+        add((is_counted(v) ? "shows misses from " : "shows a miss from ") +
+            digits_text(v.detectable * 100, 2) + " %");
+    p.joint = p.basis.empty() ? reason.empty() ? "" : "; " : ", ";
+    if (!reason.empty()) p.basis += (p.basis.empty() ? "" : "; ") + reason;
+    return p;
+}
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
+    const verdict_parts p = parts_of(v, width);
+    return p.name + (p.found.empty() && p.basis.empty() ? "" : "  ") + p.found + p.room +
+           p.joint + p.basis;
+}
+
+/// The same on lines that fit a console: what was found, and under it what that rests on.
+inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
+    constexpr std::size_t indent = 6;
+    const std::string line = verdict_line(v, width);
+    if (columns_of(line) <= console_columns) return line;
+    const verdict_parts p = parts_of(v, width);
+    if (p.found.empty()) return wrapped(p.name + "  " + p.basis, console_columns, indent);
+    const std::string first = p.name + "  " + p.found;
+    const bool has_room = columns_of(first + p.room) <= console_columns;
+    const std::string rest = has_room || p.room.empty() ? p.basis
+                                                        : p.room.substr(2) + p.joint + p.basis;
+    return wrapped(first + (has_room ? p.room : ""), console_columns, indent) +
+           (rest.empty() ? "" : "\n") +
+           wrapped(rest.empty() ? "" : std::string(indent, ' ') + rest, console_columns, indent);
+}
+/// In a few words, where its line stands elsewhere: "FAIL, measured 39.2 ms".
+inline std::string verdict_in_short(const slo_verdict& v) {
+    const verdict_parts p = parts_of(v, 0);
+    const std::string word = p.name.substr(0, p.name.find(' '));
+    const bool is_measured = !p.found.empty() && !std::isnan(v.measured);
+    const std::string what = is_measured ? p.found + p.room : str(v.reason);
+    return word + (what.empty() ? "" : (is_measured ? ", " : ": ") + what);
 }
 
 /// A verdict's line without the spaces that align it.
@@ -10209,12 +10328,6 @@ inline std::string flat_line(const slo_verdict& v) {
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
     return line;
-}
-
-/// Whether a pass is only what was observed: of the guard on errors, which need not be shown.
-inline bool is_only_observed(const slo_verdict& v) {
-    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
-           v.estimate.high > v.limit;
 }
 
 /// A value in an objective's unit: as a ratio where it is held against a baseline.
@@ -10231,13 +10344,14 @@ inline std::string measured_text(const slo_verdict& v) {
 }
 
 inline std::string verdict_limit_text(const slo_verdict& v) {
-    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
+    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x" : limit_text(v.what.what.metric, v.limit);
 }
 /// "56.6 % outside the limit", "" where that says nothing.
 inline std::string room_text(const slo_verdict& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_share(v.what.what.metric)) return {};
-    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+    return digits_text(std::fabs(room) * 100, 3) + " % " + (room >= 0 ? "inside" : "outside") +
+           " the limit";
 }
 
 }  // namespace llmbench
@@ -11410,9 +11524,15 @@ inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
     return explained(settled(e, t, judged(e, t, g, s)), g.state);
 }
 
-inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
-    return std::none_of(verdicts.begin(), verdicts.end(),
-                        [](const slo_verdict& v) { return v.outcome == verdict::inconclusive; });
+/// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the
+/// gate asks for a number of them.
+inline bool is_waited_for(const slo_verdict& v, bool repeats_are_asked) {
+    return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
+}
+inline bool all_decided(const std::vector<slo_verdict>& verdicts, bool repeats_are_asked = false) {
+    return std::none_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& v) {
+        return is_waited_for(v, repeats_are_asked);
+    });
 }
 
 }  // namespace llmbench
@@ -14602,13 +14722,19 @@ inline const char* to_string(token_fit::quality q) {
     }
     return "unknown";
 }
-inline std::string fit_text(const token_fit& f) {
+/// `shortest`: of the prompts that are asked for; 0 where that is not known.
+inline std::string fit_text(const token_fit& f, double shortest = 0) {
     const std::string around = printed(", %.0f around a prompt", f.overhead);
+    const double least = f.overhead + 1;  // a prompt has a word
+    const bool is_too_short = shortest > 0 && shortest < least;
+    const std::string exact =
+        is_too_short ? printed("prompt lengths exact in tokens from %.0f on (%.0f are asked for)",
+                               least, shortest)
+                     : "prompt lengths exact in tokens";
     switch (f.lengths) {
     case token_fit::quality::exact:
-        if (f.as_ids) return "prompt lengths exact in tokens: lists of token ids" + around;
-        return printed("prompt lengths exact in tokens: %zu words of one token", f.words.size()) +
-               around;
+        if (f.as_ids) return exact + ": lists of token ids" + around;
+        return exact + printed(": %zu words of one token", f.words.size()) + around;
     case token_fit::quality::average:
         return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
                around;
@@ -15031,6 +15157,7 @@ struct plan {
     double duration_s = 0;
     int first_repeats = first_look;  // before this many nothing is decided
     int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
     int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;
@@ -16174,6 +16301,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .duration_s = s.duration.seconds(),
                  .first_repeats = repeats.first,
                  .most_repeats = repeats.most,
+                 .repeats_are_asked = s.repeats > 0,
                  .most_if_noisy = repeats.most_if_noisy,
                  .has_baseline = s.baseline.is_live(),
                  .has_stored_baseline = s.baseline.is_stored(),
@@ -16420,6 +16548,19 @@ inline trace_item item_of(const plan& p, std::size_t index) {
     return std::visit(
         [&](const auto& source) { return source.item(place_of(p, index), terms_of(p)); },
         p.source);
+}
+
+/// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
+inline double shortest_prompt(const plan& p) {
+    if (!makes_up_prompts(p) || p.stride > 1) return 0;
+    constexpr std::size_t enough = 10000;
+    double shortest = 0;
+    for (std::size_t i = 0; i < enough; ++i) {
+        const double n = item_of(p, i).prompt_tokens;
+        if (i == 0 || n < shortest) shortest = n;
+        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
+    }
+    return shortest;
 }
 
 /// Tokens that a request is made to bring, 0 where nothing forces it.
@@ -19482,9 +19623,9 @@ struct metric_row {
     metric_id metric;
     double mean, p50, p90, p99, max;
 };
-/// The rows of a gate's table of latencies.
+/// The rows of a gate's table of latencies. An answer in one piece has no first token.
 inline std::vector<metric_id> table_metrics(const plan& p) {
-    if (!p.scores.empty()) return {metric_id::e2e};
+    if (!p.common.stream || !p.scores.empty()) return {metric_id::e2e};
     std::vector<metric_id> rows = {metric_id::ttft, metric_id::tpot, metric_id::itl,
                                    metric_id::e2e, metric_id::ttft_from_send};
     if (p.stride > 1)
@@ -20166,6 +20307,13 @@ inline std::vector<statistic_data> kept_statistics(const plan& p, const std::vec
     return kept;
 }
 
+/// An arm's row of a metric, without values where there is none.
+inline metric_row latency_row(const gate_figures& g, const arm_figures& arm, metric_id id) {
+    for (std::size_t i = 0; i < std::min(g.metrics.size(), arm.distributions.size()); ++i)
+        if (g.metrics[i] == id) return arm.distributions[i].row;
+    return {id, not_a_number, not_a_number, not_a_number, not_a_number, not_a_number};
+}
+
 inline repeat_figures repeat_figures_of(const repeat_data& d,
                                         const std::vector<statistic_data>& kept) {
     repeat_figures r{static_cast<const repeat_facts&>(d)};
@@ -20301,8 +20449,9 @@ struct progress_facts {
     long long planned = 0;                     // requests of this repeat; 0: not known
     long long sent = 0, done = 0, failed = 0;  // of this repeat
     double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
-    std::size_t slos = 0;
-    std::vector<std::string> decided{};        // "mean(tpot) <= 25 ms: pass"
+    std::size_t slos = 0;                      // objectives that are waited for
+    std::size_t decided = 0;                   // of these
+    std::vector<std::string> waits_for{};      // at the last look: "mean(tpot) <= 25 ms"
 };
 
 /// One line of at most `width` columns (0: any); parts that do not fit are left out, and counts are
@@ -20323,8 +20472,8 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     }
     if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
     if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
-    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided.size(), f.slos);
-    for (const std::string& d : f.decided) which += (which.empty() ? "" : ", ") + d;
+    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
+    for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
 
     const auto fitted = [&](const std::string& told) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);
@@ -20856,8 +21005,7 @@ inline std::string others_text(const gate_report& g) {
 
 /// Where a gate's reports are.
 inline std::string reports_text(const std::string& directory) {
-    return "  report: " + directory + "/report.html, and there summary.md, junit.xml, result.json, "
-           "metrics.txt, records.jsonl, events.bin\n";
+    return "  report: " + directory + "/report.html\n";
 }
 
 /// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.
@@ -21552,6 +21700,13 @@ inline void read_scenario(const picojson::value& scenario, stored_gate& g) {
 }
 
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
+/// A gate's name without the number that tells it from another one of that name: "chat (2)".
+inline std::string unnumbered(const std::string& name) {
+    const std::size_t open = name.rfind(" (");
+    const bool is_numbered = open != std::string::npos && name.back() == ')' &&
+                             name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
+    return is_numbered ? name.substr(0, open) : name;
+}
 inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
                                     const std::string& name) {
     picojson::value root;
@@ -21566,7 +21721,10 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     for (const picojson::value& g : gates) {
         const bool measured = string_member(g, "refusal").empty();
         if (measured) names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
-        if (measured && (string_member(g, "name") == name || (gates.size() == 1 && name.empty()))) {
+        const std::string other = string_member(g, "name");
+        const bool is_alone =
+            gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
+        if (measured && (other == name || is_alone)) {
             ++matches;
             found = &g;
             repeats_before = repeats_seen;
@@ -21982,7 +22140,94 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] limits that have become too easy ===================================================
+// ===== [C141] how gates are headed ===============================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What is said over a gate: its outcome, and where that is no failure how much of a pass it is.
+/// Exit codes know the outcome alone. In the order in which a reader should hear of them.
+enum class headline : unsigned char {
+    failed, refused, invalid, inconclusive, skipped, calibrated, measured, passed
+};
+inline constexpr headline headlines[] = {
+    headline::failed,  headline::refused,    headline::invalid,  headline::inconclusive,
+    headline::skipped, headline::calibrated, headline::measured, headline::passed};
+
+inline const char* to_string(headline h) {
+    switch (h) {
+    case headline::failed: return "failed";
+    case headline::refused: return "refused";
+    case headline::invalid: return "invalid";
+    case headline::inconclusive: return "inconclusive";
+    case headline::skipped: return "skipped";
+    case headline::calibrated: return "calibrated";
+    case headline::measured: return "measured";
+    case headline::passed: break;
+    }
+    return "passed";
+}
+/// The verdict in whose colour it is told.
+inline verdict verdict_like(headline h) {
+    switch (h) {
+    case headline::failed: return verdict::fail;
+    case headline::inconclusive: return verdict::inconclusive;
+    case headline::passed: return verdict::pass;
+    case headline::refused:
+    case headline::invalid: return verdict::invalid;
+    case headline::skipped:
+    case headline::calibrated:
+    case headline::measured: break;
+    }
+    return verdict::skipped;
+}
+
+/// Whether it was written by somebody, and counts: the guard on errors was not.
+inline bool is_own_objective(const slo_verdict& v) {
+    const bool is_guard = v.what.what.metric == metric_id::error_rate && v.what.at.line == 0;
+    return !v.what.is_advisory && !is_guard;
+}
+inline std::size_t undecided_objectives(const gate_report& g) {
+    std::size_t n = 0;
+    for (const slo_verdict& v : g.verdicts)
+        n += v.outcome == verdict::inconclusive && !v.what.is_advisory;
+    return n;
+}
+
+inline headline headline_of(const gate_report& g) {
+    switch (g.outcome) {
+    case gate_outcome::failed: return headline::failed;
+    case gate_outcome::refused: return headline::refused;
+    case gate_outcome::unfinished:
+    case gate_outcome::invalid: return headline::invalid;
+    case gate_outcome::skipped:
+    case gate_outcome::passed: break;
+    }
+    if (!g.calibration.empty()) return headline::calibrated;
+    if (undecided_objectives(g) > 0) return headline::inconclusive;
+    if (g.outcome == gate_outcome::skipped) return headline::skipped;
+    const bool shows_any =
+        std::any_of(g.verdicts.begin(), g.verdicts.end(), is_own_objective);
+    return shows_any ? headline::passed : headline::measured;
+}
+/// "inconclusive, 1 of 4 objectives".
+inline std::string headline_text(const gate_report& g) {
+    const headline h = headline_of(g);
+    if (h != headline::inconclusive) return to_string(h);
+    const std::size_t open = undecided_objectives(g);
+    std::size_t all = 0;
+    for (const slo_verdict& v : g.verdicts)
+        all += is_own_objective(v) ||
+               (v.outcome == verdict::inconclusive && !v.what.is_advisory);
+    return printed("inconclusive, %zu of %s", open, plural(all, "objective").c_str());
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C142] limits that have become too easy ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22037,7 +22282,7 @@ inline std::string ratchet_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C143] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22050,6 +22295,13 @@ inline std::string place_of(const slo_verdict& v, const std::string& gate_place)
 }
 inline std::string search_words(const load_curve& c) {
     return c.line + (c.fault.empty() ? "" : "; " + c.fault);
+}
+
+/// Every test case of a gate has an equal part of its time: what adds them up has the gate's.
+inline double seconds_of_each(const gate_report& g) {
+    const std::size_t cases = g.verdicts.size() + !g.refusal.empty() + !g.beside.empty() +
+                              g.what.search.to_the_interval;
+    return cases > 0 ? g.took_s / static_cast<double>(cases) : 0;
 }
 
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
@@ -22075,6 +22327,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         counts of;
         std::string properties, cases;
+        const std::string time = printed("%.3f", seconds_of_each(g));
         const auto property = [&](const std::string& name, const std::string& value) {
             properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
                           xml_escaped(value) + "\"/>\n";
@@ -22082,8 +22335,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) +
-                     "\" name=\"" + xml_escaped(name) + "\" time=\"0\">\n";
+            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
+                     xml_escaped(name) + "\" time=\"" + time + "\">\n";
             const std::string text = xml_escaped(place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";
@@ -22149,8 +22402,8 @@ inline constexpr std::size_t summary_limit = 64000;
 
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
-    std::string out = "### " + markdown_escaped(g.what.name) + ": " +
-                      to_string(g.outcome) + "\n\n";
+    std::string out =
+        "### " + markdown_escaped(g.what.name) + ": " + headline_text(g) + "\n\n";
     for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
         if (!words.empty()) out += markdown_code(words) + "\n\n";
     if (!g.refusal.empty()) return out;
@@ -22167,11 +22420,12 @@ inline std::string summary_of(const gate_report& g) {
         const double room = headroom(v);
         const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
         const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
-        const char* mark = v.outcome == verdict::pass               ? "\u2705"
+        const char* mark = is_only_observed(v)                      ? "\u2796"
+                           : v.outcome == verdict::pass             ? "\u2705"
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
+        out += std::string("| ") + mark + " " + verdict_word(v) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
                " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) +
                " to " + verdict_value_text(v, e.high) + " | " +
@@ -22209,9 +22463,9 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
     for (const comparison_report& r : comparisons)
         if (const std::string one = comparison_md(r); out.size() + one.size() <= room) out += one;
-    for (const gate_outcome c : worst_first)
+    for (const headline c : headlines)
         for (const gate_report& g : gates) {
-            if (g.outcome != c) continue;
+            if (headline_of(g) != c) continue;
             const std::string one = summary_of(g);
             if (left > 0 || out.size() + one.size() > room) ++left;
             else out += one;
@@ -22327,7 +22581,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] what a console can show ============================================================
+// ===== [C144] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22356,11 +22610,48 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] the console ========================================================================
+// ===== [C145] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
+inline std::string written_in_code(const std::string& words) {
+    constexpr std::pair<std::string_view, const char*> units[] = {
+        {"ms", "_ms"}, {"tok/s", "_tps"}, {"req/s", "_rps"}, {"users", "_users"},
+        {"s", "_s"},   {"%", "_pct"},     {"J", "_J"}};
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const bool may_be_unit =
+            words[i] == ' ' && i > 0 && words[i - 1] >= '0' && words[i - 1] <= '9';
+        const std::string_view rest = std::string_view(words).substr(i + 1);
+        bool is_unit = false;
+        for (const auto& [unit, literal] : units) {
+            const char next = rest.size() > unit.size() ? rest[unit.size()] : ')';
+            if (is_unit || !may_be_unit || rest.substr(0, unit.size()) != unit) continue;
+            is_unit = next == ')' || next == ' ' || next == ',';
+            if (!is_unit) continue;
+            out += literal;
+            i += unit.size();
+        }
+        if (!is_unit) out += words[i];
+    }
+    return out;
+}
+/// A calibrated gate's objectives with the limits that it suggests, as a line to paste.
+inline std::string line_to_paste(const std::vector<calibrated>& rows) {
+    std::string all;
+    for (const calibrated& c : rows) {
+        slo plain = c.what;
+        plain.is_advisory = false;
+        const std::string words =
+            c.suggestion.empty() ? str(plain.text()) : str(c.what.what.name) + " " + c.suggestion;
+        const std::string code = written_in_code(words);
+        all += (all.empty() ? "" : ", ") + (c.what.is_advisory ? "advisory(" + code + ")" : code);
+    }
+    return ".slos = {" + all + "},";
+}
 
 /// The table of a calibration run.
 inline std::string calibration_text(const gate_report& g) {
@@ -22382,7 +22673,7 @@ inline std::string calibration_text(const gate_report& g) {
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        c.suggestion.c_str());
     }
-    return out;
+    return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
 }
 
 /// What a search found: its line, and each probe where there was an interval to be found.
@@ -22414,20 +22705,44 @@ inline std::string styled(verdict v, const std::string& words, const console_sty
     return style.colour ? colour + marked + "\x1b[0m" : marked;
 }
 
+/// A verdict's lines, with its first word in its colour, and what would be easier to decide.
+inline std::string verdict_block(const slo_verdict& v, std::size_t width,
+                                 const console_style& style) {
+    const std::string lines = verdict_lines(v, width);
+    const std::size_t word = std::min(lines.find(' '), lines.size());
+    const std::string before = style.unicode ? "    " : "  ";
+    std::string out = "  " + styled(verdict_like(v), lines.substr(0, word), style);
+    for (const char c : lines.substr(word)) out += c == '\n' ? "\n" + before : std::string(1, c);
+    if (v.advice.empty()) return out + "\n";
+    const std::string indent(before.size() + 6, ' ');
+    return out + "\n" +
+           wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
+}
+inline std::string latency_line(const char* name, int width, const metric_row& r) {
+    return printed("  %-*s %10s %10s %10s %10s %10s\n", width, name, time_text(r.mean).c_str(),
+                   time_text(r.p50).c_str(), time_text(r.p90).c_str(), time_text(r.p99).c_str(),
+                   time_text(r.max).c_str());
+}
+/// A line of a gate's block, or several where one would be too long.
+inline std::string noted(const std::string& words) {
+    return wrapped("  " + words, console_columns, 6) + "\n";
+}
+
 /// The block that closes a gate on the console.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = g.what.name + ": " + to_string(g.outcome);
-    std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
+    const std::string title = g.what.name + ": " + headline_text(g);
+    std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     out += search_text(g);
     std::size_t width = 0;
     for (const slo_verdict& v : g.verdicts)
         width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
-    for (const slo_verdict& v : g.verdicts) {
-        const std::string line = verdict_line(v, width);
-        const std::size_t word = std::min(line.find(' '), line.size());
-        out += "  " + styled(v.outcome, line.substr(0, word), style) + line.substr(word) + "\n";
-        if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
+    std::string last;
+    for (slo_verdict v : g.verdicts) {
+        const std::string why = str(v.reason);
+        if (why.size() > 40 && why == last) v.reason = "as above";
+        last = why;
+        out += verdict_block(v, width, style);
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     int name = 15;
@@ -22436,21 +22751,18 @@ inline std::string console_text(const gate_report& g, const console_style& style
             std::string_view(metric_name(g.figures.metrics[i])).size()));
     out += printed("\n  %-*s %10s %10s %10s %10s %10s\n", name,
                    g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
+    const arm_figures &mine = g.figures.candidate, &other = g.figures.baseline;
     for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
-        const metric_row& r = g.figures.candidate.distributions[i].row;
-        out +=
-            printed("  %-*s %10s %10s %10s %10s %10s\n", name, metric_name(r.metric),
-                    time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
-                    time_text(r.p99).c_str(), time_text(r.max).c_str());
+        const metric_row& r = mine.distributions[i].row;
+        out += latency_line(metric_name(r.metric), name, r);
+        if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
     }
-    out += printed("  %s %s, %s\n", throughput_kind(g),
-                   throughput_text(g, g.figures.candidate).c_str(),
-                   status_text(g.figures.candidate).c_str());
-    if (!g.figures.baseline.empty())
-        out += "  baseline: " + status_text(g.figures.baseline) + "\n";
-    for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
-    if (g.profile.wanted) out += "  " + profile_text(g.profile) + "\n";
-    return out + "  client: " + client_text(g) + "\n" + others_text(g);
+    out += noted(std::string(throughput_kind(g)) + " " + throughput_text(g, mine) + ", " + status_text(mine));
+    if (!other.empty())
+        out += noted(std::string("baseline: ") + throughput_kind(g) + " " + throughput_text(g, other) + ", " + status_text(other));
+    for (const std::string& note : notes_on(g)) out += noted(note);
+    if (g.profile.wanted) out += noted(profile_text(g.profile));
+    return out + noted("client: " + client_text(g)) + others_text(g);
 }
 
 /// The last word where there were several gates: how many ended how, and which did not pass.
@@ -22464,12 +22776,12 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     if (gates.size() < 2) return {};
     std::string counts, names;
     std::size_t named = 0, left = 0;
-    for (const gate_outcome c : worst_first) {
+    for (const headline c : headlines) {
         std::size_t n = 0;
         for (const gate_report& g : gates) {
-            if (g.outcome != c) continue;
+            if (headline_of(g) != c) continue;
             ++n;
-            if (c == gate_outcome::passed) continue;
+            if (c == headline::passed || c == headline::measured) continue;
             if (++named > 20) ++left;
             else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
                           g.what.name + why(g) + "\n";
@@ -22484,7 +22796,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] a repeat as bytes, for another program of the same run =============================
+// ===== [C146] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22558,7 +22870,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] shards of a load, put together =====================================================
+// ===== [C147] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22673,7 +22985,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] the report page: style, icons and script ===========================================
+// ===== [C148] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -22883,7 +23195,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the report page: drawings ==========================================================
+// ===== [C149] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23129,7 +23441,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the report page: verdicts ==========================================================
+// ===== [C150] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23141,8 +23453,8 @@ inline std::string icon(const char* name) {
 inline std::string badge(const char* look, const std::string& words) {
     return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
 }
-/// The look of a gate: that of the verdict that its outcome resembles.
-inline const char* look_of(gate_outcome o) { return to_string(verdict_like(o)); }
+/// The look of a gate: that of the verdict that its headline resembles.
+inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
 inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
     for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
@@ -23229,7 +23541,7 @@ inline std::string interval_svg(const slo_verdict& v) {
     std::string out =
         // No green over what is not shown.
         std::string("<svg class=\"plot ") +
-        to_string(is_only_observed(v) ? verdict::skipped : v.outcome) +
+        to_string(verdict_like(v)) +
         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
         xml_escaped(measured_text(v) + ", interval " + verdict_value_text(v, e.low) + " to " +
                     verdict_value_text(v, e.high) + ", limit " + verdict_limit_text(v)) +
@@ -23259,7 +23571,7 @@ inline constexpr const char* verdicts_key =
     "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
     "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    std::string h = "<li>" + badge(to_string(v.outcome), to_string(v.outcome));
+    std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_word(v));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
     const std::string reason = str(v.reason), advice = str(v.advice);
     std::string notes = room_text(v);
@@ -23302,7 +23614,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the report page: distributions =====================================================
+// ===== [C151] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23418,7 +23730,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the report page: gates beside each other ===========================================
+// ===== [C152] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23492,14 +23804,15 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
         std::string rows;
         for (const auto& [load, i] : s.gates) {
             const arm_figures& arm = gates[i].figures.candidate;
-            const metric_row &ttft = arm.distributions[0].row, &tpot = arm.distributions[1].row;
+            const metric_row ttft = latency_row(gates[i].figures, arm, metric_id::ttft);
+            const metric_row tpot = latency_row(gates[i].figures, arm, metric_id::tpot);
             ttft_p50.push_back(ttft.p50);
             ttft_p90.push_back(ttft.p90);
             tpot_mean.push_back(tpot.mean);
             output.push_back(arm.run_value(metric_id::output_throughput));
             rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
                             load) +
-                    badge(look_of(gates[i].outcome), to_string(gates[i].outcome)) +
+                    badge(look_of(headline_of(gates[i])), to_string(headline_of(gates[i]))) +
                     "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
                     number_cell(time_text(tpot.mean)) +
                     number_cell(value_text(metric_id::output_throughput, output.back())) +
@@ -23526,7 +23839,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the report page: what a search found ===============================================
+// ===== [C153] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23617,7 +23930,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] the report page: what else a gate has to say =======================================
+// ===== [C154] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23810,7 +24123,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] the report page: several settings beside each other ================================
+// ===== [C155] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23909,7 +24222,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] the report page: timelines =========================================================
+// ===== [C156] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24079,7 +24392,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] the report page: the whole =========================================================
+// ===== [C157] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24121,13 +24434,11 @@ inline std::string numbers_html(const gate_report& g) {
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
                              const environment_facts& env) {
-    const std::size_t undecided = count_of(g, verdict::inconclusive);
+    const headline head = headline_of(g);
     std::string h =
         printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
-                number, to_string(g.outcome), number) +
-        badge(look_of(g.outcome), to_string(g.outcome));
-    if (undecided > 0 && g.outcome == gate_outcome::passed)
-        h += " " + badge("inconclusive", printed("%zu inconclusive", undecided));
+                number, to_string(head), number) +
+        badge(look_of(head), headline_text(g));
     h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
          "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
     const bool measured = !g.figures.candidate.empty();
@@ -24161,13 +24472,14 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
 }
 
 /// "1 of 2 gates failed", by what is worst.
-inline std::pair<gate_outcome, std::string> overall(const std::vector<gate_report>& gates) {
-    for (const gate_outcome c : worst_first) {
+inline std::pair<headline, std::string> overall(const std::vector<gate_report>& gates) {
+    for (const headline c : headlines) {
         std::size_t n = 0;
-        for (const gate_report& g : gates) n += g.outcome == c;
+        for (const gate_report& g : gates) n += headline_of(g) == c;
         if (n == 0) continue;
-        const bool is_state = c == gate_outcome::invalid || c == gate_outcome::unfinished;
-        const bool was_done = c == gate_outcome::refused || c == gate_outcome::skipped;
+        const bool is_state = c == headline::invalid || c == headline::inconclusive;
+        const bool was_done = c == headline::refused || c == headline::skipped ||
+                              c == headline::calibrated || c == headline::measured;
         const std::string verb =
             std::string(is_state   ? (n == 1 ? " is " : " are ")
                         : was_done ? (n == 1 ? " was " : " were ")
@@ -24177,18 +24489,18 @@ inline std::pair<gate_outcome, std::string> overall(const std::vector<gate_repor
             return {c, (n == 2 ? "Both" : printed("All %zu", n)) + " gates" + verb};
         return {c, printed("%zu of %zu gates", n, gates.size()) + verb};
     }
-    return {gate_outcome::skipped, "No gate ran"};
+    return {headline::skipped, "No gate ran"};
 }
 
 /// The links to the gates, worst first, and with several outcomes the buttons that choose some.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
     std::vector<std::pair<std::string, std::size_t>> outcomes;
     std::string items;
-    for (const gate_outcome c : worst_first) {
+    for (const headline c : headlines) {
         const char* name = to_string(c);
         std::size_t n = 0;
         for (std::size_t i = 0; i < gates.size(); ++i) {
-            if (gates[i].outcome != c) continue;
+            if (headline_of(gates[i]) != c) continue;
             ++n;
             items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(c), name) +
                      printed("<div><a href=\"#gate-%zu\">", i + 1) +
@@ -24748,7 +25060,49 @@ inline byte_stream bytes_of(const std::string& path, const char* field) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E9] signals, and what else a program has once ============================================
+// ===== [E9] the clock ============================================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// CLOCK_MONOTONIC, nanoseconds.
+inline long long now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+/// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
+inline double unix_s() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
+    return std::chrono::steady_clock::time_point(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::nanoseconds(ns)));
+}
+inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
+
+/// Of a core, that the calling thread has had.
+inline double thread_cpu_seconds() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+/// Infinite where there is no deadline, 0.
+inline double seconds_until(long long deadline_ns) {
+    return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
+}
+
+inline const long long program_began_ns = now_ns();
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E10] signals, and what else a program has once ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24802,48 +25156,6 @@ public:
 private:
     struct sigaction old_int_{}, old_term_{};
 };
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [E10] the clock ===========================================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-/// CLOCK_MONOTONIC, nanoseconds.
-inline long long now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-/// Seconds since 1970, by the machine's clock: for what others say in such seconds. It may jump.
-inline double unix_s() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-inline std::chrono::steady_clock::time_point time_point_of(long long ns) {
-    return std::chrono::steady_clock::time_point(
-        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-            std::chrono::nanoseconds(ns)));
-}
-inline long long ns_of(double seconds) { return std::llround(seconds * 1e9); }
-
-/// Of a core, that the calling thread has had.
-inline double thread_cpu_seconds() {
-    timespec t{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-/// Infinite where there is no deadline, 0.
-inline double seconds_until(long long deadline_ns) {
-    return deadline_ns > 0 ? static_cast<double>(deadline_ns - now_ns()) * 1e-9 : infinity;
-}
-
-inline const long long program_began_ns = now_ns();
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -25069,6 +25381,8 @@ private:
 
 // ===== [E12] what the environment asks for =======================================================
 
+extern "C" char** environ;  // not every system's headers declare it
+
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
@@ -25190,6 +25504,86 @@ inline settings settings_of(const variable_lookup& look_up) {
             "one time, and only " + std::string(s.shard.is_whole() ? "the second" : "the first") +
             " is set");
     return s;
+}
+
+/// A variable that is looked up, and what it says.
+struct known_variable {
+    const char *name, *meaning;
+};
+/// As `--help` lists them.
+inline constexpr known_variable known_variables[] = {
+    {"LLMBENCH_URL", "the server, http://host:port"},
+    {"LLMBENCH_MODEL", "its model; default: the only one that it lists"},
+    {"LLMBENCH_API", "its API; default: openai_chat"},
+    {"LLMBENCH_API_KEY", "sent to it as a bearer token"},
+    {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
+    {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
+    {"LLMBENCH_SEED", "of the traffic; default: 1"},
+    {"LLMBENCH_INCONCLUSIVE", "warn (exit code 0, the default), fail (1) or skip (77)"},
+    {"LLMBENCH_SKIP_WITHOUT_SERVER", "1: without a server skipped (77), not invalid (3)"},
+    {"LLMBENCH_SHARD", "2/8: the part of a load that this program sends, counted from 0"},
+    {"LLMBENCH_START_AT", "when all shards begin, in seconds since 1970"},
+    {"LLMBENCH_RANK_WAIT", "seconds that a rank of MPI waits for the others, 60"},
+    {"LLMBENCH_TIME_BUDGET", "of the whole program: 300, 300s, 5min"},
+    {"LLMBENCH_PROGRESS", "auto, line, plain or off"},
+    {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100"},
+    {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote"},
+    {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them"},
+    {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
+
+inline std::string variables_help() {
+    std::string out = "[llmbench] variables of the environment:\n";
+    for (const known_variable& v : known_variables)
+        out += printed(" %-29s %s\n", v.name, v.meaning);
+    return out;
+}
+/// Letters to be added, left out or changed to make one word of the other (Levenshtein).
+inline std::size_t letters_apart(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t before = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = before + (a[i] != b[j]);
+            before = row[j + 1];
+            row[j + 1] = std::min({changed, before + 1, row[j] + 1});
+        }
+    }
+    return row[b.size()];
+}
+/// Which of ours a name may be meant for, "" for none: a part of it, or a few letters from it. One
+/// that goes on where ours ends (LLMBENCH_API_KEY_B) is somebody's own, and so is any other.
+inline std::string meant_by(const std::string& name) {
+    constexpr std::string_view prefix = "LLMBENCH_";
+    if (name.rfind(prefix, 0) != 0) return {};
+    const std::string rest = name.substr(prefix.size());
+    const known_variable* nearest = &known_variables[0];
+    for (const known_variable& v : known_variables) {
+        if (name == v.name || name.rfind(std::string(v.name) + "_", 0) == 0) return {};
+        if (letters_apart(name, v.name) < letters_apart(name, nearest->name)) nearest = &v;
+    }
+    if (letters_apart(name, nearest->name) <= 2) return nearest->name;
+    for (const known_variable& v : known_variables)
+        if (rest.size() >= 3 && std::string_view(v.name).find(rest) != std::string_view::npos)
+            return v.name;
+    return {};
+}
+/// What is to be said of variables ("NAME=value" each) that are none of ours and look like them, a
+/// sentence for each one.
+inline std::vector<std::string> misspelt_variables(const std::vector<std::string>& environment) {
+    std::vector<std::string> notes;
+    for (const std::string& variable : environment) {
+        const std::string name = variable.substr(0, variable.find('='));
+        if (const std::string meant = meant_by(name); !meant.empty())
+            notes.push_back(printable(name, 60) + " is set and is no variable of llmbench; is " +
+                            meant + " meant?");
+    }
+    return notes;
+}
+inline std::vector<std::string> whole_environment() {
+    std::vector<std::string> all;
+    for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
+    return all;
 }
 
 /// Where a program runs and what is to become of its reports; read once, when it begins.
@@ -29097,6 +29491,10 @@ class started_process {
 public:
     started_process(const process& p, run_arm arm) : what_(p), arm_(arm) {
         require(!what_.command.empty(), "process.command is empty: it must start a server");
+        require(str(what_.command).find("{port}") != std::string::npos,
+                "process.command \"" + printable(str(what_.command), 200) +
+                    "\" has no {port}: the server is started on a free port, which is written "
+                    "there; one with a port of its own is an endpoint that runs already");
         require(what_.ready_within.seconds() > 0, "process.ready_within must be above 0");
     }
     bool restarts() const { return what_.restart_between_repeats; }
@@ -29834,6 +30232,29 @@ public:
     void host_begins(const host_failure& at) {
         const std::lock_guard guard(mutex_);
         host_is_at_ = at;
+        subcases_.clear();
+    }
+    /// Deeper in it, and out again.
+    void host_enters(const std::string& subcase) {
+        const std::lock_guard guard(mutex_);
+        subcases_.push_back(subcase);
+    }
+    void host_leaves() {
+        const std::lock_guard guard(mutex_);
+        if (!subcases_.empty()) subcases_.pop_back();
+    }
+    /// Of a gate that is given none: the test case and the subcases that it stands in.
+    std::string usual_name() const {
+        const std::lock_guard guard(mutex_);
+        std::string name = host_is_at_ ? host_is_at_->test_case : std::string();
+        for (const std::string& s : subcases_) name += " / " + s;
+        return name;
+    }
+    /// A name that no gate had yet: a second one is told from the first by its number.
+    std::string name_of_its_own(const std::string& name) {
+        const std::lock_guard guard(mutex_);
+        const int times = ++names_[name];
+        return times == 1 ? name : name + printed(" (%d)", times);
     }
     std::string test_case() const {
         const std::lock_guard guard(mutex_);
@@ -30059,6 +30480,8 @@ private:
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
     std::set<std::string> told_{};
+    std::map<std::string, int> names_{};  // how many gates would have each
+    std::vector<std::string> subcases_{};  // that doctest is in
     std::optional<host_failure> host_is_at_{};
     environment_facts environment_;
     record_files records_;
@@ -30110,10 +30533,13 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
                          !session::of_this_program().tells_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
                         undecided_fails || no_data;
-    assertion(severity, file, line, expression, failed, verdict_line(v));
+    assertion(severity, file, line, expression, failed, verdict_in_short(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
-    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true, why);
+    // The gate's own block has it in full.
+    const std::string in_short = printable(why.substr(0, why.find('\n')), 120);
+    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true,
+              in_short);
 }
 /// Learns from doctest what is no gate's: whether it was only asked a question, which test cases
 /// failed and why, and whether it came to its end. Assertions may come from any thread.
@@ -30146,8 +30572,12 @@ public:
         if (e.is_crash) crashed_ = true;
         else note("an exception ended it: " + printable(e.error_string.c_str()));
     }
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
+    void subcase_start(const doctest::SubcaseSignature& s) override {
+        if (is_heard()) all_.host_enters(s.m_name.c_str());
+    }
+    void subcase_end() override {
+        if (is_heard()) all_.host_leaves();
+    }
     void log_assert(const doctest::AssertData& a) override {
         if (a.m_failed && !asserts_a_gate && !(a.m_at & doctest::assertType::is_warn))
             note(printed("%s:%d: %s( %s ) does not hold", file_name(a.m_file).c_str(), a.m_line,
@@ -30349,7 +30779,7 @@ class progress_meter {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
-        facts_.slos = p.slos.size();
+        for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
         if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
     }
     ~progress_meter() {
@@ -30376,10 +30806,13 @@ public:
     }
     void decided(const std::vector<slo_verdict>& verdicts) {
         const std::lock_guard lock(mutex_);
-        facts_.decided.clear();
-        for (const slo_verdict& v : verdicts)
-            if (v.outcome != verdict::inconclusive)
-                facts_.decided.push_back(str(v.what.text()) + ": " + to_string(v.outcome));
+        facts_.waits_for.clear();
+        facts_.decided = facts_.slos;
+        for (std::size_t i = 0; i < verdicts.size(); ++i) {
+            if (!is_waited_for(verdicts[i], plan_.repeats_are_asked)) continue;
+            facts_.waits_for.push_back(str(verdicts[i].what.text()));
+            if (i < plan_.slos.size()) --facts_.decided;  // the guard on errors is none of them
+        }
     }
     /// A load whose counters are told from now on; null: none. It outlives that.
     void watch(const load_state* load) {
@@ -31134,11 +31567,12 @@ inline std::string announcement(const plan& p, const target_facts& target,
     for (const target_facts* f : {&target, &baseline})
         for (const std::string& note : f->notes)
             if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
     const bool is_one_server =
         baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
     if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens);
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
     return t + "\n";
 }
 
@@ -31310,7 +31744,7 @@ private:
             if (measure_again(all_.found.doubt)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && !all_.found.on.saturated.empty()) continue;
-            if (all_decided(all_.found.verdicts) && !all_.found.doubt) return;
+            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.doubt) return;
             if (count() == p_.most_repeats && is_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
@@ -31422,7 +31856,8 @@ private:
     bool is_noisy() const {
         const std::vector<slo_verdict>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const slo_verdict& v) {
-            return asks_for_more(all_.seen, all_.held, v);
+            return is_waited_for(v, p_.repeats_are_asked) &&
+                   asks_for_more(all_.seen, all_.held, v);
         });
     }
     /// Whether the next repeat would not be over in time.
@@ -31794,8 +32229,10 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
             "program of its own instead");
     gate_report who;
     who.what.test_case = test_case_name();
-    who.what.name = s.name.empty() ? who.what.test_case : str(s.name);
-    if (who.what.name.empty()) who.what.name = printed("%s at %s:%d", verb, file, line);
+    session& all = session::of_this_program();
+    std::string name = s.name.empty() ? all.usual_name() : str(s.name);
+    if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
+    who.what.name = all.name_of_its_own(name);
     who.what.file = file;
     who.what.line = line;
     return who;
@@ -31817,6 +32254,8 @@ protected:
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
+        for (const std::string& note : misspelt_variables(whole_environment()))
+            if (all_.is_news(note)) say("note: " + note + "\n");
     }
 
     session& all_ = session::of_this_program();
@@ -32435,7 +32874,7 @@ private:
             s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
-                       (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens) : "") +
+                       (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what)) : "") +
                        "\n");
             for (const std::string& note : s.all.target.notes)
                 if (session::of_this_program().is_news(note))
@@ -32676,7 +33115,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     }
     v.what.is_advisory = is_advisory;
     all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen, inside_test_case());
-    say("  " + verdict_line(v) + "\n");
+    say(verdict_block(v, 0, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
 /// Each verdict of a gate is an assertion of its test case.
@@ -32807,6 +33246,20 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works
 
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+inline bool asks_for_help(int argc, const char* const* argv) {
+    bool asks = false;
+    for (int i = 1; i < argc; ++i)
+        for (const std::string_view name : {"--help", "-help", "-h", "-?", "--dt-help", "-dt-h"})
+            asks |= name == argv[i];
+    return asks;
+}
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
+
 /// The worst of what doctest and the gates say; the exit code tells which red.
 int main(int argc, char** argv) {
     const bool is_first = llmbench::detail::rank_group::of_this_program().is_first();
@@ -32814,18 +33267,24 @@ int main(int argc, char** argv) {
     static doctest::Context& context = *new doctest::Context(argc, argv);
     auto& session = llmbench::detail::session::of_this_program();
     session.tells_exit_code = true;
+    using namespace llmbench::detail;
+    const console_facts& console = surroundings_of_program().console;
+    if (!console.no_color.empty()) context.setOption("no-colors", true);
+    else if (style_of(console).colour) context.setOption("force-colors", true);
     const int result = context.run();
     if (!session.is_ours()) return result;  // a forked child that came back from its test case
     session.finish();
-    if (session.only_asked) return result;
+    if (session.only_asked) {
+        if (asks_for_help(argc, argv)) std::cout << variables_help();
+        return result;
+    }
     if (session.number_of_gates() == 0) {
         std::cerr << "llmbench: no gate was run: the filter matches none, or there is none.\n";
         return result != 0 ? result : 2;
     }
-    using llmbench::detail::gate_outcome;
     const gate_outcome outcome = session.final_outcome();
     if (!is_first) return 0;  // rank 0 tells
-    const int code = llmbench::detail::exit_code_of(outcome);
+    const int code = exit_code_of(outcome);
     const bool is_green = outcome == gate_outcome::passed || outcome == gate_outcome::skipped;
     return result != 0 && is_green ? 1 : code;
 }

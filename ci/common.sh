@@ -19,8 +19,22 @@ has_header() {
     return 1
 }
 
+# what_would_be_installed COMMAND...: the packages that these would install, and nothing is
+what_would_be_installed() {
+    (
+        only_ask=1 apt_log=''
+        for command in "$@"; do "$command"; done
+    ) 3>&1 > /dev/null 2>&1
+}
+# Where it is set nothing is installed: what would be is told, on a descriptor of its own.
+only_ask=
+
 # try_install PACKAGE...: Debian and Ubuntu, as root or through sudo; what apt said is in $apt_log
 try_install() {
+    if [[ $only_ask ]]; then
+        printf '%s\n' "$@" >&3
+        return
+    fi
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
     has apt-get || die "please install these (there is no apt-get here to do it): $*"
     if ((EUID != 0)); then
@@ -113,6 +127,7 @@ python_has() { python3 -c "import $1" 2> /dev/null; }
 # environment), which does not see what was installed from Debian. Then Debian's own goes before it.
 take_debians_python() {
     local module
+    if [[ $only_ask ]]; then return; fi
     for module in "$@"; do
         python_has "$module" && continue
         mkdir -p build/debian

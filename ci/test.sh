@@ -2,7 +2,8 @@
 # Builds and runs every test; installs what is missing first.
 #   ci/test.sh            all legs
 #   ci/test.sh --quick    the first leg only
-# Each leg builds into build/NAME, so that a second run compiles only what changed.
+# Each leg builds into build/NAME, so that a second run compiles only what changed. It begins with what
+# it is about to install and how long each part took here the last time, and ends with a line for each.
 set -euo pipefail
 # shellcheck source=ci/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -14,43 +15,83 @@ case ${1:-} in
     *) die "usage: ci/test.sh [--quick]" ;;
 esac
 
+# ---- how long each part takes: told before, from the last run here, and after
+
+took=build/leg-seconds  # NAME SECONDS, a line each
+part='' part_began=0 parts=()
+seconds_of() { [[ ! -e $took ]] || sed -n "s/^$1 //p" "$took"; }
+# leg NAME: it begins, and what went before it has passed
+leg() {
+    end_leg
+    local last
+    last=$(seconds_of "$1")
+    part=$1 part_began=$SECONDS
+    say "$1, after $SECONDS s$([[ ! $last ]] || echo "; the last time it took $last s")"
+}
+end_leg() {
+    [[ $part ]] || return 0
+    local seconds=$((SECONDS - part_began))
+    parts+=("$(printf 'passed  %-22s %5d s' "$part" "$seconds")")
+    mkdir -p build
+    { grep -v "^$part " "$took" 2> /dev/null || true; echo "$part $seconds"; } > "$took.new"
+    mv "$took.new" "$took"
+    part=
+}
+# One line a part, in the end, whatever the end is.
+tell_parts() {
+    local status=$?
+    ((status == 0)) && end_leg
+    [[ $part ]] && parts+=("$(printf 'FAILED  %-22s %5d s' "$part" $((SECONDS - part_began)))")
+    printf '\n'
+    printf '%s\n' "${parts[@]}"
+    exit "$status"
+}
+
 # build_leg NAME CMAKE_OPTION...
 build_leg() {
     configure "$1" -DLLMBENCH_WERROR=ON "${@:2}"
     cmake --build "build/$1" --parallel "$(cores)"
 }
 
-# test_leg NAME CTEST_OPTION...: what holds a compiler or a processor, one for each core
+# test_leg LEG BUILD CTEST_OPTION...: what holds a compiler or a processor, one for each core
 test_leg() {
-    say "$1: test, after $SECONDS s"
-    ctest --test-dir "build/$1" --output-on-failure --no-tests=error --parallel "$(cores)" "${@:2}"
+    leg "$1"
+    ctest --test-dir "build/$2" --output-on-failure --no-tests=error --parallel "$(cores)" "${@:3}"
 }
 
 # test_live NAME NUMBER: what mostly waits for paced servers, so many side by side. A shared
 # machine can take the processor away for longer than any of it allows for: it may try twice more, and
 # ctest's output says that it did.
 test_live() {
-    say "$1: live tests, after $SECONDS s"
+    leg "$1-live"
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error --repeat until-pass:3 \
         --parallel "$2" -L live
 }
 
-need_compiler
-need_node
-need_validators
-need_proxies
-need_several
-need_browser
+needs=(need_compiler need_node need_validators need_proxies need_several need_browser)
+if [[ ! $quick ]]; then needs+=(need_clang need_libcxx); fi
+install_list=$(what_would_be_installed "${needs[@]}" | sort -u | paste -sd ' ')
+say "about to install: ${install_list:-nothing, all is there}"
+all=(gcc-build gcc-test gcc-real gcc-examples gcc-live)
+if [[ ! $quick ]]; then all+=(others clang-test asan-test asan-live tsan-live); fi
+for name in "${all[@]}"; do
+    last=$(seconds_of "$name")
+    printf '   %-22s %s\n' "$name" "${last:+$last s the last time}"
+done
+[[ -e $took ]] || echo "   how long each takes is not known here yet: the first run compiles everything"
+trap tell_parts EXIT
+
+for need in "${needs[@]:0:6}"; do "$need"; done
 
 # What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
 # or compile although they must not, a header out of shape, consumers that cannot use it.
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
-say "gcc: build"
+leg gcc-build
 build_leg gcc -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
-test_leg gcc -LE "live|real|examples"
-test_leg gcc -L real
+test_leg gcc-test gcc -LE "live|real|examples"
+test_leg gcc-real gcc -L real
 if [[ $quick ]]; then
-    test_leg gcc -L examples
+    test_leg gcc-examples gcc -L examples
     test_live gcc $((2 * $(cores)))
     exit
 fi
@@ -80,15 +121,16 @@ other_builds() {
 mkdir -p build
 (chrt --idle --pid 0 $BASHPID || true; other_builds) > build/others.log 2>&1 &
 others=$!
-test_leg gcc -L examples
+test_leg gcc-examples gcc -L examples
 test_live gcc $((2 * $(cores)))
-say "the other builds, after $SECONDS s"
+leg others
 wait "$others" || { cat build/others.log; die "clang refuses what g++ took"; }
 
 # What runs rather than compiles has had its turn by now. The fuzzers go on from their corpus for
 # twenty seconds: what the parsers make of any bytes at all.
-test_leg clang -L "compile|fuzz"
-test_leg asan -L unit -LE live
+test_leg clang-test clang -L "compile|fuzz"
+test_leg asan-test asan -L unit -LE live
 test_live asan $(($(cores) + 1))
 test_live tsan $(($(cores) + 1))
+end_leg
 say "all legs passed after $SECONDS s"

@@ -190,7 +190,8 @@ std::string change_of(const past_slo& was, const past_slo& is) {
 
 /// Verdicts differ in shape too: not everybody tells the colours apart.
 std::string mark(const std::string& verdict, double x, double y, bool small = true) {
-    const char* shape = "M-4 3.5L0-4L4 3.5z";  // invalid, skipped
+    const char* shape = "M-4 3.5L0-4L4 3.5z";  // invalid
+    if (verdict == "skipped") shape = "M-4 0h8";
     if (verdict == "fail") shape = "M-4-4L4 4M-4 4L4-4";
     if (verdict == "pass") shape = "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z";
     if (verdict == "pass" && !small) shape = "M-5 .5l3.5 3.5 6-8";
@@ -206,7 +207,7 @@ std::string badge(const std::string& verdict, const std::string& text, bool smal
 // ---- the page -----------------------------------------------------------------------------------
 
 std::string plot(const history& h, const trend& t, const std::vector<turn>& turns) {
-    const double width = 400, height = 160, left = 42, right = 10, top = 20, bottom = 24;
+    const double width = 400, height = 160, left = 42, right = 10, top = 20, bottom = 38;
     const unit_of_metric unit = page_unit(t);
     // The axis covers a factor of two at least: a small change must look small.
     double low = INFINITY, high = 0;
@@ -236,11 +237,17 @@ std::string plot(const history& h, const trend& t, const std::vector<turn>& turn
     // What is allowed lies on one side of the limit.
     const double good = newest.slo.at_most ? floor_y : top;
     std::string limits, lines, line;
+    std::vector<std::pair<double, double>> edge;
     for (const auto& [run, s] : t.points)
-        if (std::isfinite(s.limit)) limits += number(x(run)) + "," + number(y(s.limit)) + " ";
+        if (std::isfinite(s.limit)) edge.emplace_back(x(run), y(s.limit));
+    if (edge.size() == 1) {  // a single run has a limit as well
+        edge.emplace_back(std::min(edge[0].first + 12, width - right), edge[0].second);
+        edge[0].first = std::max(edge[0].first - 12, left);
+    }
+    for (const auto& [at, limit] : edge) limits += number(at) + "," + number(limit) + " ";
     if (!limits.empty())
-        svg += "<polygon class=\"allowed\" points=\"" + limits + number(x(newest.run)) + "," +
-               number(good) + " " + number(x(t.points.front().run)) + "," + number(good) +
+        svg += "<polygon class=\"allowed\" points=\"" + limits + number(edge.back().first) + "," +
+               number(good) + " " + number(edge.front().first) + "," + number(good) +
                "\"/><polyline class=\"limit\" points=\"" + limits + "\"/>\n";
     for (const double v : {low, (low + high) / 2, high})
         svg += "<line class=\"grid\" x1=\"42\" x2=\"390\" y1=\"" + number(y(v)) + "\" y2=\"" +
@@ -282,7 +289,7 @@ std::string plot(const history& h, const trend& t, const std::vector<turn>& turn
             svg += "<line class=\"interval " + outcome + "\" x1=\"" + at + "\" x2=\"" + at +
                    "\" y1=\"" + number(y(s.estimate.low)) + "\" y2=\"" +
                    number(y(s.estimate.high)) + "\"/>";
-        svg += mark(outcome, x(p.run), known ? y(s.estimate.value) : floor_y - 6);
+        svg += mark(outcome, x(p.run), known ? y(s.estimate.value) : floor_y + 9);
         const past_result& r = h.runs[p.run].result;
         std::string words = hash_of(r) + ", " + std::string(r.started_at) + "\n" + outcome + ", " +
                             value_in(unit, s.estimate.value);
@@ -428,10 +435,10 @@ li p:nth-child(2){grid-area:2/1/3/3}}
             page += (i ? "</div>\n<h2>" : "<h2>") + escaped(t.gate) + "</h2>\n";
             if (i == 0) {
                 page += "<p class=\"dim key\">Oldest run on the left. ";
-                for (const char* v : {"pass", "fail", "inconclusive", "invalid"})
+                for (const char* v : {"pass", "fail", "inconclusive", "invalid", "skipped"})
                     page += badge(v, v, true);
                 page += "Bar: the verdict's interval. Dashed: the limit; shaded: what it "
-                        "allows.</p>";
+                        "allows. Below the axis: runs without a value.</p>";
             }
             page += "<div class=\"plots\">\n";
         }

@@ -14,9 +14,12 @@
 # that was skipped (exit 77) counts as skipped, not as passed. Each gate program writes its report
 # to llmbench-report/NAME in the build directory; ENVIRONMENT LLMBENCH_REPORT_DIR=... moves it.
 # A gate program is a client that must not be late: without a build type it is compiled with -O2.
+# The implementation and its main(), half a minute of compiling, are compiled once for all gates of
+# the project: an edit of a gate takes a second. A file that defines LLMBENCH_MAIN, or none at all,
+# gets that one; who defines LLMBENCH_IMPLEMENT or doctest's implementation brings his own.
 #
 # NAME            of the target and of the test
-# SOURCES         one of them defines LLMBENCH_MAIN
+# SOURCES         the files with the gates; one of them may define LLMBENCH_MAIN
 # URL             the server, as LLMBENCH_URL; without it the one in the environment of ctest
 # TIMEOUT         of the whole test in seconds, default 3600; a run takes two to five times as long
 #                 as one repeat, and says so when it starts
@@ -29,6 +32,36 @@
 # READY_URL       answers 200 as soon as the server is ready, default http://127.0.0.1:PORT/health
 # READY_WITHIN    seconds that may take, default 600; after that the test fails with the log's end
 set(LLMBENCH_PACKAGING_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "Where llmbench's scripts are")
+
+# The implementation with main(), once for the project, where the sources of a gate want that one.
+function(llmbench_share_main name)
+    set(asks "")
+    foreach(source IN LISTS ARGN)
+        get_filename_component(path "${source}" ABSOLUTE)
+        if(EXISTS "${path}")
+            set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
+            file(STRINGS "${path}" lines REGEX
+                "^[ \t]*#[ \t]*define[ \t]+(LLMBENCH_(MAIN|IMPLEMENT|NO_DOCTEST)|DOCTEST_CONFIG_IMPLEMENT)")
+            string(APPEND asks "${lines};")
+        endif()
+    endforeach()
+    if(asks MATCHES "LLMBENCH_IMPLEMENT|LLMBENCH_NO_DOCTEST|DOCTEST_CONFIG_IMPLEMENT")
+        return()
+    endif()
+    if(NOT TARGET llmbench_gate_main)
+        set(file "${CMAKE_BINARY_DIR}/llmbench_gate_main.cpp")
+        file(CONFIGURE OUTPUT "${file}" CONTENT
+            "#define LLMBENCH_MAIN\n#include \"llmbench.hpp\"\n" @ONLY)
+        # An archive: a program with a main() of its own does not take this one.
+        add_library(llmbench_gate_main STATIC "${file}")
+        target_link_libraries(llmbench_gate_main PUBLIC llmbench::llmbench)
+        target_compile_options(llmbench_gate_main PRIVATE $<$<CONFIG:>:-O2>)
+    endif()
+    # The guards of the implementation's parts, here and in doctest.
+    target_compile_definitions(${name} PRIVATE
+        LLMBENCH_CORE LLMBENCH_IMPLEMENTED DOCTEST_LIBRARY_IMPLEMENTATION)
+    target_link_libraries(${name} PRIVATE llmbench_gate_main)
+endfunction()
 
 function(llmbench_add_gate)
     cmake_parse_arguments(PARSE_ARGV 0 arg ""
@@ -101,6 +134,7 @@ function(llmbench_add_gate)
     endif()
     add_executable(${arg_NAME} ${arg_SOURCES})
     target_link_libraries(${arg_NAME} PRIVATE llmbench::llmbench)
+    llmbench_share_main(${arg_NAME} ${arg_SOURCES})
     target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:>:-O2>)
     add_test(NAME ${arg_NAME} COMMAND ${command})
     set_tests_properties(${arg_NAME} PROPERTIES

@@ -12,9 +12,11 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
 #include "core/figures/held_gate.hpp"
+#include "core/reports/console.hpp"
 #include "core/reports/stored.hpp"
 #include "effects/system/console.hpp"
 #include "effects/system/files.hpp"
+#include "effects/system/settings.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/simulated/host.hpp"
 #include "effects/gates/doctest_host.hpp"
@@ -55,7 +57,7 @@ void assert_slo(doctest::assertType::Enum severity, const char* file, int line,
     }
     v.what.is_advisory = is_advisory;
     all.add_verdict(g->number, v, outcome_of({v}, g->undecided_is), g->seen, inside_test_case());
-    say("  " + verdict_line(v) + "\n");
+    say(verdict_block(v, 0, surroundings_of_program().style()));
     assert_verdict(real, file, line, expression, v, g->undecided_is);
 }
 /// Each verdict of a gate is an assertion of its test case.

@@ -39,6 +39,15 @@ options+=("-DSERVER_PORT=$port")
 cd "$work/build"
 "${cmake%cmake}ctest" --output-on-failure -L perf --no-tests=error
 
+# However many gates there are, the implementation was compiled once: its objects are the large ones.
+large=$(find . -name '*.o' -size +2000k | wc -l)
+expected=1
+if [[ $kind == package ]]; then expected=2; fi  # `served` brings its own, and a main() with it
+if ((large != expected)); then
+    echo "the implementation was compiled $large times, not $expected"
+    exit 1
+fi
+
 if [[ $kind == package ]]; then
     # The server was there for the gate, is gone now, and left its log with the report.
     grep -q "listening on http://127.0.0.1:$port" llmbench-report/served/server.log

@@ -66,15 +66,22 @@ TEST_CASE("a restart between repeats measures the startup each time") {
 
 TEST_CASE("a process that exits at once is told with its log's tail") {
     process p;
-    p.command = "echo the model file is missing; exit 7";
+    p.command = "echo the model file is missing, {port}; exit 7";
     const std::string why = bring_up_and_end(p);
     CHECK(holds(why, "exited with status 7 before it was ready"));
     CHECK(holds(why, "the model file is missing"));
 }
 
+TEST_CASE("a command that does not say where its port belongs is refused") {
+    process p;
+    p.command = "llama-server --port 8080";
+    const std::string why = bring_up_and_end(p);
+    CHECK(holds(why, "process.command \"llama-server --port 8080\" has no {port}"));
+}
+
 TEST_CASE("a process that never becomes ready is given up after ready_within") {
     process p;
-    p.command = "echo still loading; sleep 60";
+    p.command = "echo still loading, {port}; sleep 60";
     p.ready_within = 300_ms;
     const std::string why = bring_up_and_end(p);
     CHECK(holds(why, "was not ready within 300 ms"));
@@ -83,7 +90,7 @@ TEST_CASE("a process that never becomes ready is given up after ready_within") {
 
 TEST_CASE("environment and working directory reach the process") {
     process p;
-    p.command = "echo \"$LLMBENCH_TEST_WORD in $PWD\"; exit 1";
+    p.command = ": {port}; echo \"$LLMBENCH_TEST_WORD in $PWD\"; exit 1";
     p.env = {{"LLMBENCH_TEST_WORD", "salt"}};
     p.working_directory = "/tmp";
     CHECK(holds(bring_up_and_end(p), "salt in /tmp"));

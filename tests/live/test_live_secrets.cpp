@@ -81,7 +81,7 @@ TEST_CASE("what goes wrong before the load repeats no secret either") {
     body = "no entry for " + token;
     CHECK(holds(refusal_to_bring_up(e), "answered HTTP 200: no entry for ***"));
     process p;
-    p.command = "echo the key is s3cret-of-a-process; exit 7";
+    p.command = ": {port}; echo the key is s3cret-of-a-process; exit 7";
     p.env = {{"A_KEY", "s3cret-of-a-process"}};
     const std::string ended = refusal_to_bring_up(p);
     CHECK(holds(ended, "ends:\n    | the key is ***"));

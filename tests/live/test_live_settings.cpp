@@ -108,7 +108,7 @@ TEST_CASE("the same engine twice differs in nothing, and both are sent the same 
 TEST_CASE("a setting that cannot be started is invalid with the reason, and the others go on") {
     const comparison_result c =
         compared(suite("one is broken"), {engine_named("a", engine_of(5_ms)),
-                                          {"broken", process{.command = "echo no such model; exit 3"}},
+                                          {"broken", process{.command = "echo no such model, {port}; exit 3"}},
                                           engine_named("b", engine_of(10_ms))});
     CHECK(holds(c.line(), "broken is not compared: process"));
     CHECK(holds(c.line(), "exited with status 3 before it was ready"));

@@ -154,17 +154,17 @@ TEST_CASE("too few for a percentile") {
 }
 
 TEST_CASE("process ends at once") {
-    gate(quick(process{.command = "echo the model file is broken; exit 4"}, within_reach()));
+    gate(quick(process{.command = "echo the model file is broken on {port}; exit 4"}, within_reach()));
 }
 
 TEST_CASE("process never ready") {
-    gate(quick(process{.command = "echo still loading; exec sleep 60", .ready_within = 1_s}, within_reach()));
+    gate(quick(process{.command = "echo still loading {port}; exec sleep 60", .ready_within = 1_s}, within_reach()));
 }
 
 // Its log is as hostile as a server can be, and repeats what it was told in confidence.
 TEST_CASE("process with hostile words") {
     gate(quick(process{.command = "printf '::error::it said\\n##[error]so\\r\\n\\033[31m::stop-commands::x\\n'; "
-                                  "echo key $TOKEN; exit 4",
+                                  "echo key $TOKEN {port}; exit 4",
                        .env = {{"TOKEN", "hf_abcdefghijklmnop"}}},
                within_reach()));
 }
@@ -189,7 +189,7 @@ TEST_CASE("process crashes") {
 }
 
 TEST_CASE("a minute to be ready") {
-    gate(quick(process{.command = "echo still loading; exec sleep 60"}, within_reach()));
+    gate(quick(process{.command = "echo still loading {port}; exec sleep 60"}, within_reach()));
 }
 
 // ---- over capacity: two slots take 50 requests a second. Counted from the send, no lateness of a
@@ -259,7 +259,7 @@ TEST_CASE("settings") {
 TEST_CASE("settings of which one is lost") {
     compare(quick({}, within_reach()),
             {{"there", simulated(fast_engine())},
-             {"lost", process{.command = "echo the model file is missing; exit 7"}}});
+             {"lost", process{.command = "echo the model file is missing, {port}; exit 7"}}});
 }
 
 TEST_CASE("long") { gate(one_minute({.command = "\"$SERVER\" serve {port}"})); }

@@ -5,6 +5,7 @@
 
 #include <picojson.h>
 
+#include <algorithm>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
@@ -29,6 +30,15 @@ inline std::string replaced(std::string text, const std::string& from, const std
     const std::size_t at = text.find(from);
     REQUIRE_MESSAGE(at != std::string::npos, "there is no ", from);
     return text.replace(at, from.size(), to);
+}
+/// What a console shows, with lines that go on behind an indent as one.
+inline std::string unwrapped(std::string text) {
+    for (std::size_t at = text.find("\n      "); at != std::string::npos;
+         at = text.find("\n      ", at)) {
+        const std::size_t word = std::min(text.find_first_not_of(' ', at + 1), text.size());
+        text.replace(at, word - at, " ");
+    }
+    return text;
 }
 inline picojson::value parsed(const std::string& json) {
     picojson::value v;

@@ -5,7 +5,7 @@
 
 #include <algorithm>  // equal, count_if, min
 #include <charconv>  // from_chars
-#include <cmath>  // fabs, isnan, isinf
+#include <cmath>  // fabs, isfinite, isnan, isinf
 #include <cstdarg>  // printed()
 #include <cstdio>  // vsnprintf
 #include <cstdlib>  // strtod_l
@@ -215,6 +215,19 @@ inline std::string filled_in(std::string s, std::string_view placeholder,
     return s;
 }
 
+/// So many significant digits, all of those before the point, and no exponent: "184", "0.0042".
+inline std::string digits_text(double v, int digits) {
+    if (!std::isfinite(v) || v == 0) return printed("%g", v);
+    const std::string scientific = printed("%.*e", digits - 1, v);
+    std::string_view exponent = std::string_view(scientific).substr(scientific.find('e') + 1);
+    if (exponent.front() == '+') exponent.remove_prefix(1);
+    const int decimals = digits - 1 - parsed_number<int>(exponent).value_or(0);
+    if (decimals <= 0) return printed("%.0f", v);
+    std::string out = printed("%.*f", decimals, v);
+    out.erase(out.find_last_not_of('0') + 1);
+    if (out.back() == '.') out.pop_back();
+    return out;
+}
 /// "3 readings", "1 reading".
 inline std::string plural(std::size_t n, const char* one) {
     return printed("%zu %s%s", n, one, n == 1 ? "" : "s");
@@ -225,7 +238,7 @@ inline std::string time_text(double seconds) {
     if (std::isnan(seconds)) return "none";
     if (std::isinf(seconds)) return "infinite";
     if (a == 0) return "0 ms";
-    if (a < 0.000999) return printed("%.3g us", seconds * 1e6);
+    if (a < 0.000999) return digits_text(seconds * 1e6, 3) + " us";
     if (a < 0.9995) return printed("%.3g ms", seconds * 1e3);
     return a < 999.5 ? printed("%.3g s", seconds) : printed("%.0f s", seconds);
 }
@@ -242,6 +255,54 @@ inline std::string file_name(const std::string& path) { return path.substr(path.
 inline std::size_t columns_of(std::string_view s) {
     return static_cast<std::size_t>(std::count_if(
         s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+/// So wide are lines on a console, two columns of indent left out.
+inline constexpr std::size_t console_columns = 96;
+/// Up to and with the next blank that follows a comma or a semicolon, or all of it.
+inline std::string_view next_clause(std::string_view s) {
+    for (std::size_t i = 1; i < s.size(); ++i)
+        if (s[i] == ' ' && (s[i - 1] == ',' || s[i - 1] == ';')) return s.substr(0, i + 1);
+    return s;
+}
+/// Up to and with the blanks behind the next word.
+inline std::string_view next_word(std::string_view s) {
+    const std::size_t word = std::min(s.find_first_not_of(' '), s.size());
+    const std::size_t blank = std::min(s.find(' ', word), s.size());
+    return s.substr(0, std::min(s.find_first_not_of(' ', blank), s.size()));
+}
+/// Lines of at most `width` columns, broken between clauses, or between words where a clause is too
+/// long; those after the first begin with `indent` blanks.
+inline std::string wrapped(std::string_view s, std::size_t width, std::size_t indent) {
+    std::string out, line;
+    const auto columns = [](std::string_view piece) {
+        const std::size_t last = piece.find_last_not_of(' ');
+        return columns_of(piece.substr(0, last == std::string_view::npos ? 0 : last + 1));
+    };
+    const auto end_line = [&] {
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+        line.assign(indent, ' ');
+    };
+    const auto is_begun = [&] { return line.find_first_not_of(' ') != std::string::npos; };
+    const auto add = [&](std::string_view piece) {
+        if (is_begun() && columns_of(line) + columns(piece) > width) end_line();
+        line += piece;
+    };
+    while (!s.empty()) {
+        std::string_view clause = next_clause(s);
+        s.remove_prefix(clause.size());
+        if (indent + columns(clause) <= width) {
+            add(clause);
+            continue;
+        }
+        while (!clause.empty()) {
+            const std::string_view word = next_word(clause);
+            add(word);
+            clause.remove_prefix(word.size());
+        }
+    }
+    return out + line;
 }
 
 }  // namespace detail

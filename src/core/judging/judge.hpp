@@ -186,9 +186,15 @@ inline slo_verdict judged_also(const evidence& e, terms t, const slo& s) {
     return explained(settled(e, t, judged(e, t, g, s)), g.state);
 }
 
-inline bool all_decided(const std::vector<slo_verdict>& verdicts) {
-    return std::none_of(verdicts.begin(), verdicts.end(),
-                        [](const slo_verdict& v) { return v.outcome == verdict::inconclusive; });
+/// Whether more repeats are measured for a verdict: one that is only advised costs none, unless the
+/// gate asks for a number of them.
+inline bool is_waited_for(const slo_verdict& v, bool repeats_are_asked) {
+    return v.outcome == verdict::inconclusive && (!v.what.is_advisory || repeats_are_asked);
+}
+inline bool all_decided(const std::vector<slo_verdict>& verdicts, bool repeats_are_asked = false) {
+    return std::none_of(verdicts.begin(), verdicts.end(), [&](const slo_verdict& v) {
+        return is_waited_for(v, repeats_are_asked);
+    });
 }
 
 }  // namespace detail

@@ -36,45 +36,101 @@ inline bool has_interval(const slo_verdict& v) {
     return !std::isnan(e.low) && !std::isnan(e.high) && e.low != e.high;
 }
 
-/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
-inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
+/// The guard on errors also passes where that is only what was observed: it need not be shown.
+inline bool is_only_observed(const slo_verdict& v) {
+    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
+           v.estimate.high > v.limit;
+}
+/// What a verdict is called: no pass where nothing is shown.
+inline const char* verdict_word(const slo_verdict& v) {
+    return is_only_observed(v) ? "observed" : to_string(v.outcome);
+}
+/// The verdict in whose colour it is told.
+inline verdict verdict_like(const slo_verdict& v) {
+    return is_only_observed(v) ? verdict::skipped : v.outcome;
+}
+
+/// A verdict's line in its parts: which objective, what was found, and what that rests on.
+struct verdict_parts {
+    std::string name{}, found{}, room{}, joint{}, basis{};
+};
+inline std::string found_text(const slo_verdict& v) {
     const metric_id metric = v.what.what.metric;
     const auto shown = [&](double x) {
         const bool ratio = v.what.factor > 0 && std::isfinite(x);
         return ratio ? printed("%.3f x baseline", x) : value_text(metric, x);
     };
-    std::string name = to_string(v.outcome);
-    for (char& c : name) c = static_cast<char>(c - 'a' + 'A');
-    std::string line =
-        printed("%-12s  %-*s", name.c_str(), static_cast<int>(width), v.what.text().c_str());
-    if (is_capacity(metric)) {  // its numbers are loads, and its reason tells them
-        const char* of = str(v.unit) == "pair" ? "" : " at the limit";
+    std::string t = "measured " + shown(v.measured);
+    const std::string basis = basis_name(v);
+    if (!basis.empty() && shown(v.estimate.value) != shown(v.measured))
+        t += ", " + basis + " " + shown(v.estimate.value);
+    if (has_interval(v)) t += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
+    return t;
+}
+/// `width`: to what the SLO's text is padded, so that the lines of a gate align.
+inline verdict_parts parts_of(const slo_verdict& v, std::size_t width) {
+    std::string word = verdict_word(v);
+    for (char& c : word) c = static_cast<char>(c - 'a' + 'A');
+    verdict_parts p;
+    p.name = printed("%-12s  %-*s", word.c_str(), static_cast<int>(width), v.what.text().c_str());
+    const std::string unit = str(v.unit), reason = str(v.reason);
+    const std::string counted =
+        printed("%d %s%s", v.repeats, unit.c_str(), v.repeats == 1 ? "" : "s");
+    if (is_capacity(v.what.what.metric)) {  // its numbers are loads, and its reason tells them
         if (v.repeats > 0)
-            line += printed("  %d %s%s%s x %lld requests", v.repeats, v.unit.c_str(),
-                            v.repeats == 1 ? "" : "s", of, v.requests / v.repeats);
-        return line + (v.reason.empty() ? "" : (v.repeats > 0 ? "; " : "  ") + str(v.reason));
+            p.found = counted + (unit == "pair" ? "" : " at the limit") +
+                      printed(" x %lld requests", v.requests / v.repeats);
+        p.joint = p.found.empty() || reason.empty() ? "" : "; ";
+        p.basis = reason;
+        return p;
     }
-    line += "  measured " + shown(v.measured);
-    if (const std::string basis = basis_name(v); !basis.empty())
-        line += ", " + basis + " " + shown(v.estimate.value);
-    if (has_interval(v))
-        line += " [" + shown(v.estimate.low) + ", " + shown(v.estimate.high) + "]";
-    const double room = headroom(v);
-    if (!std::isnan(room) && !is_share(metric))
-        line += printed(", %.1f %% %s the limit", std::fabs(room) * 100,
-                        room >= 0 ? "inside" : "outside");
-    const bool stages = str(v.unit) == "stage";
+    p.found = found_text(v);
+    if (const double room = headroom(v); !std::isnan(room) && !is_share(v.what.what.metric))
+        p.room = printed(", %.1f %% %s the limit", std::fabs(room) * 100,
+                         room >= 0 ? "inside" : "outside");
+    const bool stages = unit == "stage";
     if (v.repeats > 0)
-        line += printed(", %d %s%s %s %lld requests", v.repeats, v.unit.c_str(),
-                        v.repeats == 1 ? "" : "s", stages ? "of fresh traffic," : "x",
-                        stages ? v.requests : v.requests / v.repeats);
-    if (!v.method.empty()) line += ", " + str(v.method);
-    if (v.detectable > 0 && is_counted(v))
-        line += printed(", shows misses from %.2g %%", v.detectable * 100);
-    else if (v.detectable > 0)
-        line += printed(", shows a miss from %.2g %%", v.detectable * 100);
-    if (!v.reason.empty()) line += "; " + str(v.reason);
-    return line;
+        p.basis = counted + (stages ? printed(" of fresh traffic, %lld requests", v.requests)
+                                    : printed(" x %lld requests", v.requests / v.repeats));
+    const auto add = [&](const std::string& more) {
+        p.basis += (p.basis.empty() ? "" : ", ") + more;
+    };
+    if (!v.method.empty()) add(str(v.method));
+    if (v.detectable > 0)
+        add((is_counted(v) ? "shows misses from " : "shows a miss from ") +
+            digits_text(v.detectable * 100, 2) + " %");
+    p.joint = p.basis.empty() ? reason.empty() ? "" : "; " : ", ";
+    if (!reason.empty()) p.basis += (p.basis.empty() ? "" : "; ") + reason;
+    return p;
+}
+inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
+    const verdict_parts p = parts_of(v, width);
+    return p.name + (p.found.empty() && p.basis.empty() ? "" : "  ") + p.found + p.room +
+           p.joint + p.basis;
+}
+
+/// The same on lines that fit a console: what was found, and under it what that rests on.
+inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
+    constexpr std::size_t indent = 6;
+    const std::string line = verdict_line(v, width);
+    if (columns_of(line) <= console_columns) return line;
+    const verdict_parts p = parts_of(v, width);
+    if (p.found.empty()) return wrapped(p.name + "  " + p.basis, console_columns, indent);
+    const std::string first = p.name + "  " + p.found;
+    const bool has_room = columns_of(first + p.room) <= console_columns;
+    const std::string rest = has_room || p.room.empty() ? p.basis
+                                                        : p.room.substr(2) + p.joint + p.basis;
+    return wrapped(first + (has_room ? p.room : ""), console_columns, indent) +
+           (rest.empty() ? "" : "\n") +
+           wrapped(rest.empty() ? "" : std::string(indent, ' ') + rest, console_columns, indent);
+}
+/// In a few words, where its line stands elsewhere: "FAIL, measured 39.2 ms".
+inline std::string verdict_in_short(const slo_verdict& v) {
+    const verdict_parts p = parts_of(v, 0);
+    const std::string word = p.name.substr(0, p.name.find(' '));
+    const bool is_measured = !p.found.empty() && !std::isnan(v.measured);
+    const std::string what = is_measured ? p.found + p.room : str(v.reason);
+    return word + (what.empty() ? "" : (is_measured ? ", " : ": ") + what);
 }
 
 /// A verdict's line without the spaces that align it.
@@ -84,12 +140,6 @@ inline std::string flat_line(const slo_verdict& v) {
                            [](char a, char b) { return a == ' ' && b == ' '; }),
                line.end());
     return line;
-}
-
-/// Whether a pass is only what was observed: of the guard on errors, which need not be shown.
-inline bool is_only_observed(const slo_verdict& v) {
-    return v.outcome == verdict::pass && v.what.what.metric == metric_id::error_rate &&
-           v.estimate.high > v.limit;
 }
 
 /// A value in an objective's unit: as a ratio where it is held against a baseline.
@@ -106,13 +156,14 @@ inline std::string measured_text(const slo_verdict& v) {
 }
 
 inline std::string verdict_limit_text(const slo_verdict& v) {
-    return v.what.factor > 0 ? printed("%.6g x", v.limit) : limit_text(v.what.what.metric, v.limit);
+    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x" : limit_text(v.what.what.metric, v.limit);
 }
 /// "56.6 % outside the limit", "" where that says nothing.
 inline std::string room_text(const slo_verdict& v) {
     const double room = headroom(v);
     if (std::isnan(room) || is_share(v.what.what.metric)) return {};
-    return printed("%.3g %% %s the limit", std::fabs(room) * 100, room >= 0 ? "inside" : "outside");
+    return digits_text(std::fabs(room) * 100, 3) + " % " + (room >= 0 ? "inside" : "outside") +
+           " the limit";
 }
 
 }  // namespace detail

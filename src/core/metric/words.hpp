@@ -19,12 +19,13 @@ inline std::string value_text(metric_id m, double v) {
     if (is_capacity(m) && std::isinf(v)) return "infinite";
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
-    case metric_unit::tokens_per_s: return printed(v < 999.5 ? "%.3g tok/s" : "%.0f tok/s", v);
-    case metric_unit::requests_per_s: return printed(v < 999.5 ? "%.3g req/s" : "%.0f req/s", v);
-    case metric_unit::users: return printed(v < 999.5 ? "%.4g users" : "%.0f users", v);
-    case metric_unit::share: return printed("%.4g %%", v * 100);
-    case metric_unit::energy: return v < 1 ? printed("%.3g mJ", v * 1e3) : printed("%.3g J", v);
-    case metric_unit::none: return printed("%.4g", v);
+    case metric_unit::tokens_per_s: return digits_text(v, 3) + " tok/s";
+    case metric_unit::requests_per_s: return digits_text(v, 3) + " req/s";
+    case metric_unit::users: return digits_text(v, 4) + " users";
+    case metric_unit::share: return digits_text(v * 100, 4) + " %";
+    case metric_unit::energy:
+        return v < 1 ? digits_text(v * 1e3, 3) + " mJ" : digits_text(v, 3) + " J";
+    case metric_unit::none: return digits_text(v, 4);
     }
     return time_text(v);
 }
@@ -55,14 +56,14 @@ inline const char* needs_text(value_needs n) {
 inline std::string limit_text(metric_id m, double v) {
     switch (facts_of(m).unit) {
     case metric_unit::time: break;
-    case metric_unit::tokens_per_s: return printed("%.6g tok/s", v);
-    case metric_unit::requests_per_s: return printed("%.6g req/s", v);
-    case metric_unit::users: return printed("%.6g users", v);
-    case metric_unit::share: return printed("%.6g %%", v * 100);
-    case metric_unit::energy: return printed("%.6g J", v);
-    case metric_unit::none: return printed("%.6g", v);
+    case metric_unit::tokens_per_s: return digits_text(v, 6) + " tok/s";
+    case metric_unit::requests_per_s: return digits_text(v, 6) + " req/s";
+    case metric_unit::users: return digits_text(v, 6) + " users";
+    case metric_unit::share: return digits_text(v * 100, 6) + " %";
+    case metric_unit::energy: return digits_text(v, 6) + " J";
+    case metric_unit::none: return digits_text(v, 6);
     }
-    return v < 1 ? printed("%.6g ms", v * 1e3) : printed("%.6g s", v);
+    return v < 1 ? digits_text(v * 1e3, 6) + " ms" : digits_text(v, 6) + " s";
 }
 
 }  // namespace detail

@@ -12,6 +12,7 @@
 #include "core/reports/comparison_md.hpp"
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/headlines.hpp"
 #include "core/reports/markdown.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/ratchet.hpp"
@@ -37,6 +38,13 @@ inline std::string search_words(const load_curve& c) {
     return c.line + (c.fault.empty() ? "" : "; " + c.fault);
 }
 
+/// Every test case of a gate has an equal part of its time: what adds them up has the gate's.
+inline double seconds_of_each(const gate_report& g) {
+    const std::size_t cases = g.verdicts.size() + !g.refusal.empty() + !g.beside.empty() +
+                              g.what.search.to_the_interval;
+    return cases > 0 ? g.took_s / static_cast<double>(cases) : 0;
+}
+
 /// One test case per SLO: a miss is a failure, an inconclusive one is skipped, an invalid one an
 /// error. Where inconclusive fails the build it is a failure: no red build without a red case.
 /// A gate's name as the class of its cases, which Jenkins splits into packages at its dots ("1.5
@@ -60,6 +68,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         counts of;
         std::string properties, cases;
+        const std::string time = printed("%.3f", seconds_of_each(g));
         const auto property = [&](const std::string& name, const std::string& value) {
             properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
                           xml_escaped(value) + "\"/>\n";
@@ -67,8 +76,8 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) +
-                     "\" name=\"" + xml_escaped(name) + "\" time=\"0\">\n";
+            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
+                     xml_escaped(name) + "\" time=\"" + time + "\">\n";
             const std::string text = xml_escaped(place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";
@@ -134,8 +143,8 @@ inline constexpr std::size_t summary_limit = 64000;
 
 /// One gate of the summary: a table of verdicts and a line on its requests.
 inline std::string summary_of(const gate_report& g) {
-    std::string out = "### " + markdown_escaped(g.what.name) + ": " +
-                      to_string(g.outcome) + "\n\n";
+    std::string out =
+        "### " + markdown_escaped(g.what.name) + ": " + headline_text(g) + "\n\n";
     for (const std::string& words : {g.beside, g.refusal, unverified_servers(g)})
         if (!words.empty()) out += markdown_code(words) + "\n\n";
     if (!g.refusal.empty()) return out;
@@ -152,11 +161,12 @@ inline std::string summary_of(const gate_report& g) {
         const double room = headroom(v);
         const bool has_room = !std::isnan(room) && !is_share(v.what.what.metric);
         const bool noted = v.what.is_advisory && v.outcome != verdict::pass;
-        const char* mark = v.outcome == verdict::pass               ? "\u2705"
+        const char* mark = is_only_observed(v)                      ? "\u2796"
+                           : v.outcome == verdict::pass             ? "\u2705"
                            : v.outcome == verdict::fail && !noted   ? "\u274C"
                            : v.outcome == verdict::skipped || noted ? "\u2796"
                                                                     : "\u26A0\uFE0F";
-        out += std::string("| ") + mark + " " + to_string(v.outcome) + " | " +
+        out += std::string("| ") + mark + " " + verdict_word(v) + " | " +
                markdown_escaped(str(v.what.text())) + " | " + verdict_value_text(v, v.measured) +
                " | " + verdict_value_text(v, e.value) + " | " + verdict_value_text(v, e.low) +
                " to " + verdict_value_text(v, e.high) + " | " +
@@ -194,9 +204,9 @@ inline std::string summary_md(const std::vector<gate_report>& gates,
     const std::size_t room = at_most > 300 ? at_most - 300 : 0;  // for the sentence at the end
     for (const comparison_report& r : comparisons)
         if (const std::string one = comparison_md(r); out.size() + one.size() <= room) out += one;
-    for (const gate_outcome c : worst_first)
+    for (const headline c : headlines)
         for (const gate_report& g : gates) {
-            if (g.outcome != c) continue;
+            if (headline_of(g) != c) continue;
             const std::string one = summary_of(g);
             if (left > 0 || out.size() + one.size() > room) ++left;
             else out += one;

@@ -3,6 +3,8 @@
 
 #include "api/metrics.hpp"
 #include "api/result.hpp"
+#include "api/slo.hpp"
+#include "api/text.hpp"
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/metric/words.hpp"
@@ -11,8 +13,10 @@
 #include "core/judging/words.hpp"
 #include "core/capacity/found.hpp"
 #include "core/figures/gate_figures.hpp"
+#include "core/figures/rows.hpp"
 #include "core/reports/console_style.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/headlines.hpp"
 #include "core/reports/profile.hpp"
 #include "core/reports/words.hpp"
 
@@ -20,11 +24,49 @@
 #include <cmath>  // isnan
 #include <string>
 #include <string_view>
+#include <utility>  // pair
 #include <vector>
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
+
+/// An objective as a gate file has it: "mean(tpot) <= 25_ms" of "mean(tpot) <= 25 ms".
+inline std::string written_in_code(const std::string& words) {
+    constexpr std::pair<std::string_view, const char*> units[] = {
+        {"ms", "_ms"}, {"tok/s", "_tps"}, {"req/s", "_rps"}, {"users", "_users"},
+        {"s", "_s"},   {"%", "_pct"},     {"J", "_J"}};
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const bool may_be_unit =
+            words[i] == ' ' && i > 0 && words[i - 1] >= '0' && words[i - 1] <= '9';
+        const std::string_view rest = std::string_view(words).substr(i + 1);
+        bool is_unit = false;
+        for (const auto& [unit, literal] : units) {
+            const char next = rest.size() > unit.size() ? rest[unit.size()] : ')';
+            if (is_unit || !may_be_unit || rest.substr(0, unit.size()) != unit) continue;
+            is_unit = next == ')' || next == ' ' || next == ',';
+            if (!is_unit) continue;
+            out += literal;
+            i += unit.size();
+        }
+        if (!is_unit) out += words[i];
+    }
+    return out;
+}
+/// A calibrated gate's objectives with the limits that it suggests, as a line to paste.
+inline std::string line_to_paste(const std::vector<calibrated>& rows) {
+    std::string all;
+    for (const calibrated& c : rows) {
+        slo plain = c.what;
+        plain.is_advisory = false;
+        const std::string words =
+            c.suggestion.empty() ? str(plain.text()) : str(c.what.what.name) + " " + c.suggestion;
+        const std::string code = written_in_code(words);
+        all += (all.empty() ? "" : ", ") + (c.what.is_advisory ? "advisory(" + code + ")" : code);
+    }
+    return ".slos = {" + all + "},";
+}
 
 /// The table of a calibration run.
 inline std::string calibration_text(const gate_report& g) {
@@ -46,7 +88,7 @@ inline std::string calibration_text(const gate_report& g) {
         out += printed("%11s %8.2f %% %15.1f  %s\n", value.c_str(), c.sd * 100, c.headroom_sd,
                        c.suggestion.c_str());
     }
-    return out;
+    return out + wrapped("  to paste: " + line_to_paste(g.calibration), console_columns, 6) + "\n";
 }
 
 /// What a search found: its line, and each probe where there was an interval to be found.
@@ -78,20 +120,44 @@ inline std::string styled(verdict v, const std::string& words, const console_sty
     return style.colour ? colour + marked + "\x1b[0m" : marked;
 }
 
+/// A verdict's lines, with its first word in its colour, and what would be easier to decide.
+inline std::string verdict_block(const slo_verdict& v, std::size_t width,
+                                 const console_style& style) {
+    const std::string lines = verdict_lines(v, width);
+    const std::size_t word = std::min(lines.find(' '), lines.size());
+    const std::string before = style.unicode ? "    " : "  ";
+    std::string out = "  " + styled(verdict_like(v), lines.substr(0, word), style);
+    for (const char c : lines.substr(word)) out += c == '\n' ? "\n" + before : std::string(1, c);
+    if (v.advice.empty()) return out + "\n";
+    const std::string indent(before.size() + 6, ' ');
+    return out + "\n" +
+           wrapped(indent + "advice: " + str(v.advice), console_columns, indent.size()) + "\n";
+}
+inline std::string latency_line(const char* name, int width, const metric_row& r) {
+    return printed("  %-*s %10s %10s %10s %10s %10s\n", width, name, time_text(r.mean).c_str(),
+                   time_text(r.p50).c_str(), time_text(r.p90).c_str(), time_text(r.p99).c_str(),
+                   time_text(r.max).c_str());
+}
+/// A line of a gate's block, or several where one would be too long.
+inline std::string noted(const std::string& words) {
+    return wrapped("  " + words, console_columns, 6) + "\n";
+}
+
 /// The block that closes a gate on the console.
 inline std::string console_text(const gate_report& g, const console_style& style = {}) {
-    const std::string title = g.what.name + ": " + to_string(g.outcome);
-    std::string out = "\n" + styled(verdict_like(g.outcome), title, style) + "\n";
+    const std::string title = g.what.name + ": " + headline_text(g);
+    std::string out = "\n" + styled(verdict_like(headline_of(g)), title, style) + "\n";
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     out += search_text(g);
     std::size_t width = 0;
     for (const slo_verdict& v : g.verdicts)
         width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
-    for (const slo_verdict& v : g.verdicts) {
-        const std::string line = verdict_line(v, width);
-        const std::size_t word = std::min(line.find(' '), line.size());
-        out += "  " + styled(v.outcome, line.substr(0, word), style) + line.substr(word) + "\n";
-        if (!v.advice.empty()) out += "                advice: " + str(v.advice) + "\n";
+    std::string last;
+    for (slo_verdict v : g.verdicts) {
+        const std::string why = str(v.reason);
+        if (why.size() > 40 && why == last) v.reason = "as above";
+        last = why;
+        out += verdict_block(v, width, style);
     }
     if (!g.calibration.empty()) out += "\n" + calibration_text(g);
     int name = 15;
@@ -100,21 +166,18 @@ inline std::string console_text(const gate_report& g, const console_style& style
             std::string_view(metric_name(g.figures.metrics[i])).size()));
     out += printed("\n  %-*s %10s %10s %10s %10s %10s\n", name,
                    g.figures.search.tables_at().c_str(), "mean", "p50", "p90", "p99", "max");
+    const arm_figures &mine = g.figures.candidate, &other = g.figures.baseline;
     for (std::size_t i = 0; i < g.figures.table_rows; ++i) {
-        const metric_row& r = g.figures.candidate.distributions[i].row;
-        out +=
-            printed("  %-*s %10s %10s %10s %10s %10s\n", name, metric_name(r.metric),
-                    time_text(r.mean).c_str(), time_text(r.p50).c_str(), time_text(r.p90).c_str(),
-                    time_text(r.p99).c_str(), time_text(r.max).c_str());
+        const metric_row& r = mine.distributions[i].row;
+        out += latency_line(metric_name(r.metric), name, r);
+        if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
     }
-    out += printed("  %s %s, %s\n", throughput_kind(g),
-                   throughput_text(g, g.figures.candidate).c_str(),
-                   status_text(g.figures.candidate).c_str());
-    if (!g.figures.baseline.empty())
-        out += "  baseline: " + status_text(g.figures.baseline) + "\n";
-    for (const std::string& note : notes_on(g)) out += "  " + note + "\n";
-    if (g.profile.wanted) out += "  " + profile_text(g.profile) + "\n";
-    return out + "  client: " + client_text(g) + "\n" + others_text(g);
+    out += noted(std::string(throughput_kind(g)) + " " + throughput_text(g, mine) + ", " + status_text(mine));
+    if (!other.empty())
+        out += noted(std::string("baseline: ") + throughput_kind(g) + " " + throughput_text(g, other) + ", " + status_text(other));
+    for (const std::string& note : notes_on(g)) out += noted(note);
+    if (g.profile.wanted) out += noted(profile_text(g.profile));
+    return out + noted("client: " + client_text(g)) + others_text(g);
 }
 
 /// The last word where there were several gates: how many ended how, and which did not pass.
@@ -128,12 +191,12 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
     if (gates.size() < 2) return {};
     std::string counts, names;
     std::size_t named = 0, left = 0;
-    for (const gate_outcome c : worst_first) {
+    for (const headline c : headlines) {
         std::size_t n = 0;
         for (const gate_report& g : gates) {
-            if (g.outcome != c) continue;
+            if (headline_of(g) != c) continue;
             ++n;
-            if (c == gate_outcome::passed) continue;
+            if (c == headline::passed || c == headline::measured) continue;
             if (++named > 20) ++left;
             else names += "  " + styled(verdict_like(c), to_string(c), style) + "  " +
                           g.what.name + why(g) + "\n";

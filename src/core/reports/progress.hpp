@@ -22,8 +22,9 @@ struct progress_facts {
     long long planned = 0;                     // requests of this repeat; 0: not known
     long long sent = 0, done = 0, failed = 0;  // of this repeat
     double ttft = not_a_number, tpot = not_a_number;  // means of the answers so far
-    std::size_t slos = 0;
-    std::vector<std::string> decided{};        // "mean(tpot) <= 25 ms: pass"
+    std::size_t slos = 0;                      // objectives that are waited for
+    std::size_t decided = 0;                   // of these
+    std::vector<std::string> waits_for{};      // at the last look: "mean(tpot) <= 25 ms"
 };
 
 /// One line of at most `width` columns (0: any); parts that do not fit are left out, and counts are
@@ -44,8 +45,8 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
     }
     if (!std::isnan(f.ttft)) latency = "ttft " + time_text(f.ttft);
     if (!std::isnan(f.ttft) && !std::isnan(f.tpot)) latency += ", tpot " + time_text(f.tpot);
-    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided.size(), f.slos);
-    for (const std::string& d : f.decided) which += (which.empty() ? "" : ", ") + d;
+    if (f.slos > 0) decided = printed("%zu of %zu decided", f.decided, f.slos);
+    for (const std::string& w : f.waits_for) which += (which.empty() ? "waits for " : ", ") + w;
 
     const auto fitted = [&](const std::string& told) {
         std::string line = "  " + stage.substr(0, width > 2 ? width - 2 : std::string::npos);

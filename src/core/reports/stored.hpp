@@ -235,6 +235,13 @@ inline void read_scenario(const picojson::value& scenario, stored_gate& g) {
 }
 
 /// Throws std::invalid_argument with the reason where the text holds no such gate.
+/// A gate's name without the number that tells it from another one of that name: "chat (2)".
+inline std::string unnumbered(const std::string& name) {
+    const std::size_t open = name.rfind(" (");
+    const bool is_numbered = open != std::string::npos && name.back() == ')' &&
+                             name.find_first_not_of("0123456789", open + 2) == name.size() - 1;
+    return is_numbered ? name.substr(0, open) : name;
+}
 inline stored_gate read_stored_gate(const std::string& json, const std::string& file,
                                     const std::string& name) {
     picojson::value root;
@@ -249,7 +256,10 @@ inline stored_gate read_stored_gate(const std::string& json, const std::string& 
     for (const picojson::value& g : gates) {
         const bool measured = string_member(g, "refusal").empty();
         if (measured) names += (names.empty() ? "\"" : ", \"") + string_member(g, "name") + "\"";
-        if (measured && (string_member(g, "name") == name || (gates.size() == 1 && name.empty()))) {
+        const std::string other = string_member(g, "name");
+        const bool is_alone =
+            gates.size() == 1 && (name.empty() || unnumbered(other) == unnumbered(name));
+        if (measured && (other == name || is_alone)) {
             ++matches;
             found = &g;
             repeats_before = repeats_seen;

@@ -243,8 +243,7 @@ inline std::string others_text(const gate_report& g) {
 
 /// Where a gate's reports are.
 inline std::string reports_text(const std::string& directory) {
-    return "  report: " + directory + "/report.html, and there summary.md, junit.xml, result.json, "
-           "metrics.txt, records.jsonl, events.bin\n";
+    return "  report: " + directory + "/report.html\n";
 }
 
 /// Seconds that a gate's repeats take, at least and at most, where one arm's repeat takes `each_s`.

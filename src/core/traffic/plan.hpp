@@ -68,6 +68,7 @@ struct plan {
     double duration_s = 0;
     int first_repeats = first_look;  // before this many nothing is decided
     int most_repeats = last_look;    // repeats, or pairs where there is a baseline
+    bool repeats_are_asked = false;  // by the gate: then what is only advised is waited for, too
     int most_if_noisy = 0;           // where their own spread leaves it open, 0: no more
     bool has_baseline = false;       // a live one, measured in pairs
     bool has_stored_baseline = false;

@@ -225,6 +225,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
                  .duration_s = s.duration.seconds(),
                  .first_repeats = repeats.first,
                  .most_repeats = repeats.most,
+                 .repeats_are_asked = s.repeats > 0,
                  .most_if_noisy = repeats.most_if_noisy,
                  .has_baseline = s.baseline.is_live(),
                  .has_stored_baseline = s.baseline.is_stored(),

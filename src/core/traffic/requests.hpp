@@ -32,6 +32,19 @@ inline trace_item item_of(const plan& p, std::size_t index) {
         p.source);
 }
 
+/// The shortest whole prompt that is asked for, of the first that will be; 0 of other workloads.
+inline double shortest_prompt(const plan& p) {
+    if (!makes_up_prompts(p) || p.stride > 1) return 0;
+    constexpr std::size_t enough = 10000;
+    double shortest = 0;
+    for (std::size_t i = 0; i < enough; ++i) {
+        const double n = item_of(p, i).prompt_tokens;
+        if (i == 0 || n < shortest) shortest = n;
+        if (p.requests > 0 && static_cast<long long>(i) >= p.requests) break;
+    }
+    return shortest;
+}
+
 /// Tokens that a request is made to bring, 0 where nothing forces it.
 inline int forced_tokens(const plan& p, std::size_t index) {
     if (!p.forces_length) return 0;

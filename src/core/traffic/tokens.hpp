@@ -141,13 +141,19 @@ inline const char* to_string(token_fit::quality q) {
     }
     return "unknown";
 }
-inline std::string fit_text(const token_fit& f) {
+/// `shortest`: of the prompts that are asked for; 0 where that is not known.
+inline std::string fit_text(const token_fit& f, double shortest = 0) {
     const std::string around = printed(", %.0f around a prompt", f.overhead);
+    const double least = f.overhead + 1;  // a prompt has a word
+    const bool is_too_short = shortest > 0 && shortest < least;
+    const std::string exact =
+        is_too_short ? printed("prompt lengths exact in tokens from %.0f on (%.0f are asked for)",
+                               least, shortest)
+                     : "prompt lengths exact in tokens";
     switch (f.lengths) {
     case token_fit::quality::exact:
-        if (f.as_ids) return "prompt lengths exact in tokens: lists of token ids" + around;
-        return printed("prompt lengths exact in tokens: %zu words of one token", f.words.size()) +
-               around;
+        if (f.as_ids) return exact + ": lists of token ids" + around;
+        return exact + printed(": %zu words of one token", f.words.size()) + around;
     case token_fit::quality::average:
         return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
                around;

@@ -44,10 +44,13 @@ inline void assert_verdict(doctest::assertType::Enum severity, const char* file,
                          !session::of_this_program().tells_exit_code;
     const bool failed = v.outcome == verdict::fail || v.outcome == verdict::invalid ||
                         undecided_fails || no_data;
-    assertion(severity, file, line, expression, failed, verdict_line(v));
+    assertion(severity, file, line, expression, failed, verdict_in_short(v));
 }
 inline void refuse_in_test(const char* file, int line, const char* verb, const std::string& why) {
-    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true, why);
+    // The gate's own block has it in full.
+    const std::string in_short = printable(why.substr(0, why.find('\n')), 120);
+    assertion(doctest::assertType::DT_CHECK, file, line, std::string(verb) + "({...})", true,
+              in_short);
 }
 /// Learns from doctest what is no gate's: whether it was only asked a question, which test cases
 /// failed and why, and whether it came to its end. Assertions may come from any thread.
@@ -80,8 +83,12 @@ public:
         if (e.is_crash) crashed_ = true;
         else note("an exception ended it: " + printable(e.error_string.c_str()));
     }
-    void subcase_start(const doctest::SubcaseSignature&) override {}
-    void subcase_end() override {}
+    void subcase_start(const doctest::SubcaseSignature& s) override {
+        if (is_heard()) all_.host_enters(s.m_name.c_str());
+    }
+    void subcase_end() override {
+        if (is_heard()) all_.host_leaves();
+    }
     void log_assert(const doctest::AssertData& a) override {
         if (a.m_failed && !asserts_a_gate && !(a.m_at & doctest::assertType::is_warn))
             note(printed("%s:%d: %s( %s ) does not hold", file_name(a.m_file).c_str(), a.m_line,

@@ -79,11 +79,12 @@ inline std::string announcement(const plan& p, const target_facts& target,
     for (const target_facts* f : {&target, &baseline})
         for (const std::string& note : f->notes)
             if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens);
     const bool is_one_server =
         baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
     if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens);
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
     return t + "\n";
 }
 
@@ -255,7 +256,7 @@ private:
             if (measure_again(all_.found.doubt)) continue;
             // Under too much load a shown miss is told as one, and red takes a third repeat.
             if (count() < first_fail && !all_.found.on.saturated.empty()) continue;
-            if (all_decided(all_.found.verdicts) && !all_.found.doubt) return;
+            if (all_decided(all_.found.verdicts, p_.repeats_are_asked) && !all_.found.doubt) return;
             if (count() == p_.most_repeats && is_noisy())
                 most_repeats_ = std::max(most_repeats_, p_.most_if_noisy);
             meter_.decided(all_.found.verdicts);
@@ -367,7 +368,8 @@ private:
     bool is_noisy() const {
         const std::vector<slo_verdict>& all = all_.found.verdicts;
         return std::any_of(all.begin(), all.end(), [&](const slo_verdict& v) {
-            return asks_for_more(all_.seen, all_.held, v);
+            return is_waited_for(v, p_.repeats_are_asked) &&
+                   asks_for_more(all_.seen, all_.held, v);
         });
     }
     /// Whether the next repeat would not be over in time.

@@ -258,8 +258,10 @@ inline gate_report opened_gate(const scenario& s, const char* file, int line, co
             "program of its own instead");
     gate_report who;
     who.what.test_case = test_case_name();
-    who.what.name = s.name.empty() ? who.what.test_case : str(s.name);
-    if (who.what.name.empty()) who.what.name = printed("%s at %s:%d", verb, file, line);
+    session& all = session::of_this_program();
+    std::string name = s.name.empty() ? all.usual_name() : str(s.name);
+    if (name.empty()) name = printed("%s at %s:%d", verb, file, line);
+    who.what.name = all.name_of_its_own(name);
     who.what.file = file;
     who.what.line = line;
     return who;
@@ -281,6 +283,8 @@ protected:
         began_ns_ = now_ns();
         all_.records().open();
         asked_ = settings_of(environment);
+        for (const std::string& note : misspelt_variables(whole_environment()))
+            if (all_.is_news(note)) say("note: " + note + "\n");
     }
 
     session& all_ = session::of_this_program();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "api/slo.hpp"
 #include "core/base/text.hpp"
+#include "core/judging/judge.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/searched.hpp"
 #include "core/reports/console.hpp"
@@ -33,7 +35,7 @@ class progress_meter {
 public:
     progress_meter(const plan& p, progress_mode mode, const console_style& style)
         : mode_(mode), style_(style), plan_(p), began_ns_(now_ns()), each_s_(seconds_of_one(p)) {
-        facts_.slos = p.slos.size();
+        for (const slo& s : p.slos) facts_.slos += !s.is_advisory || p.repeats_are_asked;
         if (mode != progress_mode::off) thread_ = std::thread([this] { tell(); });
     }
     ~progress_meter() {
@@ -60,10 +62,13 @@ public:
     }
     void decided(const std::vector<slo_verdict>& verdicts) {
         const std::lock_guard lock(mutex_);
-        facts_.decided.clear();
-        for (const slo_verdict& v : verdicts)
-            if (v.outcome != verdict::inconclusive)
-                facts_.decided.push_back(str(v.what.text()) + ": " + to_string(v.outcome));
+        facts_.waits_for.clear();
+        facts_.decided = facts_.slos;
+        for (std::size_t i = 0; i < verdicts.size(); ++i) {
+            if (!is_waited_for(verdicts[i], plan_.repeats_are_asked)) continue;
+            facts_.waits_for.push_back(str(verdicts[i].what.text()));
+            if (i < plan_.slos.size()) --facts_.decided;  // the guard on errors is none of them
+        }
     }
     /// A load whose counters are told from now on; null: none. It outlives that.
     void watch(const load_state* load) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/base/text.hpp"
 #include "core/judging/evidence.hpp"
 #include "core/judging/outcome.hpp"
 #include "core/reports/ci_files.hpp"
@@ -26,6 +27,7 @@
 #include <filesystem>  // error_code
 #include <fstream>  // ofstream, ios
 #include <iostream>  // cout, cerr
+#include <map>
 #include <mutex>  // lock_guard
 #include <optional>
 #include <set>
@@ -119,6 +121,29 @@ public:
     void host_begins(const host_failure& at) {
         const std::lock_guard guard(mutex_);
         host_is_at_ = at;
+        subcases_.clear();
+    }
+    /// Deeper in it, and out again.
+    void host_enters(const std::string& subcase) {
+        const std::lock_guard guard(mutex_);
+        subcases_.push_back(subcase);
+    }
+    void host_leaves() {
+        const std::lock_guard guard(mutex_);
+        if (!subcases_.empty()) subcases_.pop_back();
+    }
+    /// Of a gate that is given none: the test case and the subcases that it stands in.
+    std::string usual_name() const {
+        const std::lock_guard guard(mutex_);
+        std::string name = host_is_at_ ? host_is_at_->test_case : std::string();
+        for (const std::string& s : subcases_) name += " / " + s;
+        return name;
+    }
+    /// A name that no gate had yet: a second one is told from the first by its number.
+    std::string name_of_its_own(const std::string& name) {
+        const std::lock_guard guard(mutex_);
+        const int times = ++names_[name];
+        return times == 1 ? name : name + printed(" (%d)", times);
     }
     std::string test_case() const {
         const std::lock_guard guard(mutex_);
@@ -344,6 +369,8 @@ private:
     std::vector<comparison_report> comparisons_{};
     std::vector<gate_report> others_{};  // what failed beside them
     std::set<std::string> told_{};
+    std::map<std::string, int> names_{};  // how many gates would have each
+    std::vector<std::string> subcases_{};  // that doctest is in
     std::optional<host_failure> host_is_at_{};
     environment_facts environment_;
     record_files records_;

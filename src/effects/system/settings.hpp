@@ -9,14 +9,18 @@
 #include "effects/system/ranks.hpp"
 
 #include <algorithm>  // min
+#include <cstddef>  // size_t
 #include <cstdint>  // uint64_t
 #include <cstdlib>  // getenv
 #include <functional>  // where variables are looked up
 #include <string>
 #include <string_view>
+#include <utility>  // exchange
 #include <vector>
 
 #include <unistd.h>  // isatty
+
+extern "C" char** environ;  // not every system's headers declare it
 
 namespace llmbench {
 inline namespace v0 {
@@ -139,6 +143,86 @@ inline settings settings_of(const variable_lookup& look_up) {
             "one time, and only " + std::string(s.shard.is_whole() ? "the second" : "the first") +
             " is set");
     return s;
+}
+
+/// A variable that is looked up, and what it says.
+struct known_variable {
+    const char *name, *meaning;
+};
+/// As `--help` lists them.
+inline constexpr known_variable known_variables[] = {
+    {"LLMBENCH_URL", "the server, http://host:port"},
+    {"LLMBENCH_MODEL", "its model; default: the only one that it lists"},
+    {"LLMBENCH_API", "its API; default: openai_chat"},
+    {"LLMBENCH_API_KEY", "sent to it as a bearer token"},
+    {"LLMBENCH_BASELINE_URL", "the server of a baseline that names no URL"},
+    {"LLMBENCH_REPORT_DIR", "where reports go; default: llmbench-report"},
+    {"LLMBENCH_SEED", "of the traffic; default: 1"},
+    {"LLMBENCH_INCONCLUSIVE", "warn (exit code 0, the default), fail (1) or skip (77)"},
+    {"LLMBENCH_SKIP_WITHOUT_SERVER", "1: without a server skipped (77), not invalid (3)"},
+    {"LLMBENCH_SHARD", "2/8: the part of a load that this program sends, counted from 0"},
+    {"LLMBENCH_START_AT", "when all shards begin, in seconds since 1970"},
+    {"LLMBENCH_RANK_WAIT", "seconds that a rank of MPI waits for the others, 60"},
+    {"LLMBENCH_TIME_BUDGET", "of the whole program: 300, 300s, 5min"},
+    {"LLMBENCH_PROGRESS", "auto, line, plain or off"},
+    {"LLMBENCH_CALIBRATE", "repeats of a calibration run, 3 to 100"},
+    {"LLMBENCH_CALIBRATION", "the calibration.json that one wrote"},
+    {"LLMBENCH_WRITE_BASELINE", "1: write stored baselines instead of comparing with them"},
+    {"LLMBENCH_SHOW_AS", "vllm, sglang, guidellm, aiperf: our numbers in their definitions, too"}};
+
+inline std::string variables_help() {
+    std::string out = "[llmbench] variables of the environment:\n";
+    for (const known_variable& v : known_variables)
+        out += printed(" %-29s %s\n", v.name, v.meaning);
+    return out;
+}
+/// Letters to be added, left out or changed to make one word of the other (Levenshtein).
+inline std::size_t letters_apart(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t before = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t changed = before + (a[i] != b[j]);
+            before = row[j + 1];
+            row[j + 1] = std::min({changed, before + 1, row[j] + 1});
+        }
+    }
+    return row[b.size()];
+}
+/// Which of ours a name may be meant for, "" for none: a part of it, or a few letters from it. One
+/// that goes on where ours ends (LLMBENCH_API_KEY_B) is somebody's own, and so is any other.
+inline std::string meant_by(const std::string& name) {
+    constexpr std::string_view prefix = "LLMBENCH_";
+    if (name.rfind(prefix, 0) != 0) return {};
+    const std::string rest = name.substr(prefix.size());
+    const known_variable* nearest = &known_variables[0];
+    for (const known_variable& v : known_variables) {
+        if (name == v.name || name.rfind(std::string(v.name) + "_", 0) == 0) return {};
+        if (letters_apart(name, v.name) < letters_apart(name, nearest->name)) nearest = &v;
+    }
+    if (letters_apart(name, nearest->name) <= 2) return nearest->name;
+    for (const known_variable& v : known_variables)
+        if (rest.size() >= 3 && std::string_view(v.name).find(rest) != std::string_view::npos)
+            return v.name;
+    return {};
+}
+/// What is to be said of variables ("NAME=value" each) that are none of ours and look like them, a
+/// sentence for each one.
+inline std::vector<std::string> misspelt_variables(const std::vector<std::string>& environment) {
+    std::vector<std::string> notes;
+    for (const std::string& variable : environment) {
+        const std::string name = variable.substr(0, variable.find('='));
+        if (const std::string meant = meant_by(name); !meant.empty())
+            notes.push_back(printable(name, 60) + " is set and is no variable of llmbench; is " +
+                            meant + " meant?");
+    }
+    return notes;
+}
+inline std::vector<std::string> whole_environment() {
+    std::vector<std::string> all;
+    for (char** v = ::environ; v && *v; ++v) all.push_back(*v);
+    return all;
 }
 
 /// Where a program runs and what is to become of its reports; read once, when it begins.

@@ -44,6 +44,10 @@ class started_process {
 public:
     started_process(const process& p, run_arm arm) : what_(p), arm_(arm) {
         require(!what_.command.empty(), "process.command is empty: it must start a server");
+        require(str(what_.command).find("{port}") != std::string::npos,
+                "process.command \"" + printable(str(what_.command), 200) +
+                    "\" has no {port}: the server is started on a free port, which is written "
+                    "there; one with a port of its own is an endpoint that runs already");
         require(what_.ready_within.seconds() > 0, "process.ready_within must be above 0");
     }
     bool restarts() const { return what_.restart_between_repeats; }

@@ -34,6 +34,32 @@ picojson::value read_by_picojson(const std::string& json) {
 }
 }  // namespace
 
+// ---- digits, lines
+
+TEST_CASE("numbers in words have no exponents, and lose none of their whole digits") {
+    CHECK(digits_text(180.4, 2) == "180");
+    CHECK(digits_text(1234567, 6) == "1234567");
+    CHECK(digits_text(12.345, 3) == "12.3");
+    CHECK(digits_text(9.996, 3) == "10");
+    CHECK(digits_text(0.000042, 2) == "0.000042");
+    CHECK(digits_text(-0.5, 3) == "-0.5");
+    CHECK(digits_text(0, 3) == "0");
+    CHECK(value_text(metric_id::queued_requests, 12345) == "12345");
+    CHECK(value_text(metric_id::error_rate, 1e-7) == "0.00001 %");
+    CHECK(limit_text(metric_id::output_throughput, 1234567) == "1234567 tok/s");
+}
+
+TEST_CASE("lines are broken at blanks and go on behind an indent") {
+    CHECK(wrapped("  a bb ccc", 20, 4) == "  a bb ccc");
+    CHECK(wrapped("  a bb ccc", 6, 4) == "  a bb\n    ccc");
+    CHECK(wrapped("aaaaaaaaaa b", 4, 2) == "aaaaaaaaaa\n  b");
+    CHECK(wrapped("a  b", 4, 0) == "a  b");
+    CHECK(wrapped("one two, three four; five", 16, 2) == "one two,\n  three four;\n  five");
+    CHECK(wrapped("one two, three", 12, 2) == "one two,\n  three");
+    CHECK(wrapped("", 4, 2) == "");
+    CHECK(wrapped("\u00E9\u00E9 \u00E9", 4, 0) == "\u00E9\u00E9 \u00E9");  // columns, not bytes
+}
+
 // ---- printed, json_number -----------------------------------------------------------------------
 
 TEST_CASE("printed formats as printf does, whatever the length") {

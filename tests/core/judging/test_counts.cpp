@@ -199,3 +199,11 @@ TEST_CASE("verdicts come in the order of their objectives") {
     CHECK_FALSE(
         all_decided(judge_all(measured(repeats_with_ttft({99, 99}), {mean(ttft) <= 100_ms}))));
 }
+
+TEST_CASE("what is only advised costs no repeats unless a number of them is asked for") {
+    const std::vector<slo_verdict> v = judge_all(measured(
+        repeats_with_ttft({99, 99}), {mean(ttft) <= 200_ms, advisory(p50(ttft) <= 100_ms)}));
+    REQUIRE(v[1].outcome == verdict::inconclusive);
+    CHECK(all_decided(v));
+    CHECK_FALSE(all_decided(v, true));
+}

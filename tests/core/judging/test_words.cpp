@@ -3,7 +3,9 @@
 #include "core/judging/words.hpp"
 #include "support/verdicts.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 using namespace llmbench;
@@ -13,13 +15,13 @@ using namespace verdicts;
 
 TEST_CASE("every outcome has its line") {
     CHECK(verdict_line(verdict_on({80, 80})) ==
-          "PASS          mean(ttft) <= 100 ms  measured 80 ms, typical repeat 80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, "
+          "PASS          mean(ttft) <= 100 ms  measured 80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, "
           "2 repeats x 20 requests, moderated t, shows a miss from 13 %");
     CHECK(verdict_line(verdict_on({125, 125, 125})) ==
-          "FAIL          mean(ttft) <= 100 ms  measured 125 ms, typical repeat 125 ms [119 ms, 132 ms], 25.0 % outside the limit, "
+          "FAIL          mean(ttft) <= 100 ms  measured 125 ms [119 ms, 132 ms], 25.0 % outside the limit, "
           "3 repeats x 20 requests, moderated t, shows a miss from 9.5 %");
     CHECK(verdict_line(verdict_on({99, 99, 99, 99, 99})) ==
-          "INCONCLUSIVE  mean(ttft) <= 100 ms  measured 99 ms, typical repeat 99 ms [95.6 ms, 103 ms], 1.0 % inside the limit, "
+          "INCONCLUSIVE  mean(ttft) <= 100 ms  measured 99 ms [95.6 ms, 103 ms], 1.0 % inside the limit, "
           "5 repeats x 20 requests, moderated t, shows a miss from 6.4 %; too close to call");
 
     std::vector<repeat_data> one_token = {repeat_of({answered(0, 50, 10, 1)}),
@@ -41,10 +43,10 @@ TEST_CASE("lines of shares, speeds, pairs and misses without a size") {
           "FAIL          error_rate <= 1 %  measured 3 % [1.473 %, 5.374 %], 2 repeats x 200 requests, "
           "Clopper-Pearson on counts, shows misses from 3.7 %; 12 of 400 failed, limit 1 %");
     CHECK(verdict_line(verdict_on({50, 50}, p50(decode_speed) >= 80_tps)) ==
-          "PASS          p50(decode_speed) >= 80 tok/s  measured 100 tok/s, typical repeat 100 tok/s [93.6 tok/s, 107 tok/s], 25.0 % "
+          "PASS          p50(decode_speed) >= 80 tok/s  measured 100 tok/s [93.6 tok/s, 107 tok/s], 25.0 % "
           "inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %");
     CHECK(verdict_line(verdict_on_pairs({1, 1, 1, 1})) ==
-          "PASS          mean(ttft) <= 1.1 * baseline  measured 1.000 x baseline, typical pair 1.000 x baseline [0.943 x baseline, 1.060 x "
+          "PASS          mean(ttft) <= 1.1 * baseline  measured 1.000 x baseline [0.943 x baseline, 1.060 x "
           "baseline], "
           "9.1 % inside the limit, 4 pairs x 20 requests, paired moderated t, shows a miss from 11 %");
     const repeat_data bad = repeat_with_failures(20, 4);
@@ -55,9 +57,9 @@ TEST_CASE("lines of shares, speeds, pairs and misses without a size") {
 
 TEST_CASE("a line may be given a width for its objective") {
     CHECK(verdict_line(verdict_on({80, 80}), 24)
-              .find("PASS          mean(ttft) <= 100 ms      measured 80 ms, ") == 0);
+              .find("PASS          mean(ttft) <= 100 ms      measured 80 ms [") == 0);
     CHECK(
-        verdict_line(verdict_on({80, 80}), 3).find("PASS          mean(ttft) <= 100 ms  measured 80 ms, ") ==
+        verdict_line(verdict_on({80, 80}), 3).find("PASS          mean(ttft) <= 100 ms  measured 80 ms [") ==
         0);
 }
 
@@ -91,4 +93,49 @@ TEST_CASE("the arithmetic of a verdict names every number it used") {
           "misses 12 of 400, design effect 1.000, so 12 of 400 independent ones; upper bound 0.0537402 at level 0.017, lower "
           "bound 0.0106099 at level 0.001395 (one-sided Clopper-Pearson); allowed share of misses 0.01; "
           "product of the repeats' shares over it 9, a miss from 200");
+}
+
+TEST_CASE("a line that is too long is two, neither over the width of a console") {
+    CHECK(verdict_lines(verdict_on({99, 99, 99, 99, 99}), 24) ==
+          "INCONCLUSIVE  mean(ttft) <= 100 ms      measured 99 ms [95.6 ms, 103 ms], 1.0 % "
+          "inside the limit\n"
+          "      5 repeats x 20 requests, moderated t, shows a miss from 6.4 %; too close to call");
+    CHECK(verdict_lines(verdict_on({80, 80}), 20) ==
+          "PASS          mean(ttft) <= 100 ms  measured 80 ms [74.8 ms, 85.5 ms], 20.0 % inside the "
+          "limit\n"
+          "      2 repeats x 20 requests, moderated t, shows a miss from 13 %");
+    slo_verdict skipped;
+    skipped.what = mean(ttft) <= 100_ms;
+    skipped.measured = not_a_number;
+    skipped.estimate = {not_a_number, not_a_number, not_a_number};
+    skipped.reason = "no server";
+    CHECK(verdict_lines(skipped) == verdict_line(skipped));
+    slo_verdict far = verdict_on({80, 80});
+    far.reason = std::string(500, 'w') + " and more words " + std::string(90, 'x') + " to the end";
+    const std::string lines = verdict_lines(far);
+    for (std::size_t at = 0; at < lines.size();) {
+        const std::size_t end = std::min(lines.find('\n', at), lines.size());
+        const std::string line = lines.substr(at, end - at);
+        CHECK((line.size() <= console_columns || line.find("www") != std::string::npos));
+        CHECK((at == 0 || line.rfind(std::string(6, ' '), 0) == 0));
+        at = end + 1;
+    }
+}
+
+TEST_CASE("a verdict that is told elsewhere is told in short") {
+    CHECK(verdict_in_short(verdict_on({125, 125, 125})) ==
+          "FAIL, measured 125 ms [119 ms, 132 ms], 25.0 % outside the limit");
+    slo_verdict invalid = verdict_on({80, 80});
+    invalid.outcome = verdict::invalid;
+    invalid.measured = not_a_number;
+    invalid.reason = "server: it went away";
+    CHECK(verdict_in_short(invalid) == "INVALID: server: it went away");
+}
+
+TEST_CASE("errors within their limit as observed are no pass in words") {
+    measurement m = measured(repeats_with_ttft({80, 80}), {mean(ttft) <= 100_ms});
+    const slo_verdict guard = judge_all(m).back();
+    CHECK(guard.outcome == verdict::pass);
+    CHECK(verdict_line(guard).find("OBSERVED      error_rate <= 1 %") == 0);
+    CHECK(verdict_like(guard) == verdict::skipped);
 }

@@ -345,8 +345,8 @@ TEST_CASE("junit.xml has one test case for each objective and counts them") {
     CHECK(xml.find("<testsuite name=\"chat stays interactive\" tests=\"5\" failures=\"1\" "
                    "errors=\"0\" skipped=\"2\" time=\"0.000\">") != std::string::npos);
     CHECK(xml.find("<testcase classname=\"chat stays interactive\" name=\"mean(ttft) &lt;= 100 "
-                   "ms\" time=\"0\">") != std::string::npos);
-    CHECK(xml.find("<testcase classname=\"refused\" name=\"gate\" time=\"0\">\n      "
+                   "ms\" time=\"0.000\">") != std::string::npos);
+    CHECK(xml.find("<testcase classname=\"refused\" name=\"gate\" time=\"0.000\">\n      "
                    "<error type=\"slo\" message=\"the rate must be above 0\">gates.cpp:40: the "
                    "rate must be above 0</error>") != std::string::npos);
     CHECK(xml.find("<property name=\"mean(ttft) &lt;= 100 ms: limit\" value=\"0.1\"/>") !=
@@ -495,12 +495,20 @@ TEST_CASE("a test case that failed beside its objectives is told in every report
 TEST_CASE("the console block of a gate") {
     CHECK(console_text(sample_gate()) == R"(
 chat stays interactive: failed
-  PASS          mean(ttft) <= 100 ms         measured 80 ms, typical repeat 80 ms [74.8 ms, 85.5 ms], 20.0 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  FAIL          mean(tpot) <= 9 ms           measured 10 ms, typical repeat 10 ms [9.36 ms, 10.7 ms], 11.1 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  INCONCLUSIVE  mean(e2e) <= 190 ms          measured 180 ms, typical repeat 180 ms [168 ms, 192 ms], 5.3 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %; too close to call
-                advice: headroom of 5.3 % under noise of 3.8 % will often be inconclusive; <= 210 ms would seldom be
-  FAIL          advisory(p50(e2e) <= 50 ms)  measured 180 ms, typical repeat 180 ms [168 ms, 192 ms], 260.0 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  PASS          error_rate <= 1 %            measured 0 % [0 %, 9.684 %], 2 repeats x 20 requests, Clopper-Pearson on counts, shows misses from 13 %; 0 of 40 failed, limit 1 %: within it as observed, not shown
+  PASS          mean(ttft) <= 100 ms         measured 80 ms [74.8 ms, 85.5 ms]
+        20.0 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
+  FAIL          mean(tpot) <= 9 ms           measured 10 ms [9.36 ms, 10.7 ms]
+        11.1 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
+  INCONCLUSIVE  mean(e2e) <= 190 ms          measured 180 ms [168 ms, 192 ms]
+        5.3 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %;
+        too close to call
+        advice: headroom of 5.3 % under noise of 3.8 % will often be inconclusive;
+        <= 210 ms would seldom be
+  FAIL          advisory(p50(e2e) <= 50 ms)  measured 180 ms [168 ms, 192 ms]
+        260.0 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
+  OBSERVED      error_rate <= 1 %            measured 0 % [0 %, 9.684 %]
+        2 repeats x 20 requests, Clopper-Pearson on counts, shows misses from 13 %;
+        0 of 40 failed, limit 1 %: within it as observed, not shown
 
                         mean        p50        p90        p99        max
   ttft                 80 ms      80 ms      80 ms      80 ms      80 ms
@@ -509,7 +517,8 @@ chat stays interactive: failed
   e2e                 180 ms     180 ms     180 ms     180 ms     180 ms
   ttft_from_send       80 ms      80 ms      80 ms      80 ms      80 ms
   output 100 tok/s (prefill 90.9 tok/s, decode 90.9 tok/s), 40 of 40 requests ok
-  client: sends late by p50 0 ms, p99 0 ms, max 0 ms; read within p99 0 ms, woke within p99 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
+  client: sends late by p50 0 ms, p99 0 ms, max 0 ms; read within p99 0 ms,
+      woke within p99 0 ms; 0 % of a core; 0.0 % of events read together; 0 connections
 )");
 }
 
@@ -543,7 +552,7 @@ TEST_CASE("traffic that a server may have seen before says so in every report") 
     CHECK_FALSE(holds(console_text(g), "sent as given"));
     g.what.sent_as_given = planned({.workload = prompts({"one", "two"}), .arrivals = closed_loop(2),
                                     .requests = 40}, 1).sent_as_given;
-    CHECK(holds(console_text(g), said));
+    CHECK(holds(unwrapped(console_text(g)), said));
     CHECK(holds(summary_md({g}), said));
     CHECK(holds(result_json({g}, quiet_machine(), {}, 0), "\"sent_as_given\": \"prompts\""));
     CHECK(planned({.workload = synthetic{}, .arrivals = closed_loop(2), .requests = 40}, 1)
@@ -727,4 +736,82 @@ TEST_CASE("the share of prompt tokens from the prefix cache is told where the se
     m.baseline[0].records[0].cached_tokens = 100;
     CHECK(prefix_cache_text(m) == "prefix cache: 25 % of the prompt tokens came from it, with the "
                                   "baseline 100 %");
+}
+
+// ---- headlines ----------------------------------------------------------------------------------
+
+TEST_CASE("a headline says how much of a pass a green gate is") {
+    const auto judged_gate = [](const std::vector<slo>& slos) {
+        test_gate g = measured_gate("g", slos);
+        judge(g);
+        return g;
+    };
+    CHECK(headline_text(judged_gate({mean(ttft) <= 100_ms})) == "passed");
+    CHECK(headline_text(judged_gate({mean(ttft) <= 100_ms, mean(e2e) <= 190_ms})) ==
+          "inconclusive, 1 of 2 objectives");
+    CHECK(headline_text(judged_gate({mean(e2e) <= 190_ms})) == "inconclusive, 1 of 1 objective");
+    CHECK(headline_text(judged_gate({})) == "measured");
+    CHECK(headline_text(judged_gate({advisory(mean(ttft) <= 100_ms)})) == "measured");
+    CHECK(headline_text(judged_gate({mean(tpot) <= 9_ms, mean(e2e) <= 190_ms})) == "failed");
+    CHECK(headline_text(refused_gate()) == "refused");
+    test_gate calibrated_one = judged_gate({mean(ttft) <= 100_ms});
+    calibrated_one.calibration.push_back({});
+    calibrated_one.outcome = gate_outcome::skipped;
+    CHECK(headline_text(calibrated_one) == "calibrated");
+    const test_gate open = judged_gate({mean(e2e) <= 190_ms});
+    CHECK(console_text(open).find("g: inconclusive, 1 of 1 objective\n") != std::string::npos);
+    CHECK(summary_md({open}).find("### g: inconclusive, 1 of 1 objective\n") != std::string::npos);
+    CHECK(closing_text({open, judged_gate({}), refused_gate()}).find(
+              "3 gates: 1 refused, 1 inconclusive, 1 measured\n") != std::string::npos);
+    CHECK(open.outcome == gate_outcome::passed);  // exit codes do not know headlines
+}
+
+TEST_CASE("the console shows both arms of a comparison") {
+    test_gate g = measured_gate("a/b", {mean(ttft) <= 1_s});
+    g.measured.baseline = {steady_repeat(200), steady_repeat(200)};
+    judge(g);
+    const gate_report r = g;
+    const std::string out = console_text(r);
+    CHECK(out.find("  ttft                 80 ms") != std::string::npos);
+    CHECK(out.find("    baseline          200 ms") != std::string::npos);
+    CHECK(count(out, "    baseline  ") == r.figures.table_rows);
+    CHECK(out.find("  baseline: output ") != std::string::npos);
+}
+
+TEST_CASE("answers in one piece have no row of first tokens") {
+    test_gate g = measured_gate("whole", {mean(e2e) <= 1_s});
+    g.what.common.stream = false;
+    judge(g);
+    const std::string out = console_text(g);
+    CHECK(out.find("  e2e ") != std::string::npos);
+    for (const char* name : {"\n  ttft", "\n  tpot", "\n  itl"})
+        CHECK(out.find(name) == std::string::npos);
+}
+
+TEST_CASE("no line of the console is wider than 100 columns but for single words") {
+    const std::string out = console_text(sample_gate(), {false, true});
+    for (std::size_t at = 0; at < out.size();) {
+        const std::size_t end = out.find('\n', at);
+        CAPTURE(out.substr(at, end - at));
+        CHECK(columns_of(out.substr(at, end - at)) <= 100);
+        at = end + 1;
+    }
+}
+
+TEST_CASE("a calibration prints the line to paste") {
+    CHECK(written_in_code("goodput(ttft <= 300 ms && tpot <= 0.03 s) >= 95 %") ==
+          "goodput(ttft <= 300_ms && tpot <= 0.03_s) >= 95_pct");
+    CHECK(written_in_code("output_throughput >= 400 tok/s") == "output_throughput >= 400_tps");
+    CHECK(written_in_code("mean(tpot) <= 1.1 * baseline") == "mean(tpot) <= 1.1 * baseline");
+    CHECK(written_in_code("max(queued_requests) <= 8") == "max(queued_requests) <= 8");
+    test_gate g = measured_gate("g", {mean(ttft) <= 100_ms});
+    judge(g);
+    calibrated row;
+    row.what = mean(tpot) <= 25_ms;
+    row.suggestion = "<= 23 ms";
+    calibrated share;
+    share.what = advisory(error_rate <= 1_pct);
+    g.calibration = {row, share};
+    CHECK(console_text(g).find("  to paste: .slos = {mean(tpot) <= 23_ms, "
+                               "advisory(error_rate <= 1_pct)},\n") != std::string::npos);
 }

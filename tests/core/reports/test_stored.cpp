@@ -228,6 +228,17 @@ TEST_CASE("a stored gate has one value a repeat of every statistic that may be c
     CHECK_FALSE(s.statistics.contains("error_rate"));  // a share is no baseline
 }
 
+TEST_CASE("a gate alone in its file is found whichever number told it from others of its name") {
+    CHECK(unnumbered("chat (2)") == "chat");
+    for (const std::string own : {"chat", "chat (two)", "chat(2)", "chat (2) more", "", "()"})
+        CHECK(unnumbered(own) == own);
+    const test_gate g = chat_gate("chat (2)");
+    CHECK(read_stored_gate(file_of({g}), "r.json", "chat").name == "chat (2)");
+    CHECK(read_stored_gate(file_of({g}), "r.json", "chat (3)").name == "chat (2)");
+    CHECK(holds(refusal_of([&] { read_stored_gate(file_of({g, chat_gate("x")}), "r.json", "chat"); }),
+                "no measured gate \"chat\""));
+}
+
 TEST_CASE("a gate is found among others by its name, and each window belongs to its repeat") {
     test_gate first = chat_gate("first"), second = chat_gate("second");
     first.what.has_baseline = true;

@@ -111,6 +111,10 @@ TEST_CASE("prompts are exact in tokens where the server tells which words are on
     // A word at least, however long the template.
     const plan tiny = traffic(1, {.prompt_tokens = fixed(5)});
     CHECK(with_template(request_of(tiny, run_arm::candidate, 0, 0, {}, fit).prompt) == 13);
+    // Lengths are called exact as far down as they are.
+    CHECK(fit_text(fit, 13).find("prompt lengths exact in tokens: ") == 0);
+    CHECK(fit_text(fit, shortest_prompt(tiny))
+              .find("prompt lengths exact in tokens from 13 on (5 are asked for): ") == 0);
     // A shared prefix keeps its words, and the whole its length.
     const plan shared = traffic(1, {.prompt_tokens = uniform(50, 60), .shared_prefix = fixed(32)});
     const std::string first = request_of(shared, run_arm::candidate, 0, 0, {}, fit).prompt;

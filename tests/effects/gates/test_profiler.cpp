@@ -172,7 +172,7 @@ TEST_CASE("a command that fails, or does not end, makes no profile") {
 }
 
 TEST_CASE("where a process is told to write its profiles is no secret") {
-    const process p{.command = "true",
+    const process p{.command = "true {port}",
                     .env = {{"VLLM_TORCH_PROFILER_DIR", "/tmp/profiles-of-vllm"},
                             {"API_SECRET", "hidden-from-all"}}};
     const live_target target(p, run_arm::candidate);

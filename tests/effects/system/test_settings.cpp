@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 using namespace llmbench::detail;
 using texts::refusal_of;
@@ -103,4 +104,33 @@ TEST_CASE("where a program runs decides what its console shows") {
     CHECK_FALSE(surroundings_of(in({{"TERM", "xterm"}, {"NO_COLOR", "1"}}), true).style().colour);
     CHECK_FALSE(surroundings_of(in({{"GITHUB_ACTIONS", "1"}}), false).on_github);
     CHECK(surroundings_of(in({{"GITHUB_ACTIONS", "true"}}), false).on_github);
+}
+
+TEST_CASE("a variable that is nearly one of ours is named, somebody's own is not") {
+    const auto note = [](const std::string& name) {
+        const std::vector<std::string> notes = misspelt_variables({"PATH=/bin", name + "=secret"});
+        return notes.empty() ? std::string() : notes[0];
+    };
+    CHECK(note("LLMBENCH_ULR") ==
+          "LLMBENCH_ULR is set and is no variable of llmbench; is LLMBENCH_URL meant?");
+    CHECK(note("LLMBENCH_BUDGET").find("LLMBENCH_TIME_BUDGET meant") != std::string::npos);
+    CHECK(note("LLMBENCH_INCONCLUSIV").find("LLMBENCH_INCONCLUSIVE meant") != std::string::npos);
+    for (const char* fine : {"LLMBENCH_URL", "LLMBENCH_API_KEY_B", "LLMBENCH_MY_OWN_THING",
+                             "LLM_URL", "URL"})
+        CHECK(note(fine) == "");
+    for (const known_variable& v : known_variables) CHECK(note(v.name) == "");
+}
+
+TEST_CASE("the help lists every variable that is read") {
+    const std::string help = variables_help();
+    std::vector<std::string> asked;
+    const variable_lookup recorder = [&](const char* name) {
+        asked.push_back(name);
+        return std::string();
+    };
+    settings_of(recorder);
+    surroundings_of(recorder, false);
+    for (const std::string& name : asked)
+        if (name.rfind("LLMBENCH_", 0) == 0) CHECK(help.find(" " + name + " ") != std::string::npos);
+    CHECK(help.find("LLMBENCH_URL") != std::string::npos);
 }

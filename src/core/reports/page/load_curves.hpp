@@ -10,6 +10,7 @@
 #include "core/traffic/target_facts.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/headlines.hpp"
 #include "core/reports/page/plot.hpp"
 #include "core/reports/page/verdicts.hpp"
 
@@ -92,14 +93,15 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
         std::string rows;
         for (const auto& [load, i] : s.gates) {
             const arm_figures& arm = gates[i].figures.candidate;
-            const metric_row &ttft = arm.distributions[0].row, &tpot = arm.distributions[1].row;
+            const metric_row ttft = latency_row(gates[i].figures, arm, metric_id::ttft);
+            const metric_row tpot = latency_row(gates[i].figures, arm, metric_id::tpot);
             ttft_p50.push_back(ttft.p50);
             ttft_p90.push_back(ttft.p90);
             tpot_mean.push_back(tpot.mean);
             output.push_back(arm.run_value(metric_id::output_throughput));
             rows += printed("<tr><th scope=\"row\"><a href=\"#gate-%zu\">%g</a></th><td>", i + 1,
                             load) +
-                    badge(look_of(gates[i].outcome), to_string(gates[i].outcome)) +
+                    badge(look_of(headline_of(gates[i])), to_string(headline_of(gates[i]))) +
                     "</td>" + number_cell(time_text(ttft.p50)) + number_cell(time_text(ttft.p90)) +
                     number_cell(time_text(tpot.mean)) +
                     number_cell(value_text(metric_id::output_throughput, output.back())) +

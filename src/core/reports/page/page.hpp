@@ -67,13 +67,11 @@ inline std::string numbers_html(const gate_report& g) {
 
 inline std::string gate_html(const gate_report& g, std::size_t number,
                              const environment_facts& env) {
-    const std::size_t undecided = count_of(g, verdict::inconclusive);
+    const headline head = headline_of(g);
     std::string h =
         printed("<section id=\"gate-%zu\" data-outcome=\"%s\" aria-labelledby=\"name-%zu\">\n",
-                number, to_string(g.outcome), number) +
-        badge(look_of(g.outcome), to_string(g.outcome));
-    if (undecided > 0 && g.outcome == gate_outcome::passed)
-        h += " " + badge("inconclusive", printed("%zu inconclusive", undecided));
+                number, to_string(head), number) +
+        badge(look_of(head), headline_text(g));
     h += printed("\n<h2 id=\"name-%zu\">", number) + xml_escaped(g.what.name) +
          "</h2>\n<p class=\"why\">" + xml_escaped(gate_sentence(g)) + "</p>\n";
     const bool measured = !g.figures.candidate.empty();
@@ -107,13 +105,14 @@ inline std::string gate_html(const gate_report& g, std::size_t number,
 }
 
 /// "1 of 2 gates failed", by what is worst.
-inline std::pair<gate_outcome, std::string> overall(const std::vector<gate_report>& gates) {
-    for (const gate_outcome c : worst_first) {
+inline std::pair<headline, std::string> overall(const std::vector<gate_report>& gates) {
+    for (const headline c : headlines) {
         std::size_t n = 0;
-        for (const gate_report& g : gates) n += g.outcome == c;
+        for (const gate_report& g : gates) n += headline_of(g) == c;
         if (n == 0) continue;
-        const bool is_state = c == gate_outcome::invalid || c == gate_outcome::unfinished;
-        const bool was_done = c == gate_outcome::refused || c == gate_outcome::skipped;
+        const bool is_state = c == headline::invalid || c == headline::inconclusive;
+        const bool was_done = c == headline::refused || c == headline::skipped ||
+                              c == headline::calibrated || c == headline::measured;
         const std::string verb =
             std::string(is_state   ? (n == 1 ? " is " : " are ")
                         : was_done ? (n == 1 ? " was " : " were ")
@@ -123,18 +122,18 @@ inline std::pair<gate_outcome, std::string> overall(const std::vector<gate_repor
             return {c, (n == 2 ? "Both" : printed("All %zu", n)) + " gates" + verb};
         return {c, printed("%zu of %zu gates", n, gates.size()) + verb};
     }
-    return {gate_outcome::skipped, "No gate ran"};
+    return {headline::skipped, "No gate ran"};
 }
 
 /// The links to the gates, worst first, and with several outcomes the buttons that choose some.
 inline std::string gates_html(const std::vector<gate_report>& gates) {
     std::vector<std::pair<std::string, std::size_t>> outcomes;
     std::string items;
-    for (const gate_outcome c : worst_first) {
+    for (const headline c : headlines) {
         const char* name = to_string(c);
         std::size_t n = 0;
         for (std::size_t i = 0; i < gates.size(); ++i) {
-            if (gates[i].outcome != c) continue;
+            if (headline_of(gates[i]) != c) continue;
             ++n;
             items += printed("<li data-outcome=\"%s\">", name) + badge(look_of(c), name) +
                      printed("<div><a href=\"#gate-%zu\">", i + 1) +

@@ -6,6 +6,7 @@
 #include "core/judging/outcome.hpp"
 #include "core/judging/words.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/headlines.hpp"
 #include "core/reports/page/plot.hpp"
 
 #include <algorithm>  // min, max
@@ -24,8 +25,8 @@ inline std::string icon(const char* name) {
 inline std::string badge(const char* look, const std::string& words) {
     return std::string("<span class=\"badge ") + look + "\">" + icon(look) + words + "</span>";
 }
-/// The look of a gate: that of the verdict that its outcome resembles.
-inline const char* look_of(gate_outcome o) { return to_string(verdict_like(o)); }
+/// The look of a gate: that of the verdict that its headline resembles.
+inline const char* look_of(headline h) { return to_string(verdict_like(h)); }
 inline std::size_t count_of(const gate_report& g, verdict outcome) {
     std::size_t n = 0;
     for (const slo_verdict& v : g.verdicts) n += v.outcome == outcome && !v.what.is_advisory;
@@ -112,7 +113,7 @@ inline std::string interval_svg(const slo_verdict& v) {
     std::string out =
         // No green over what is not shown.
         std::string("<svg class=\"plot ") +
-        to_string(is_only_observed(v) ? verdict::skipped : v.outcome) +
+        to_string(verdict_like(v)) +
         "\" role=\"img\" viewBox=\"0 0 320 42\" aria-label=\"" +
         xml_escaped(measured_text(v) + ", interval " + verdict_value_text(v, e.low) + " to " +
                     verdict_value_text(v, e.high) + ", limit " + verdict_limit_text(v)) +
@@ -142,7 +143,7 @@ inline constexpr const char* verdicts_key =
     "What a verdict rests on, as a dot in its interval: the typical repeat, which is the geometric "
     "mean of the repeats, the upright strokes; of shares all requests counted.</p>\n";
 inline std::string verdict_item(const slo_verdict& v) {
-    std::string h = "<li>" + badge(to_string(v.outcome), to_string(v.outcome));
+    std::string h = "<li>" + badge(to_string(verdict_like(v)), verdict_word(v));
     h += "<div><code>" + xml_escaped(str(v.what.text())) + "</code>";
     const std::string reason = str(v.reason), advice = str(v.advice);
     std::string notes = room_text(v);

@@ -1,0 +1,16 @@
+// A second gate file, without an implementation of its own.
+#include "llmbench.hpp"
+
+using namespace llmbench;
+
+TEST_CASE("the simulated server answers here, too") {
+    gate({
+        .target = simulated(engine{}),
+        .workload = synthetic{.prompt_tokens = fixed(8), .output_tokens = fixed(4)},
+        .arrivals = closed_loop(4),
+        .warmup = 4,
+        .requests = 40,
+        .repeats = 2,
+        .slos = {mean(tpot) <= 10_s},
+    });
+}
