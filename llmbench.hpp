@@ -1783,7 +1783,9 @@ struct scenario {
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
     types::whole requests = 0;      ///< measured requests of each repeat
     time_span duration{};           ///< of the measured part; with both, the first reached ends it
-    types::whole repeats = 0;       ///< 0: two to five, as many as it takes
+    /// 0: two to five, as many as it takes. n: at most n, and advisory SLOs are waited for, too; a
+    /// run() without SLOs measures n, or three.
+    types::whole repeats = 0;
     traffic_mode traffic = replayed;
     slo_list slos{};
     types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1
@@ -10344,7 +10346,8 @@ inline std::string measured_text(const slo_verdict& v) {
 }
 
 inline std::string verdict_limit_text(const slo_verdict& v) {
-    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x" : limit_text(v.what.what.metric, v.limit);
+    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x"
+                             : limit_text(v.what.what.metric, v.limit);
 }
 /// "56.6 % outside the limit", "" where that says nothing.
 inline std::string room_text(const slo_verdict& v) {
@@ -22327,7 +22330,6 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         counts of;
         std::string properties, cases;
-        const std::string time = printed("%.3f", seconds_of_each(g));
         const auto property = [&](const std::string& name, const std::string& value) {
             properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
                           xml_escaped(value) + "\"/>\n";
@@ -22335,8 +22337,9 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
-                     xml_escaped(name) + "\" time=\"" + time + "\">\n";
+            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) +
+                     "\" name=\"" + xml_escaped(name) +
+                     printed("\" time=\"%.3f\">\n", seconds_of_each(g));
             const std::string text = xml_escaped(place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";
@@ -29173,7 +29176,7 @@ inline std::string only_model(const load_target& to, const http_answer& a,
                        "? if so, set .model or LLMBENCH_MODEL");
     return {};
 }
-/// What is to be said of a model that was named and that the server does not list, "" where nothing.
+/// What is to be said of a model that was named and is not listed, "" where there is nothing.
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
     const std::vector<std::string> models = listed_models(*to.api, a);
     const bool is_listed =
@@ -32874,7 +32877,9 @@ private:
             s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
-                       (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what)) : "") +
+                       (makes_up_prompts(s.what)
+                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
+                            : "") +
                        "\n");
             for (const std::string& note : s.all.target.notes)
                 if (session::of_this_program().is_news(note))

@@ -86,7 +86,9 @@ struct scenario {
     warmup_amount warmup{};         ///< before the measured part; default 20 requests
     types::whole requests = 0;      ///< measured requests of each repeat
     time_span duration{};           ///< of the measured part; with both, the first reached ends it
-    types::whole repeats = 0;       ///< 0: two to five, as many as it takes
+    /// 0: two to five, as many as it takes. n: at most n, and advisory SLOs are waited for, too; a
+    /// run() without SLOs measures n, or three.
+    types::whole repeats = 0;
     traffic_mode traffic = replayed;
     slo_list slos{};
     types::whole seed = 0;          ///< 0: LLMBENCH_SEED, else 1

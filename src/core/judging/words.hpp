@@ -156,7 +156,8 @@ inline std::string measured_text(const slo_verdict& v) {
 }
 
 inline std::string verdict_limit_text(const slo_verdict& v) {
-    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x" : limit_text(v.what.what.metric, v.limit);
+    return v.what.factor > 0 ? digits_text(v.limit, 6) + " x"
+                             : limit_text(v.what.what.metric, v.limit);
 }
 /// "56.6 % outside the limit", "" where that says nothing.
 inline std::string room_text(const slo_verdict& v) {

@@ -68,7 +68,6 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
     for (const gate_report& g : gates) {
         counts of;
         std::string properties, cases;
-        const std::string time = printed("%.3f", seconds_of_each(g));
         const auto property = [&](const std::string& name, const std::string& value) {
             properties += "      <property name=\"" + xml_escaped(name) + "\" value=\"" +
                           xml_escaped(value) + "\"/>\n";
@@ -76,8 +75,9 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
-                     xml_escaped(name) + "\" time=\"" + time + "\">\n";
+            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) +
+                     "\" name=\"" + xml_escaped(name) +
+                     printed("\" time=\"%.3f\">\n", seconds_of_each(g));
             const std::string text = xml_escaped(place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";

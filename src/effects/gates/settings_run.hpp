@@ -195,7 +195,9 @@ private:
             s.server.check_tells(s.what.slos, s.what.common);
             s.all.target = s.server.facts();
             meter_.say("  " + s.name + ": " + target_text(s.all.target) +
-                       (makes_up_prompts(s.what) ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what)) : "") +
+                       (makes_up_prompts(s.what)
+                            ? "; " + fit_text(s.all.target.tokens, shortest_prompt(s.what))
+                            : "") +
                        "\n");
             for (const std::string& note : s.all.target.notes)
                 if (session::of_this_program().is_news(note))

@@ -89,7 +89,7 @@ inline std::string only_model(const load_target& to, const http_answer& a,
                        "? if so, set .model or LLMBENCH_MODEL");
     return {};
 }
-/// What is to be said of a model that was named and that the server does not list, "" where nothing.
+/// What is to be said of a model that was named and is not listed, "" where there is nothing.
 inline std::string unlisted_text(const load_target& to, const http_answer& a) {
     const std::vector<std::string> models = listed_models(*to.api, a);
     const bool is_listed =
