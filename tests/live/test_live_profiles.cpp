@@ -64,7 +64,7 @@ TEST_CASE("a failed gate's server is profiled under the same load, after the mea
     const std::string name = "profiled";
     const heard console;
     const result r = run(failing_at(server.url(), name));
-    const std::string said = said_of(r, console);
+    const std::string said = texts::unwrapped(said_of(r, console));
     CHECK(holds(said, "failed: its server is asked for a profile of 500 ms of the same load"));
     CHECK(holds(said, "requests; POST /start_profile answered HTTP 200; POST /stop_profile "
                       "answered HTTP 200; the server writes it where its"));
@@ -130,8 +130,9 @@ TEST_CASE("a server without a profiler fails all the same, with a sentence on it
         scripted::json("404 Not Found", R"({"detail":"Not Found"})"))});
     const heard console;
     const result r = run(failing_at(server, "without a profiler"));
-    CHECK(holds(said_of(r, console), "no profile: POST /start_profile answered HTTP 404: vLLM has "
-                                     "it where it was started with VLLM_TORCH_PROFILER_DIR"));
+    CHECK(holds(texts::unwrapped(said_of(r, console)),
+                "no profile: POST /start_profile answered HTTP 404: vLLM has it where it was started "
+                "with VLLM_TORCH_PROFILER_DIR"));
     CHECK(server.asked_of_profiler() == std::vector<std::string>{"/start_profile"});
     CHECK_FALSE(reported_profile("without a profiler").get("taken").get<bool>());
 }

@@ -26,7 +26,9 @@ TEST_CASE("pass") { gate(quick(simulated(fast_engine()), within_reach())); }
 TEST_CASE("miss") { gate(quick(simulated(fast_engine()), out_of_reach())); }
 
 TEST_CASE("advisory miss") {
-    gate(quick(simulated(fast_engine()), {mean(tpot) <= 1_s, advisory(mean(tpot) <= 0.5_ms)}));
+    scenario s = quick(simulated(fast_engine()), {mean(tpot) <= 1_s, advisory(mean(tpot) <= 0.5_ms)});
+    s.repeats = 5;  // else what is only advised costs no third one, and red takes three
+    gate(s);
 }
 
 // Sixty requests without an error show no more than "at most 6.5 %".

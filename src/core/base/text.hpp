@@ -305,6 +305,18 @@ inline std::string wrapped(std::string_view s, std::size_t width, std::size_t in
     return out + line;
 }
 
+/// Every line of a text in that way, as a console shows it.
+inline std::string wrapped_lines(std::string_view text) {
+    std::string out;
+    while (true) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        out += wrapped(text.substr(0, end), console_columns, 6);
+        if (end == text.size()) return out;
+        out += '\n';
+        text.remove_prefix(end + 1);
+    }
+}
+
 }  // namespace detail
 }  // inline namespace v0
 }  // namespace llmbench

@@ -54,7 +54,7 @@ public:
     void say(const std::string& words) {
         const std::lock_guard lock(mutex_);
         clear();
-        std::cout << words << std::flush;
+        std::cout << wrapped_lines(words) << std::flush;
     }
     void stage(const std::string& name) {
         const std::lock_guard lock(mutex_);

@@ -57,6 +57,8 @@ TEST_CASE("lines are broken at blanks and go on behind an indent") {
     CHECK(wrapped("one two, three four; five", 16, 2) == "one two,\n  three four;\n  five");
     CHECK(wrapped("one two, three", 12, 2) == "one two,\n  three");
     CHECK(wrapped("", 4, 2) == "");
+    CHECK(wrapped_lines("a\n\n  " + repeated("word, ", 20)) ==
+          "a\n\n  " + repeated("word, ", 14) + "word,\n      " + repeated("word, ", 5));
     CHECK(wrapped("\u00E9\u00E9 \u00E9", 4, 0) == "\u00E9\u00E9 \u00E9");  // columns, not bytes
 }
 
