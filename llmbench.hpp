@@ -2474,10 +2474,16 @@ inline std::size_t columns_of(std::string_view s) {
 
 /// So wide are lines on a console, two columns of indent left out.
 inline constexpr std::size_t console_columns = 96;
-/// Up to and with the next blank that follows a comma or a semicolon, or all of it.
+/// Up to and with the next blank that follows a comma or a semicolon outside of brackets, or all of
+/// it.
 inline std::string_view next_clause(std::string_view s) {
-    for (std::size_t i = 1; i < s.size(); ++i)
-        if (s[i] == ' ' && (s[i - 1] == ',' || s[i - 1] == ';')) return s.substr(0, i + 1);
+    int depth = 0;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        depth += s[i] == '(' || s[i] == '[';
+        depth -= s[i] == ')' || s[i] == ']';
+        const bool ends = i > 0 && s[i] == ' ' && (s[i - 1] == ',' || s[i - 1] == ';');
+        if (ends && depth <= 0) return s.substr(0, i + 1);
+    }
     return s;
 }
 /// Up to and with the blanks behind the next word.
@@ -10311,20 +10317,9 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
            p.joint + p.basis;
 }
 
-/// The same on lines that fit a console: what was found, and under it what that rests on.
+/// The same on lines that fit a console.
 inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
-    constexpr std::size_t indent = 6;
-    const std::string line = verdict_line(v, width);
-    if (columns_of(line) <= console_columns) return line;
-    const verdict_parts p = parts_of(v, width);
-    if (p.found.empty()) return wrapped(p.name + "  " + p.basis, console_columns, indent);
-    const std::string first = p.name + "  " + p.found;
-    const bool has_room = columns_of(first + p.room) <= console_columns;
-    const std::string rest = has_room || p.room.empty() ? p.basis
-                                                        : p.room.substr(2) + p.joint + p.basis;
-    return wrapped(first + (has_room ? p.room : ""), console_columns, indent) +
-           (rest.empty() ? "" : "\n") +
-           wrapped(rest.empty() ? "" : std::string(indent, ' ') + rest, console_columns, indent);
+    return wrapped(verdict_line(v, width), console_columns, 6);
 }
 /// In a few words, where its line stands elsewhere: "FAIL, measured 39.2 ms".
 inline std::string verdict_in_short(const slo_verdict& v) {
@@ -22750,8 +22745,8 @@ inline std::string console_text(const gate_report& g, const console_style& style
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     out += search_text(g);
     std::size_t width = 0;
-    for (const slo_verdict& v : g.verdicts)
-        width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
+    for (const slo_verdict& v : g.verdicts)  // what is longer stands by itself
+        if (const std::size_t n = v.what.text().size(); n <= 32) width = std::max(width, n);
     std::string last;
     for (slo_verdict v : g.verdicts) {
         const std::string why = str(v.reason);

@@ -501,6 +501,13 @@ progress() {
     says $'\x1b[32mPASS\x1b[0m'
     cases 0 "pass" CLICOLOR_FORCE=1 NO_COLOR=1
     says_not $'\x1b[32mPASS'
+    cases 1 "miss" CLICOLOR_FORCE=1  # doctest's part, too
+    says_like $'\x1b.*ERROR'
+    cases 1 "miss" CLICOLOR_FORCE=1 NO_COLOR=1
+    says "ERROR"
+    says_not $'\x1b'
+    cases 0 "pass" LLMBENCH_ULR=http://h
+    says "note: LLMBENCH_ULR is set and is no variable of llmbench; is LLMBENCH_URL meant?"
     cases 0 "pass" LC_ALL=C.UTF-8
     says $'\xe2\x9c\x93 PASS'  # a check mark
 }
@@ -539,6 +546,8 @@ own_assertions() {
 questions() {
     for option in --help --version --count --list-test-cases --list-test-suites --list-reporters; do
         ends 0 "$gates" "$option"
+        if [[ $option == --help ]]; then says "--test-case" "LLMBENCH_URL" "LLMBENCH_TIME_BUDGET"
+        else says_not "LLMBENCH_TIME_BUDGET"; fi
     done
     cases 2 "a name that no test case has"
     says "no gate was run"

@@ -259,10 +259,16 @@ inline std::size_t columns_of(std::string_view s) {
 
 /// So wide are lines on a console, two columns of indent left out.
 inline constexpr std::size_t console_columns = 96;
-/// Up to and with the next blank that follows a comma or a semicolon, or all of it.
+/// Up to and with the next blank that follows a comma or a semicolon outside of brackets, or all of
+/// it.
 inline std::string_view next_clause(std::string_view s) {
-    for (std::size_t i = 1; i < s.size(); ++i)
-        if (s[i] == ' ' && (s[i - 1] == ',' || s[i - 1] == ';')) return s.substr(0, i + 1);
+    int depth = 0;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        depth += s[i] == '(' || s[i] == '[';
+        depth -= s[i] == ')' || s[i] == ']';
+        const bool ends = i > 0 && s[i] == ' ' && (s[i - 1] == ',' || s[i - 1] == ';');
+        if (ends && depth <= 0) return s.substr(0, i + 1);
+    }
     return s;
 }
 /// Up to and with the blanks behind the next word.

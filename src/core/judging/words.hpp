@@ -109,20 +109,9 @@ inline std::string verdict_line(const slo_verdict& v, std::size_t width = 0) {
            p.joint + p.basis;
 }
 
-/// The same on lines that fit a console: what was found, and under it what that rests on.
+/// The same on lines that fit a console.
 inline std::string verdict_lines(const slo_verdict& v, std::size_t width = 0) {
-    constexpr std::size_t indent = 6;
-    const std::string line = verdict_line(v, width);
-    if (columns_of(line) <= console_columns) return line;
-    const verdict_parts p = parts_of(v, width);
-    if (p.found.empty()) return wrapped(p.name + "  " + p.basis, console_columns, indent);
-    const std::string first = p.name + "  " + p.found;
-    const bool has_room = columns_of(first + p.room) <= console_columns;
-    const std::string rest = has_room || p.room.empty() ? p.basis
-                                                        : p.room.substr(2) + p.joint + p.basis;
-    return wrapped(first + (has_room ? p.room : ""), console_columns, indent) +
-           (rest.empty() ? "" : "\n") +
-           wrapped(rest.empty() ? "" : std::string(indent, ' ') + rest, console_columns, indent);
+    return wrapped(verdict_line(v, width), console_columns, 6);
 }
 /// In a few words, where its line stands elsewhere: "FAIL, measured 39.2 ms".
 inline std::string verdict_in_short(const slo_verdict& v) {

@@ -150,8 +150,8 @@ inline std::string console_text(const gate_report& g, const console_style& style
     if (!g.refusal.empty()) return out + "  " + g.refusal + "\n";
     out += search_text(g);
     std::size_t width = 0;
-    for (const slo_verdict& v : g.verdicts)
-        width = std::max(width, std::min<std::size_t>(v.what.text().size(), 60));
+    for (const slo_verdict& v : g.verdicts)  // what is longer stands by itself
+        if (const std::size_t n = v.what.text().size(); n <= 32) width = std::max(width, n);
     std::string last;
     for (slo_verdict v : g.verdicts) {
         const std::string why = str(v.reason);

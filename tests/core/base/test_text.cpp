@@ -56,6 +56,7 @@ TEST_CASE("lines are broken at blanks and go on behind an indent") {
     CHECK(wrapped("a  b", 4, 0) == "a  b");
     CHECK(wrapped("one two, three four; five", 16, 2) == "one two,\n  three four;\n  five");
     CHECK(wrapped("one two, three", 12, 2) == "one two,\n  three");
+    CHECK(wrapped("one [2, 3], four", 12, 2) == "one [2, 3],\n  four");
     CHECK(wrapped("", 4, 2) == "");
     CHECK(wrapped_lines("a\n\n  " + repeated("word, ", 20)) ==
           "a\n\n  " + repeated("word, ", 14) + "word,\n      " + repeated("word, ", 5));

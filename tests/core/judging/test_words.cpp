@@ -97,12 +97,12 @@ TEST_CASE("the arithmetic of a verdict names every number it used") {
 
 TEST_CASE("a line that is too long is two, neither over the width of a console") {
     CHECK(verdict_lines(verdict_on({99, 99, 99, 99, 99}), 24) ==
-          "INCONCLUSIVE  mean(ttft) <= 100 ms      measured 99 ms [95.6 ms, 103 ms], 1.0 % "
-          "inside the limit\n"
-          "      5 repeats x 20 requests, moderated t, shows a miss from 6.4 %; too close to call");
+          "INCONCLUSIVE  mean(ttft) <= 100 ms      measured 99 ms [95.6 ms, 103 ms],\n"
+          "      1.0 % inside the limit, 5 repeats x 20 requests, moderated t, shows a miss from 6.4 %;\n"
+          "      too close to call");
     CHECK(verdict_lines(verdict_on({80, 80}), 20) ==
-          "PASS          mean(ttft) <= 100 ms  measured 80 ms [74.8 ms, 85.5 ms], 20.0 % inside the "
-          "limit\n"
+          "PASS          mean(ttft) <= 100 ms  measured 80 ms [74.8 ms, 85.5 ms], 20.0 % inside "
+          "the limit,\n"
           "      2 repeats x 20 requests, moderated t, shows a miss from 13 %");
     slo_verdict skipped;
     skipped.what = mean(ttft) <= 100_ms;

@@ -495,20 +495,20 @@ TEST_CASE("a test case that failed beside its objectives is told in every report
 TEST_CASE("the console block of a gate") {
     CHECK(console_text(sample_gate()) == R"(
 chat stays interactive: failed
-  PASS          mean(ttft) <= 100 ms         measured 80 ms [74.8 ms, 85.5 ms]
+  PASS          mean(ttft) <= 100 ms         measured 80 ms [74.8 ms, 85.5 ms],
         20.0 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  FAIL          mean(tpot) <= 9 ms           measured 10 ms [9.36 ms, 10.7 ms]
+  FAIL          mean(tpot) <= 9 ms           measured 10 ms [9.36 ms, 10.7 ms],
         11.1 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  INCONCLUSIVE  mean(e2e) <= 190 ms          measured 180 ms [168 ms, 192 ms]
+  INCONCLUSIVE  mean(e2e) <= 190 ms          measured 180 ms [168 ms, 192 ms],
         5.3 % inside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %;
         too close to call
         advice: headroom of 5.3 % under noise of 3.8 % will often be inconclusive;
         <= 210 ms would seldom be
-  FAIL          advisory(p50(e2e) <= 50 ms)  measured 180 ms [168 ms, 192 ms]
+  FAIL          advisory(p50(e2e) <= 50 ms)  measured 180 ms [168 ms, 192 ms],
         260.0 % outside the limit, 2 repeats x 20 requests, moderated t, shows a miss from 13 %
-  OBSERVED      error_rate <= 1 %            measured 0 % [0 %, 9.684 %]
-        2 repeats x 20 requests, Clopper-Pearson on counts, shows misses from 13 %;
-        0 of 40 failed, limit 1 %: within it as observed, not shown
+  OBSERVED      error_rate <= 1 %            measured 0 % [0 %, 9.684 %], 2 repeats x 20 requests,
+        Clopper-Pearson on counts, shows misses from 13 %; 0 of 40 failed,
+        limit 1 %: within it as observed, not shown
 
                         mean        p50        p90        p99        max
   ttft                 80 ms      80 ms      80 ms      80 ms      80 ms
