@@ -127,7 +127,7 @@ PY
 
 echo "== a pull request that changes nothing"
 pull_request "$same" 0
-expect "the comment is made" comments ": passed"
+expect "the comment is made" comments "head against base: "
 expect "the step summary" says "head against base" "$work/job/step_summary.md"
 expect "the output" says "status=0" "$work/job/output"
 for file in report.html junit.xml server.log baseline-server.log; do
