@@ -221,8 +221,19 @@ TEST_CASE("cache: cached tokens of a shared start are counted") {
     const result r = run(s);
     all_ok(r);
     int cached = 0;
-    for (const record& x : r.requests()) cached = std::max(cached, x.cached_tokens);
+    double all_cached = 0, all = 0;
+    for (const record& x : r.requests()) {
+        cached = std::max(cached, x.cached_tokens);
+        all_cached += x.cached_tokens;
+        all += x.prompt_tokens;
+    }
     CHECK(cached > 64);
+    if (!told("SERVER_PAGE").empty()) {
+        const double by_page = r.measured(prefix_cache_hits);
+        CHECK(by_page == doctest::Approx(all_cached / all).epsilon(0.05));
+        met("by its page", std::to_string(by_page * 100) + " % of the prompt tokens, by its "
+                           "answers " + std::to_string(all_cached / all * 100) + " %");
+    }
     met("cache", std::to_string(cached) + " of 256 prompt tokens cached");
 }
 
