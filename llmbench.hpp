@@ -89,98 +89,99 @@
 //   [C63] the verdicts of a gate
 //   [C64] from verdicts to an exit code
 //   [C65] what a calibration tells
-//   [C66] calibration
-//   [C67] settings beside each other: turns, ratios, what is told apart
-//   [C68] settings beside each other: from what was measured of each
-//   [C69] settings beside each other, in words
-//   [C70] the search for a capacity
-//   [C71] what probes say of a load
-//   [C72] the capacity that probes show
-//   [C73] the capacity of a candidate beside that of a baseline
-//   [C74] a capacity held against a live baseline's
-//   [C75] files of others' making, value by value
-//   [C76] datasets
-//   [C77] traces
-//   [C78] when requests are sent
-//   [C79] arrivals
-//   [C80] lengths
-//   [C81] prompts of a given number of tokens
-//   [C82] places of a trace
-//   [C83] the part of a load that one of several programs sends
-//   [C84] conversations, recorded and made up
-//   [C85] prompts that stand alone
-//   [C86] where prompts come from
-//   [C87] the plan of a gate
-//   [C88] which SLOs a scenario can have
-//   [C89] the options of requests
-//   [C90] the load that is profiled
-//   [C91] a load that is searched
-//   [C92] from a workload to its part of the plan
-//   [C93] from a scenario to its plan
-//   [C94] a plan in words
-//   [C95] where a gate's server stood
-//   [C96] the hash of all that a plan sends
-//   [C97] the requests of a plan
-//   [C98] what a plan says of the evidence that it will bring
-//   [C99] what of its prompts a workload lets a prefix cache have
-//   [C100] how far apart the programs of one load may begin
-//   [C101] what of a scenario does not go with several settings
-//   [C102] our requests in other tools' definitions
-//   [C103] JSON files of other tools
-//   [C104] one run of another tool, as its file tells it
-//   [C105] result files of AIPerf
-//   [C106] result files of guidellm
-//   [C107] files that tell of their requests in lists, one value of each request in each
-//   [C108] result files of SGLang's bench_serving
-//   [C109] result files of vLLM bench serve
-//   [C110] which tool wrote a result file, and what it tells
-//   [C111] runs of another tool as the repeats of one gate
-//   [C112] engine model
-//   [C113] what a request asks the simulated server
-//   [C114] answers of the simulated server
-//   [C115] the simulated server's page of metrics
-//   [C116] what the simulated server says besides answers
-//   [C117] what a result holds of its gate
-//   [C118] what a result of several settings holds
-//   [C119] the rows of a table: each metric over the repeats of an arm
-//   [C120] points and round steps of drawings
-//   [C121] distributions: quantiles as lines, of each repeat and of all
-//   [C122] the curve of a search: objectives over the load
-//   [C123] how requests ended, and what their answers say of tokens
-//   [C124] how long made-up prompts were to be, and were
-//   [C125] what each of several programs did, over all repeats
-//   [C126] what a server told of itself, over all repeats
-//   [C127] timelines: repeats in windows of equal length
-//   [C128] all that reports tell of a gate's numbers, computed once
-//   [C129] the progress line
-//   [C130] what reports tell of several settings
-//   [C131] several settings in result.json
-//   [C132] what came of a profile
-//   [C133] what reports are made of
-//   [C134] what a server told of itself, in result.json
-//   [C135] words of reports
-//   [C136] result.json and records.jsonl
-//   [C137] stored results
-//   [C138] several settings on the console
-//   [C139] words in Markdown
-//   [C140] several settings in summary.md
-//   [C141] how gates are headed
-//   [C142] limits that have become too easy
-//   [C143] junit.xml, summary.md, annotations, metrics.txt
-//   [C144] what a console can show
-//   [C145] the console
-//   [C146] a repeat as bytes, for another program of the same run
-//   [C147] shards of a load, put together
-//   [C148] the report page: style, icons and script
-//   [C149] the report page: drawings
-//   [C150] the report page: verdicts
-//   [C151] the report page: distributions
-//   [C152] the report page: gates beside each other
-//   [C153] the report page: what a search found
-//   [C154] the report page: what else a gate has to say
-//   [C155] the report page: several settings beside each other
-//   [C156] the report page: timelines
-//   [C157] the report page: the whole
+//   [C66] limits that have become too easy
+//   [C67] calibration
+//   [C68] settings beside each other: turns, ratios, what is told apart
+//   [C69] settings beside each other: from what was measured of each
+//   [C70] settings beside each other, in words
+//   [C71] the search for a capacity
+//   [C72] what probes say of a load
+//   [C73] the capacity that probes show
+//   [C74] the capacity of a candidate beside that of a baseline
+//   [C75] a capacity held against a live baseline's
+//   [C76] files of others' making, value by value
+//   [C77] datasets
+//   [C78] traces
+//   [C79] when requests are sent
+//   [C80] arrivals
+//   [C81] lengths
+//   [C82] prompts of a given number of tokens
+//   [C83] places of a trace
+//   [C84] the part of a load that one of several programs sends
+//   [C85] conversations, recorded and made up
+//   [C86] prompts that stand alone
+//   [C87] where prompts come from
+//   [C88] the plan of a gate
+//   [C89] which SLOs a scenario can have
+//   [C90] the options of requests
+//   [C91] the load that is profiled
+//   [C92] a load that is searched
+//   [C93] from a workload to its part of the plan
+//   [C94] from a scenario to its plan
+//   [C95] a plan in words
+//   [C96] where a gate's server stood
+//   [C97] the hash of all that a plan sends
+//   [C98] the requests of a plan
+//   [C99] what a plan says of the evidence that it will bring
+//   [C100] what of its prompts a workload lets a prefix cache have
+//   [C101] how far apart the programs of one load may begin
+//   [C102] what of a scenario does not go with several settings
+//   [C103] our requests in other tools' definitions
+//   [C104] JSON files of other tools
+//   [C105] one run of another tool, as its file tells it
+//   [C106] result files of AIPerf
+//   [C107] result files of guidellm
+//   [C108] files that tell of their requests in lists, one value of each request in each
+//   [C109] result files of SGLang's bench_serving
+//   [C110] result files of vLLM bench serve
+//   [C111] which tool wrote a result file, and what it tells
+//   [C112] runs of another tool as the repeats of one gate
+//   [C113] engine model
+//   [C114] what a request asks the simulated server
+//   [C115] answers of the simulated server
+//   [C116] the simulated server's page of metrics
+//   [C117] what the simulated server says besides answers
+//   [C118] what a result holds of its gate
+//   [C119] what a result of several settings holds
+//   [C120] the rows of a table: each metric over the repeats of an arm
+//   [C121] points and round steps of drawings
+//   [C122] distributions: quantiles as lines, of each repeat and of all
+//   [C123] the curve of a search: objectives over the load
+//   [C124] how requests ended, and what their answers say of tokens
+//   [C125] how long made-up prompts were to be, and were
+//   [C126] what each of several programs did, over all repeats
+//   [C127] what a server told of itself, over all repeats
+//   [C128] timelines: repeats in windows of equal length
+//   [C129] all that reports tell of a gate's numbers, computed once
+//   [C130] the progress line
+//   [C131] what reports tell of several settings
+//   [C132] several settings in result.json
+//   [C133] what came of a profile
+//   [C134] what reports are made of
+//   [C135] programs that sent one load, in result.json
+//   [C136] what a server told of itself, in result.json
+//   [C137] words of reports
+//   [C138] result.json and records.jsonl
+//   [C139] stored results
+//   [C140] several settings on the console
+//   [C141] words in Markdown
+//   [C142] several settings in summary.md
+//   [C143] how gates are headed
+//   [C144] junit.xml, summary.md, annotations, metrics.txt
+//   [C145] what a console can show
+//   [C146] the console
+//   [C147] a repeat as bytes, for another program of the same run
+//   [C148] shards of a load, put together
+//   [C149] the report page: style, icons and script
+//   [C150] the report page: drawings
+//   [C151] the report page: verdicts
+//   [C152] the report page: distributions
+//   [C153] the report page: gates beside each other
+//   [C154] the report page: what a search found
+//   [C155] the report page: what else a gate has to say
+//   [C156] the report page: several settings beside each other
+//   [C157] the report page: timelines
+//   [C158] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -231,24 +232,25 @@
 //   [E47] records.jsonl and events.bin, written while the load runs
 //   [E48] all gates of a program and their reports
 //   [E49] gates inside doctest
-//   [E50] profiles of servers
-//   [E51] the progress of a repeat
-//   [E52] one repeat
-//   [E53] one repeat of a load that ranks of MPI send
-//   [E54] what the environment asks of a gate
-//   [E55] a load that several programs send without a word to each other
-//   [E56] one repeat of a load that several programs send
-//   [E57] the repeats of a gate
-//   [E58] gates take turns
-//   [E59] one gate from its scenario to its result
-//   [E60] result files of other tools, judged as a gate
-//   [E61] a run that is over, with its requests
-//   [E62] the shards of a load, judged as a gate
-//   [E63] several settings of a server, measured in turns
-//   [E64] several settings from a scenario to their result
-//   [E65] public functions
-//   [E66] records judged again
-//   [E67] main
+//   [E50] what a gate says before its load
+//   [E51] profiles of servers
+//   [E52] the progress of a repeat
+//   [E53] one repeat
+//   [E54] one repeat of a load that ranks of MPI send
+//   [E55] what the environment asks of a gate
+//   [E56] a load that several programs send without a word to each other
+//   [E57] one repeat of a load that several programs send
+//   [E58] the repeats of a gate
+//   [E59] gates take turns
+//   [E60] one gate from its scenario to its result
+//   [E61] result files of other tools, judged as a gate
+//   [E62] a run that is over, with its requests
+//   [E63] the shards of a load, judged as a gate
+//   [E64] several settings of a server, measured in turns
+//   [E65] several settings from a scenario to their result
+//   [E66] public functions
+//   [E67] records judged again
+//   [E68] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -11651,7 +11653,62 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] calibration =========================================================================
+// ===== [C66] limits that have become too easy ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr double slips_through = 0.25;  // a regression that nobody would want to pass
+
+/// What is known of the noise of a statistic, from a calibration or from the repeats of a stored
+/// run; NaN where nothing is.
+inline double known_noise(const terms& t, const slo& s) {
+    const auto at = t.noise.find(noise_name(s));
+    if (at != t.noise.end()) return std::max(at->second, prior_sd);
+    const auto old = t.stored.values.find(str(s.what.name));
+    if (s.factor <= 0 || old == t.stored.values.end() || old->second.size() < 3)
+        return not_a_number;
+    std::vector<double> logs;
+    for (const double v : old->second) logs.push_back(std::log(v));
+    const double own = std::max(std::sqrt(sample_variance(logs)), prior_sd);
+    // Both runs have it, and what days differ by.
+    const double of_old = own * own / static_cast<double>(logs.size());
+    return std::sqrt(own * own + last_look * (of_old + t.stored.day_sd * t.stored.day_sd));
+}
+
+/// "mean(tpot) <= 25 ms lets a regression of 41 % pass, <= 19 ms would seldom be inconclusive";
+/// "" where it does not, or where nothing is known of the noise.
+inline std::string too_easy(const terms& t, const slo_verdict& v) {
+    const slo& s = v.what;
+    const double sd = known_noise(t, s), value = v.estimate.value;
+    const bool passes = v.outcome == verdict::pass && std::isfinite(value) && value > 0;
+    if (!passes || !(sd > 0) || !(v.limit > 0)) return {};
+    const double z = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + last_look - 1);
+    const double se = sd / std::sqrt(static_cast<double>(last_look)), sign = s.at_most ? 1 : -1;
+    // What would still be shown to meet the limit in most runs.
+    const double slips = std::exp(sign * std::log(v.limit / value) - z * se) - 1;
+    if (slips < slips_through) return {};
+    const double worse = s.at_most ? slips : slips / (1 + slips);  // of a rate that is lost
+    const double limit = value * std::exp(sign * (z + 1.645) * se);
+    return str(s.text()) + printed(" would pass a regression of %.0f %%, and ", worse * 100) +
+           limit_to_write(s, limit) + " would seldom be inconclusive";
+}
+
+/// All of a gate in one line, "" where its limits are as close as its noise lets them be.
+inline std::string ratchet_text(const terms& t, const std::vector<slo_verdict>& verdicts) {
+    std::string line;
+    for (const slo_verdict& v : verdicts)
+        if (const std::string one = too_easy(t, v); !one.empty())
+            line += (line.empty() ? "" : "; ") + one;
+    return line.empty() ? line : "Limits with room: " + line;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C67] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11698,7 +11755,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C68] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -11888,7 +11945,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] settings beside each other: from what was measured of each ==========================
+// ===== [C69] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12055,7 +12112,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] settings beside each other, in words ================================================
+// ===== [C70] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12253,7 +12310,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] the search for a capacity ===========================================================
+// ===== [C71] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -12707,7 +12764,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] what probes say of a load ===========================================================
+// ===== [C72] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12791,7 +12848,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] the capacity that probes show =======================================================
+// ===== [C73] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -13095,7 +13152,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C74] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -13343,7 +13400,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] a capacity held against a live baseline's ===========================================
+// ===== [C75] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -13552,7 +13609,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] files of others' making, value by value =============================================
+// ===== [C76] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -13750,7 +13807,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] datasets ============================================================================
+// ===== [C77] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14109,7 +14166,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] traces ==============================================================================
+// ===== [C78] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14262,7 +14319,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] when requests are sent ==============================================================
+// ===== [C79] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14425,7 +14482,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] arrivals ============================================================================
+// ===== [C80] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14537,7 +14594,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] lengths =============================================================================
+// ===== [C81] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14598,7 +14655,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] prompts of a given number of tokens =================================================
+// ===== [C82] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14766,7 +14823,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] places of a trace ===================================================================
+// ===== [C83] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -14841,7 +14898,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] the part of a load that one of several programs sends ===============================
+// ===== [C84] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14866,7 +14923,7 @@ inline load_share share_of_thread(const load_share& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] conversations, recorded and made up =================================================
+// ===== [C85] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -14975,7 +15032,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] prompts that stand alone ============================================================
+// ===== [C86] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15098,7 +15155,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] where prompts come from =============================================================
+// ===== [C87] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15124,7 +15181,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] the plan of a gate ==================================================================
+// ===== [C88] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15331,7 +15388,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] which SLOs a scenario can have ======================================================
+// ===== [C89] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15505,7 +15562,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] the options of requests =============================================================
+// ===== [C90] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15597,7 +15654,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the load that is profiled ===========================================================
+// ===== [C91] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15645,7 +15702,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] a load that is searched =============================================================
+// ===== [C92] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15890,7 +15947,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] from a workload to its part of the plan =============================================
+// ===== [C93] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16083,7 +16140,7 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
     }
     return {.source = made,
             .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +
-                    (generates ? ", output " + at_most(is_forced) +
+                    (generates ? std::string(", output ") + at_most(is_forced) +
                                      length_text(made.output_tokens) + " tokens"
                                : "") +
                     prefix,
@@ -16111,7 +16168,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] from a scenario to its plan =========================================================
+// ===== [C94] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16344,7 +16401,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] a plan in words =====================================================================
+// ===== [C95] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16453,7 +16510,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] where a gate's server stood =========================================================
+// ===== [C96] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16505,7 +16562,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] the hash of all that a plan sends ===================================================
+// ===== [C97] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16542,7 +16599,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the requests of a plan ==============================================================
+// ===== [C98] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16622,7 +16679,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] what a plan says of the evidence that it will bring =================================
+// ===== [C99] what a plan says of the evidence that it will bring =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16646,7 +16703,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] what of its prompts a workload lets a prefix cache have =============================
+// ===== [C100] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16702,7 +16759,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] how far apart the programs of one load may begin ===================================
+// ===== [C101] how far apart the programs of one load may begin ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16728,7 +16785,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] what of a scenario does not go with several settings ===============================
+// ===== [C102] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16784,7 +16841,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] our requests in other tools' definitions ===========================================
+// ===== [C103] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -16984,7 +17041,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] JSON files of other tools ==========================================================
+// ===== [C104] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -17169,7 +17226,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] one run of another tool, as its file tells it ======================================
+// ===== [C105] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17417,7 +17474,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] result files of AIPerf =============================================================
+// ===== [C106] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -17697,7 +17754,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] result files of guidellm ===========================================================
+// ===== [C107] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -17920,7 +17977,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C108] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -18036,7 +18093,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] result files of SGLang's bench_serving =============================================
+// ===== [C109] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -18176,7 +18233,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] result files of vLLM bench serve ===================================================
+// ===== [C110] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -18360,7 +18417,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] which tool wrote a result file, and what it tells ==================================
+// ===== [C111] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18417,7 +18474,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] runs of another tool as the repeats of one gate ====================================
+// ===== [C112] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -18662,7 +18719,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] engine model =======================================================================
+// ===== [C113] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -18871,7 +18928,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] what a request asks the simulated server ===========================================
+// ===== [C114] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18996,7 +19053,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] answers of the simulated server ====================================================
+// ===== [C115] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -19268,7 +19325,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] the simulated server's page of metrics =============================================
+// ===== [C116] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -19440,7 +19497,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] what the simulated server says besides answers =====================================
+// ===== [C117] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19517,7 +19574,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] what a result holds of its gate ====================================================
+// ===== [C118] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19570,7 +19627,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] what a result of several settings holds ============================================
+// ===== [C119] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19622,7 +19679,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C120] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19651,7 +19708,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] points and round steps of drawings =================================================
+// ===== [C121] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19681,7 +19738,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C122] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19745,7 +19802,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] the curve of a search: objectives over the load ====================================
+// ===== [C123] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19804,7 +19861,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] how requests ended, and what their answers say of tokens ===========================
+// ===== [C124] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19902,7 +19959,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] how long made-up prompts were to be, and were ======================================
+// ===== [C125] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19949,7 +20006,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] what each of several programs did, over all repeats ================================
+// ===== [C126] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20022,7 +20079,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] what a server told of itself, over all repeats =====================================
+// ===== [C127] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20109,7 +20166,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] timelines: repeats in windows of equal length ======================================
+// ===== [C128] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20243,7 +20300,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C129] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20444,7 +20501,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] the progress line ==================================================================
+// ===== [C130] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20507,7 +20564,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] what reports tell of several settings ==============================================
+// ===== [C131] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20524,7 +20581,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] several settings in result.json ====================================================
+// ===== [C132] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20598,7 +20655,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] what came of a profile =============================================================
+// ===== [C133] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20654,7 +20711,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] what reports are made of ===========================================================
+// ===== [C134] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20699,7 +20756,61 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] what a server told of itself, in result.json =======================================
+// ===== [C135] programs that sent one load, in result.json ========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// Of a load that several programs sent; the start is in ns since the window began.
+inline void write_ranks(json_writer& j, const repeat_facts& d) {
+    if (d.ranks.empty()) return;
+    j.key("ranks").open('[');
+    for (const rank_part& r : d.ranks)
+        j.open('{')
+            .field("index", r.index)
+            .field("count", r.count)
+            .field("host", printable(r.host, 256))
+            .field("start_ns", r.start_ns - d.window_from_ns)
+            .field("off_s", r.off_s)
+            .field("off_error_s", r.error_s)
+            .field("clock_is_synchronised", r.synchronised)
+            .field("cpu_share", r.cpu_share)
+            .field("memory_bytes", r.memory_bytes)
+            .field("lateness_p99", r.lateness_p99)
+            .field("requests", r.requests)
+            .field("failed", r.failed)
+            .close();
+    j.close();
+}
+
+/// Of a load that several programs sent.
+inline std::vector<rank_part> read_ranks(const picojson::value& v, long long window_from_ns) {
+    std::vector<rank_part> all;
+    for (const picojson::value& told : array_member(v, "ranks")) {
+        rank_part r;
+        r.index = count_member(told, "index");
+        r.count = count_member(told, "count");
+        r.host = printable(string_member(told, "host"), 256);
+        r.start_ns = window_from_ns + static_cast<long long>(number_member(told, "start_ns"));
+        r.off_s = number_member(told, "off_s");
+        r.error_s = number_member(told, "off_error_s");
+        r.synchronised = true_member(told, "clock_is_synchronised");
+        r.cpu_share = number_member(told, "cpu_share");
+        r.memory_bytes = number_member(told, "memory_bytes");
+        r.lateness_p99 = number_member(told, "lateness_p99");
+        r.requests = static_cast<std::size_t>(std::max(0, count_member(told, "requests")));
+        r.failed = static_cast<std::size_t>(std::max(0, count_member(told, "failed")));
+        all.push_back(r);
+    }
+    return all;
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C136] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20798,7 +20909,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] words of reports ===================================================================
+// ===== [C137] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21046,7 +21157,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] result.json and records.jsonl ======================================================
+// ===== [C138] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21161,28 +21272,6 @@ inline std::string blind_text(const repeat_facts& d) {
                                                   s.to_ns - d.window_from_ns, s.most_delay_ns,
                                                   s.lost_ns);
     return "[" + all + "]";
-}
-
-/// Of a load that several programs sent; the start is in ns since the window began.
-inline void write_ranks(json_writer& j, const repeat_facts& d) {
-    if (d.ranks.empty()) return;
-    j.key("ranks").open('[');
-    for (const rank_part& r : d.ranks)
-        j.open('{')
-            .field("index", r.index)
-            .field("count", r.count)
-            .field("host", printable(r.host, 256))
-            .field("start_ns", r.start_ns - d.window_from_ns)
-            .field("off_s", r.off_s)
-            .field("off_error_s", r.error_s)
-            .field("clock_is_synchronised", r.synchronised)
-            .field("cpu_share", r.cpu_share)
-            .field("memory_bytes", r.memory_bytes)
-            .field("lateness_p99", r.lateness_p99)
-            .field("requests", r.requests)
-            .field("failed", r.failed)
-            .close();
-    j.close();
 }
 
 inline void write_repeat(json_writer& j, const repeat_figures& d,
@@ -21506,7 +21595,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] stored results =====================================================================
+// ===== [C139] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -21591,28 +21680,6 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
         d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");
     return d;
-}
-
-/// Of a load that several programs sent.
-inline std::vector<rank_part> read_ranks(const picojson::value& v, long long window_from_ns) {
-    std::vector<rank_part> all;
-    for (const picojson::value& told : array_member(v, "ranks")) {
-        rank_part r;
-        r.index = count_member(told, "index");
-        r.count = count_member(told, "count");
-        r.host = printable(string_member(told, "host"), 256);
-        r.start_ns = window_from_ns + static_cast<long long>(number_member(told, "start_ns"));
-        r.off_s = number_member(told, "off_s");
-        r.error_s = number_member(told, "off_error_s");
-        r.synchronised = true_member(told, "clock_is_synchronised");
-        r.cpu_share = number_member(told, "cpu_share");
-        r.memory_bytes = number_member(told, "memory_bytes");
-        r.lateness_p99 = number_member(told, "lateness_p99");
-        r.requests = static_cast<std::size_t>(std::max(0, count_member(told, "requests")));
-        r.failed = static_cast<std::size_t>(std::max(0, count_member(told, "failed")));
-        all.push_back(r);
-    }
-    return all;
 }
 
 /// Files of older versions have none.
@@ -21977,7 +22044,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] several settings on the console ====================================================
+// ===== [C140] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22072,7 +22139,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] words in Markdown ==================================================================
+// ===== [C141] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22108,7 +22175,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] several settings in summary.md =====================================================
+// ===== [C142] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22150,7 +22217,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] how gates are headed ===============================================================
+// ===== [C143] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22237,62 +22304,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] limits that have become too easy ===================================================
-
-namespace llmbench {
-inline namespace v0 {
-namespace detail {
-
-inline constexpr double slips_through = 0.25;  // a regression that nobody would want to pass
-
-/// What is known of the noise of a statistic, from a calibration or from the repeats of a stored
-/// run; NaN where nothing is.
-inline double known_noise(const terms& t, const slo& s) {
-    const auto at = t.noise.find(noise_name(s));
-    if (at != t.noise.end()) return std::max(at->second, prior_sd);
-    const auto old = t.stored.values.find(str(s.what.name));
-    if (s.factor <= 0 || old == t.stored.values.end() || old->second.size() < 3)
-        return not_a_number;
-    std::vector<double> logs;
-    for (const double v : old->second) logs.push_back(std::log(v));
-    const double own = std::max(std::sqrt(sample_variance(logs)), prior_sd);
-    // Both runs have it, and what days differ by.
-    const double of_old = own * own / static_cast<double>(logs.size());
-    return std::sqrt(own * own + last_look * (of_old + t.stored.day_sd * t.stored.day_sd));
-}
-
-/// "mean(tpot) <= 25 ms lets a regression of 41 % pass, <= 19 ms would seldom be inconclusive";
-/// "" where it does not, or where nothing is known of the noise.
-inline std::string too_easy(const terms& t, const slo_verdict& v) {
-    const slo& s = v.what;
-    const double sd = known_noise(t, s), value = v.estimate.value;
-    const bool passes = v.outcome == verdict::pass && std::isfinite(value) && value > 0;
-    if (!passes || !(sd > 0) || !(v.limit > 0)) return {};
-    const double z = student_t_quantile(normal_cdf(t.rule.pass_z), prior_df + last_look - 1);
-    const double se = sd / std::sqrt(static_cast<double>(last_look)), sign = s.at_most ? 1 : -1;
-    // What would still be shown to meet the limit in most runs.
-    const double slips = std::exp(sign * std::log(v.limit / value) - z * se) - 1;
-    if (slips < slips_through) return {};
-    const double worse = s.at_most ? slips : slips / (1 + slips);  // of a rate that is lost
-    const double limit = value * std::exp(sign * (z + 1.645) * se);
-    return str(s.text()) + printed(" would pass a regression of %.0f %%, and ", worse * 100) +
-           limit_to_write(s, limit) + " would seldom be inconclusive";
-}
-
-/// All of a gate in one line, "" where its limits are as close as its noise lets them be.
-inline std::string ratchet_text(const gate_report& g) {
-    std::string line;
-    for (const slo_verdict& v : g.verdicts)
-        if (const std::string one = too_easy(g.held, v); !one.empty())
-            line += (line.empty() ? "" : "; ") + one;
-    return line.empty() ? line : "Limits with room: " + line;
-}
-
-}  // namespace llmbench
-}  // inline namespace v0
-}  // namespace detail
-
-// ===== [C143] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C144] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22323,6 +22335,10 @@ inline std::string junit_class(const std::string& name) {
     for (const char c : name) out += c == '.' ? std::string("\u2024") : std::string(1, c);
     return out;
 }
+inline std::string junit_case(const gate_report& g, const std::string& name) {
+    return "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
+           xml_escaped(name) + printed("\" time=\"%.3f\">\n", seconds_of_each(g));
+}
 /// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
 /// properties belong to a suite, and a case names its place in its text.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
@@ -22344,9 +22360,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) +
-                     "\" name=\"" + xml_escaped(name) +
-                     printed("\" time=\"%.3f\">\n", seconds_of_each(g));
+            cases += junit_case(g, name);
             const std::string text = xml_escaped(place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";
@@ -22447,7 +22461,8 @@ inline std::string summary_of(const gate_report& g) {
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
-    if (const std::string t = ratchet_text(g); !t.empty()) out += "\n" + markdown_escaped(t) + "\n";
+    if (const std::string t = ratchet_text(g.held, g.verdicts); !t.empty())
+        out += "\n" + markdown_escaped(t) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";
@@ -22591,7 +22606,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] what a console can show ============================================================
+// ===== [C145] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22620,7 +22635,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] the console ========================================================================
+// ===== [C146] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22767,9 +22782,11 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += latency_line(metric_name(r.metric), name, r);
         if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
     }
-    out += noted(std::string(throughput_kind(g)) + " " + throughput_text(g, mine) + ", " + status_text(mine));
+    const std::string kind = throughput_kind(g);
+    out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
     if (!other.empty())
-        out += noted(std::string("baseline: ") + throughput_kind(g) + " " + throughput_text(g, other) + ", " + status_text(other));
+        out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
+                     status_text(other));
     for (const std::string& note : notes_on(g)) out += noted(note);
     if (g.profile.wanted) out += noted(profile_text(g.profile));
     return out + noted("client: " + client_text(g)) + others_text(g);
@@ -22806,7 +22823,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] a repeat as bytes, for another program of the same run =============================
+// ===== [C147] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22880,7 +22897,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] shards of a load, put together =====================================================
+// ===== [C148] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22995,7 +23012,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] the report page: style, icons and script ===========================================
+// ===== [C149] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -23205,7 +23222,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the report page: drawings ==========================================================
+// ===== [C150] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23451,7 +23468,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the report page: verdicts ==========================================================
+// ===== [C151] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23624,7 +23641,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the report page: distributions =====================================================
+// ===== [C152] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23740,7 +23757,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the report page: gates beside each other ===========================================
+// ===== [C153] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23849,7 +23866,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] the report page: what a search found ===============================================
+// ===== [C154] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23940,7 +23957,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] the report page: what else a gate has to say =======================================
+// ===== [C155] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24133,7 +24150,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] the report page: several settings beside each other ================================
+// ===== [C156] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24232,7 +24249,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] the report page: timelines =========================================================
+// ===== [C157] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24402,7 +24419,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] the report page: the whole =========================================================
+// ===== [C158] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30627,7 +30644,44 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] profiles of servers =================================================================
+// ===== [E50] what a gate says before its load ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What the gate will do, said before it does it.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = seconds_of_one(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    t += compared_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
+    if (seconds > 0) {
+        const auto [least, most] = expected_span(p, seconds);
+        t += ", " + span_text(least, most);
+    }
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
+    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t + "\n";
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E51] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30777,7 +30831,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] the progress of a repeat ============================================================
+// ===== [E52] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30911,7 +30965,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] one repeat ==========================================================================
+// ===== [E53] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31140,7 +31194,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] one repeat of a load that ranks of MPI send =========================================
+// ===== [E54] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -31338,7 +31392,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E54] what the environment asks of a gate =================================================
+// ===== [E55] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31409,7 +31463,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E55] a load that several programs send without a word to each other ======================
+// ===== [E56] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31517,7 +31571,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] one repeat of a load that several programs send =====================================
+// ===== [E57] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31553,38 +31607,11 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] the repeats of a gate ===============================================================
+// ===== [E58] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// What the gate will do, said before it does it.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
-    const api_traits* api = api_named(target.api);
-    if (p.forces_length && api && !api->forces_lengths)
-        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
-                     api->name);
-    if (seconds > 0) {
-        const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most);
-    }
-    for (const target_facts* f : {&target, &baseline})
-        for (const std::string& note : f->notes)
-            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
-}
 
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {
@@ -32001,7 +32028,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] gates take turns ====================================================================
+// ===== [E59] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32031,7 +32058,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] one gate from its scenario to its result ============================================
+// ===== [E60] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32471,7 +32498,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] result files of other tools, judged as a gate =======================================
+// ===== [E61] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32553,7 +32580,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] a run that is over, with its requests ===============================================
+// ===== [E62] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32667,7 +32694,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] the shards of a load, judged as a gate ==============================================
+// ===== [E63] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32722,7 +32749,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] several settings of a server, measured in turns =====================================
+// ===== [E64] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32948,7 +32975,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] several settings from a scenario to their result ====================================
+// ===== [E65] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33100,7 +33127,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] public functions ====================================================================
+// ===== [E66] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33198,7 +33225,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E66] records judged again ================================================================
+// ===== [E67] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33253,7 +33280,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E67] main ================================================================================
+// ===== [E68] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/metric/table.hpp"
 #include "core/judging/outcome.hpp"
+#include "core/judging/ratchet.hpp"
 #include "core/judging/words.hpp"
 #include "core/figures/gate_figures.hpp"
 #include "core/reports/comparison_md.hpp"
@@ -15,7 +16,6 @@
 #include "core/reports/headlines.hpp"
 #include "core/reports/markdown.hpp"
 #include "core/reports/profile.hpp"
-#include "core/reports/ratchet.hpp"
 #include "core/reports/words.hpp"
 
 #include <algorithm>  // sort, min
@@ -54,6 +54,10 @@ inline std::string junit_class(const std::string& name) {
     for (const char c : name) out += c == '.' ? std::string("\u2024") : std::string(1, c);
     return out;
 }
+inline std::string junit_case(const gate_report& g, const std::string& name) {
+    return "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) + "\" name=\"" +
+           xml_escaped(name) + printed("\" time=\"%.3f\">\n", seconds_of_each(g));
+}
 /// Written so that Jenkins' own schema (junit-10.xsd of its xUnit plugin) accepts it: there
 /// properties belong to a suite, and a case names its place in its text.
 inline std::string junit_xml(const std::vector<gate_report>& gates) {
@@ -75,9 +79,7 @@ inline std::string junit_xml(const std::vector<gate_report>& gates) {
         const auto test = [&](const std::string& name, const char* tag, const std::string& words,
                               const std::string& place) {
             ++of.tests;
-            cases += "    <testcase classname=\"" + xml_escaped(junit_class(g.what.name)) +
-                     "\" name=\"" + xml_escaped(name) +
-                     printed("\" time=\"%.3f\">\n", seconds_of_each(g));
+            cases += junit_case(g, name);
             const std::string text = xml_escaped(place + ": " + words);
             const std::string start = std::string("      <") + tag;
             const std::string end = std::string("</") + tag + ">\n";
@@ -178,7 +180,8 @@ inline std::string summary_of(const gate_report& g) {
                (arm.statuses.size() > 1 ? markdown_code(status_text(arm)) : status_text(arm)) +
                (g.self_check.ok ? "" : "; " + markdown_code(str(g.self_check.reason))) + "\n";
     for (const std::string& note : notes_on(g)) out += "\n" + markdown_escaped(note) + "\n";
-    if (const std::string t = ratchet_text(g); !t.empty()) out += "\n" + markdown_escaped(t) + "\n";
+    if (const std::string t = ratchet_text(g.held, g.verdicts); !t.empty())
+        out += "\n" + markdown_escaped(t) + "\n";
     if (g.profile.wanted) out += "\n" + markdown_code(profile_text(g.profile)) + "\n";
     if (const std::string t = others_text(g); !t.empty()) out += "\n```" + t + "```\n";
     return out + "\n";

@@ -172,9 +172,11 @@ inline std::string console_text(const gate_report& g, const console_style& style
         out += latency_line(metric_name(r.metric), name, r);
         if (!other.empty()) out += latency_line("  baseline", name, other.distributions[i].row);
     }
-    out += noted(std::string(throughput_kind(g)) + " " + throughput_text(g, mine) + ", " + status_text(mine));
+    const std::string kind = throughput_kind(g);
+    out += noted(kind + " " + throughput_text(g, mine) + ", " + status_text(mine));
     if (!other.empty())
-        out += noted(std::string("baseline: ") + throughput_kind(g) + " " + throughput_text(g, other) + ", " + status_text(other));
+        out += noted("baseline: " + kind + " " + throughput_text(g, other) + ", " +
+                     status_text(other));
     for (const std::string& note : notes_on(g)) out += noted(note);
     if (g.profile.wanted) out += noted(profile_text(g.profile));
     return out + noted("client: " + client_text(g)) + others_text(g);

@@ -31,6 +31,7 @@
 #include "core/reports/comparison_report.hpp"
 #include "core/reports/gate_report.hpp"
 #include "core/reports/profile.hpp"
+#include "core/reports/ranks_json.hpp"
 #include "core/reports/server_word_json.hpp"
 #include "core/reports/words.hpp"
 
@@ -152,28 +153,6 @@ inline std::string blind_text(const repeat_facts& d) {
                                                   s.to_ns - d.window_from_ns, s.most_delay_ns,
                                                   s.lost_ns);
     return "[" + all + "]";
-}
-
-/// Of a load that several programs sent; the start is in ns since the window began.
-inline void write_ranks(json_writer& j, const repeat_facts& d) {
-    if (d.ranks.empty()) return;
-    j.key("ranks").open('[');
-    for (const rank_part& r : d.ranks)
-        j.open('{')
-            .field("index", r.index)
-            .field("count", r.count)
-            .field("host", printable(r.host, 256))
-            .field("start_ns", r.start_ns - d.window_from_ns)
-            .field("off_s", r.off_s)
-            .field("off_error_s", r.error_s)
-            .field("clock_is_synchronised", r.synchronised)
-            .field("cpu_share", r.cpu_share)
-            .field("memory_bytes", r.memory_bytes)
-            .field("lateness_p99", r.lateness_p99)
-            .field("requests", r.requests)
-            .field("failed", r.failed)
-            .close();
-    j.close();
 }
 
 inline void write_repeat(json_writer& j, const repeat_figures& d,

@@ -21,6 +21,7 @@
 #include "core/traffic/tokens.hpp"
 #include "core/traffic/trace_hash.hpp"
 #include "core/reports/gate_report.hpp"
+#include "core/reports/ranks_json.hpp"
 #include "core/reports/server_word_json.hpp"
 
 #include <algorithm>  // min, max
@@ -116,28 +117,6 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
         d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");
     return d;
-}
-
-/// Of a load that several programs sent.
-inline std::vector<rank_part> read_ranks(const picojson::value& v, long long window_from_ns) {
-    std::vector<rank_part> all;
-    for (const picojson::value& told : array_member(v, "ranks")) {
-        rank_part r;
-        r.index = count_member(told, "index");
-        r.count = count_member(told, "count");
-        r.host = printable(string_member(told, "host"), 256);
-        r.start_ns = window_from_ns + static_cast<long long>(number_member(told, "start_ns"));
-        r.off_s = number_member(told, "off_s");
-        r.error_s = number_member(told, "off_error_s");
-        r.synchronised = true_member(told, "clock_is_synchronised");
-        r.cpu_share = number_member(told, "cpu_share");
-        r.memory_bytes = number_member(told, "memory_bytes");
-        r.lateness_p99 = number_member(told, "lateness_p99");
-        r.requests = static_cast<std::size_t>(std::max(0, count_member(told, "requests")));
-        r.failed = static_cast<std::size_t>(std::max(0, count_member(told, "failed")));
-        all.push_back(r);
-    }
-    return all;
 }
 
 /// Files of older versions have none.

@@ -210,7 +210,7 @@ inline planned_workload workload_of(const synthetic& w, const arrival_data& a,
     }
     return {.source = made,
             .text = "synthetic, prompt " + length_text(made.prompt_tokens) + " tokens" +
-                    (generates ? ", output " + at_most(is_forced) +
+                    (generates ? std::string(", output ") + at_most(is_forced) +
                                      length_text(made.output_tokens) + " tokens"
                                : "") +
                     prefix,

@@ -38,6 +38,7 @@
 #include "effects/targets/live_target.hpp"
 #include "effects/targets/page_watch.hpp"
 #include "effects/targets/same_server.hpp"
+#include "effects/gates/announcement.hpp"
 #include "effects/gates/profiler.hpp"
 #include "effects/gates/ranked_repeat.hpp"
 #include "effects/gates/progress_meter.hpp"
@@ -60,33 +61,6 @@
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
-
-/// What the gate will do, said before it does it.
-inline std::string announcement(const plan& p, const target_facts& target,
-                                const target_facts& baseline) {
-    const double seconds = seconds_of_one(p);
-    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
-    t += compared_text(baseline);
-    t += "; " + repeats_text(p);
-    const api_traits* api = api_named(target.api);
-    if (p.forces_length && api && !api->forces_lengths)
-        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
-                     api->name);
-    if (seconds > 0) {
-        const auto [least, most] = expected_span(p, seconds);
-        t += ", " + span_text(least, most);
-    }
-    for (const target_facts* f : {&target, &baseline})
-        for (const std::string& note : f->notes)
-            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
-    const bool is_one_server =
-        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
-    const double shortest = shortest_prompt(p);
-    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
-    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
-        t += "; baseline: " + fit_text(baseline.tokens, shortest);
-    return t + "\n";
-}
 
 /// Blocks of two pairs, ABBA or BAAB by the seed: a drift of the machine hits both arms alike.
 inline bool baseline_goes_first(std::uint64_t seed, int pair) {

@@ -9,7 +9,6 @@
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/values.hpp"
-#include "core/reports/gate_report.hpp"
 
 #include <algorithm>  // max
 #include <cmath>  // exp, isfinite, log, sqrt
@@ -57,10 +56,10 @@ inline std::string too_easy(const terms& t, const slo_verdict& v) {
 }
 
 /// All of a gate in one line, "" where its limits are as close as its noise lets them be.
-inline std::string ratchet_text(const gate_report& g) {
+inline std::string ratchet_text(const terms& t, const std::vector<slo_verdict>& verdicts) {
     std::string line;
-    for (const slo_verdict& v : g.verdicts)
-        if (const std::string one = too_easy(g.held, v); !one.empty())
+    for (const slo_verdict& v : verdicts)
+        if (const std::string one = too_easy(t, v); !one.empty())
             line += (line.empty() ? "" : "; ") + one;
     return line.empty() ? line : "Limits with room: " + line;
 }

@@ -1,9 +1,10 @@
 // Limits that have become too easy.
 #include "llmbench.hpp"
-#include "core/reports/ratchet.hpp"
+#include "core/judging/ratchet.hpp"
 #include "support/verdicts.hpp"
 
 #include <string>
+#include <vector>
 
 using namespace llmbench;
 using namespace llmbench::detail;
@@ -11,14 +12,22 @@ using namespace timelines;
 using namespace verdicts;
 
 namespace {
-gate_report gate_on(const std::vector<double>& ms, const slo& s, double noise) {
+struct held_verdicts {
+    terms held{};
+    std::vector<slo_verdict> verdicts{};
+};
+held_verdicts gate_on(const std::vector<double>& ms, const slo& s, double noise) {
     measurement m = measured(repeats_with_ttft(ms), {s});
     if (noise > 0) m.noise = {{"mean(ttft)", noise}};
-    gate_report g;
+    held_verdicts g;
     g.held = m;
     g.verdicts = {judged(m, s)};
     return g;
 }
+}  // namespace
+
+namespace {
+std::string ratchet_text(const held_verdicts& g) { return ratchet_text(g.held, g.verdicts); }
 }  // namespace
 
 TEST_CASE("a limit that a regression of a quarter would pass is named, with one that is closer") {
@@ -40,7 +49,7 @@ TEST_CASE("where nothing knows the noise, or nothing passes, no limit is called 
 TEST_CASE("a stored run of three repeats knows its noise as well") {
     const slo s = mean(ttft) <= 1.8 * baseline;
     measurement m = against_stored({100, 101, 100}, {0.100, 0.101, 0.099}, 0.02);
-    gate_report g;
+    held_verdicts g;
     g.held = m;
     g.verdicts = {judged(m, s)};
     REQUIRE(g.verdicts[0].outcome == verdict::pass);

@@ -1,0 +1,52 @@
+// what a gate says before its load
+#pragma once
+
+#include "core/base/text.hpp"
+#include "core/dialects/table.hpp"
+#include "core/traffic/plan.hpp"
+#include "core/traffic/plan_words.hpp"
+#include "core/traffic/requests.hpp"
+#include "core/traffic/searched.hpp"
+#include "core/traffic/target_facts.hpp"
+#include "core/traffic/tokens.hpp"
+#include "core/reports/console.hpp"
+#include "core/reports/words.hpp"
+#include "effects/gates/session.hpp"
+
+#include <algorithm>  // min
+#include <string>
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// What the gate will do, said before it does it.
+inline std::string announcement(const plan& p, const target_facts& target,
+                                const target_facts& baseline) {
+    const double seconds = seconds_of_one(p);
+    std::string t = "\n" + p.name + "\n  " + plan_text(p) + "\n  " + target_text(target);
+    t += compared_text(baseline);
+    t += "; " + repeats_text(p);
+    const api_traits* api = api_named(target.api);
+    if (p.forces_length && api && !api->forces_lengths)
+        t += printed("; %s cannot be forced to a length, so answers end where the model ends them",
+                     api->name);
+    if (seconds > 0) {
+        const auto [least, most] = expected_span(p, seconds);
+        t += ", " + span_text(least, most);
+    }
+    for (const target_facts* f : {&target, &baseline})
+        for (const std::string& note : f->notes)
+            if (session::of_this_program().is_news(note)) t += "\n  note: " + note;
+    const bool is_one_server =
+        baseline.kind == target_kind::same || baseline.kind == target_kind::otherwise;
+    const double shortest = shortest_prompt(p);
+    if (makes_up_prompts(p)) t += "\n  " + fit_text(target.tokens, shortest);
+    if (makes_up_prompts(p) && p.has_baseline && !is_one_server)
+        t += "; baseline: " + fit_text(baseline.tokens, shortest);
+    return t + "\n";
+}
+
+}  // namespace detail
+}  // inline namespace v0
+}  // namespace llmbench
