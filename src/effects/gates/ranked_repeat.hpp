@@ -70,7 +70,7 @@ inline bool believes_in_one_clock = true;
 /// time lies between the two ends of it (Cristian 1989, doi:10.1007/BF01784024). Where the machines
 /// are so busy that none was short, it goes on for a second.
 inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double most_s) {
-    constexpr int usual_rounds = 50;
+    constexpr int least_exchanges = 50;
     constexpr long long good_ns = 100000, most_ns = 1000000000;
     std::vector<clock_offset> all(static_cast<std::size_t>(ranks.count()));
     const std::string own_boot = name_of_the_boot();
@@ -83,7 +83,7 @@ inline std::vector<clock_offset> clock_offsets(rank_group& ranks, double most_s)
         for (int i = 0;; ++i) {
             const long long began = now_ns();
             const bool more =
-                i < usual_rounds || (best.error_ns > good_ns && began - first < most_ns);
+                i < least_exchanges || (best.error_ns > good_ns && began - first < most_ns);
             if (!ranks.heard(static_cast<long long>(more), most_s, 0)) break;
             const long long there = ranks.heard(now_ns(), most_s, r);
             const long long half = (now_ns() - began + 1) / 2;
