@@ -28,7 +28,8 @@ public:
     explicit logging_server(const llmbench::engine& e);
     ~logging_server();
     std::string url() const;
-    std::vector<server_log_entry> log() const;
+    /// Without what a gate asks before its load, unless that is wanted, too.
+    std::vector<server_log_entry> log(bool with_check = false) const;
     std::vector<profiler_log_entry> profiler_log() const;
     /// What it answers to GET /metrics within so many seconds, "" where it does not.
     std::string page_of_metrics(double within_s = 20) const;
