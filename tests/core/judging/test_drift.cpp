@@ -96,7 +96,7 @@ TEST_CASE("what traffic makes of a third is no drift, in however many repeats") 
 TEST_CASE("slices that depend on each other are worth fewer") {
     CHECK(dependence_of_slices({1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2}) == 0);
     CHECK(dependence_of_slices({1, 2, 3, 4, 5, 6, 7, 8, 9}) == 0);  // an even drift is no noise
-    CHECK(dependence_of_slices({1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}) > 0.5);
+    CHECK(dependence_of_slices({1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}) > 0.4);
     const slo s = drift(mean(ttft)) <= 110_pct;
     const std::vector<double> runs = {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1},
                               turns = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};

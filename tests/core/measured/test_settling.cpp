@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -34,8 +35,8 @@ TEST_CASE("a load settles once its later half is alike at its two ends") {
     for (std::uint64_t seed = 1; seed <= 50; ++seed)
         settled += is_settled(sent(30, one_second, seed));
     CHECK(settled >= 45);
-    // From 3 s to 1 s over a hundred requests: not on the way, but afterwards.
-    const auto warms_up = [](int i) { return i < 100 ? 3 - 0.02 * i : 1.0; };
+    // From 20 s to 0.4 s over a hundred requests: not on the way, but afterwards.
+    const auto warms_up = [](int i) { return 20 * std::exp(-std::min(i, 100) / 25.0); };
     CHECK_FALSE(is_settled(sent(60, warms_up)));
     CHECK_FALSE(is_settled(sent(100, warms_up)));
     CHECK(is_settled(sent(260, warms_up)));
@@ -59,7 +60,7 @@ TEST_CASE("a throughput that still grows is not settled") {
     std::vector<warming_request> all = sent(90, one_second);
     double now = 0;
     for (std::size_t i = 0; i < all.size(); ++i)  // answers end faster and faster
-        all[i].end_s = now += 1.0 / (1 + static_cast<double>(i) / 8);
+        all[i].end_s = now += std::exp(-static_cast<double>(i) / 15);
     CHECK_FALSE(is_settled(all));
 }
 
