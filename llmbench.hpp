@@ -31048,6 +31048,21 @@ inline void note_rates(const plan& p, repeat_data& d) {
     d.achieved_rate = both > 0 ? d.asked_rate * squares / both : 0;
 }
 
+/// How far behind the client was.
+inline void note_lags(repeat_data& d) {
+    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
+    d.loop_lag_max = d.loop_lag.max();
+    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
+    d.stamp_lag_max = d.stamp_lag.max();
+}
+
+/// Whether the server went away.
+inline void note_end(live_target& target, repeat_data& d) {
+    d.target_gone = target.how_it_went();
+    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
+    fail_frequent_resends(d);  // a server that closes connections is not gone
+}
+
 struct repeat_terms {
     long long deadline_ns = 0;                 // of the whole program, 0: none
     std::uint64_t most_gaps = most_gaps_kept;  // to be kept one by one
@@ -31111,7 +31126,6 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         order.warmup = s.warmup * p.stride;
         order.measured_from_ns = ns_of(s.measured_from);
         for (const double t : s.at) order.send_at.push_back(ns_of(t));
-        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
         if (!s.at.empty()) gather();
         const long long start_ns = state.start_ns - state.settling.earlier_by();
         d.window_from_ns = start_ns + ns_of(s.measured_from);
@@ -31127,7 +31141,6 @@ void send_all(const plan& p, load_order& order, load_state& state, repeat_data& 
         if (order.measured_by_time && p.requests > 0)
             order.most_measured = static_cast<long long>(
                 std::max<std::size_t>(1, p.share.of(static_cast<std::size_t>(p.requests))));
-        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
         gather();
         d.window_from_ns =
             std::max(state.measured_from.load(), state.start_ns + ns_of(p.arrivals.users_ramp_s));
@@ -31159,7 +31172,10 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     state.out = terms.out;
     const progress_watch watched(terms.meter, state);
     request_log all;
-    const auto gather = [&] { run_load(order, state, d, all); };
+    const auto gather = [&] {
+        if (p.warmup_until_stable) state.settling.begin(order.measured_from_ns);
+        run_load(order, state, d, all);
+    };
     send_all(p, order, state, d, all, gather);
     d.warmup = state.settling.seen();
     note_answers(p, target.load(arm), all, d);
@@ -31168,13 +31184,8 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     all.move_into(d, counted);
     note_bunches(d);
     note_rates(p, d);
-    d.target_gone = target.how_it_went();
-    if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
-    fail_frequent_resends(d);  // a server that closes connections is not gone
-    d.loop_lag_p99 = d.loop_lag.quantile(0.99);
-    d.loop_lag_max = d.loop_lag.max();
-    d.stamp_lag_p99 = d.stamp_lag.quantile(0.99);
-    d.stamp_lag_max = d.stamp_lag.max();
+    note_end(target, d);
+    note_lags(d);
     if (!p.share.is_whole()) d.ranks = {part_of(d, p.share, state.start_ns)};
     d.interrupted = interrupted.load();
     d.cut_short = terms.deadline_ns > 0 && now_ns() > terms.deadline_ns;
@@ -31980,18 +31991,16 @@ private:
             into.back().load = probe->load;
             into.back().part = probe->part;
         }
-        note_warmups();
+        note_warmup(into.back());
         return !into.back().cut_short;
     }
-    /// What warm-ups saw is in every report, a cold first wave as well as one that never ended.
-    void note_warmups() {
-        all_.seen.notes.clear();
-        for (const auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
-            for (const repeat_data& d : *arm)
-                if (d.warmup.asked)
-                    all_.seen.notes.push_back(warmup_sentence(
-                        d.warmup, std::string(arm == &all_.seen.baseline ? "baseline, " : "") +
-                                      printed("repeat %d", d.index + 1)));
+    /// What a warm-up saw is in every report, of a repeat that is set aside later, too: a cold
+    /// first wave as well as one that never ended.
+    void note_warmup(const repeat_data& d) {
+        if (!d.warmup.asked) return;
+        const std::string whose = d.arm == run_arm::baseline ? "baseline, " : "";
+        all_.seen.notes.push_back(
+            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
     }
 
     /// For their part of the repeat that comes next.

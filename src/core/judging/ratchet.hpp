@@ -5,7 +5,6 @@
 #include "api/slo.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/metric/words.hpp"
 #include "core/judging/rule.hpp"
 #include "core/judging/terms.hpp"
 #include "core/judging/values.hpp"

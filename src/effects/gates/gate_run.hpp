@@ -6,6 +6,7 @@
 #include "core/base/random.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
+#include "core/measured/settling.hpp"
 #include "core/dialects/table.hpp"
 #include "core/judging/doubt.hpp"
 #include "core/judging/evidence.hpp"
@@ -429,18 +430,16 @@ private:
             into.back().load = probe->load;
             into.back().part = probe->part;
         }
-        note_warmups();
+        note_warmup(into.back());
         return !into.back().cut_short;
     }
-    /// What warm-ups saw is in every report, a cold first wave as well as one that never ended.
-    void note_warmups() {
-        all_.seen.notes.clear();
-        for (const auto* arm : {&all_.seen.candidate, &all_.seen.baseline})
-            for (const repeat_data& d : *arm)
-                if (d.warmup.asked)
-                    all_.seen.notes.push_back(warmup_sentence(
-                        d.warmup, std::string(arm == &all_.seen.baseline ? "baseline, " : "") +
-                                      printed("repeat %d", d.index + 1)));
+    /// What a warm-up saw is in every report, of a repeat that is set aside later, too: a cold
+    /// first wave as well as one that never ended.
+    void note_warmup(const repeat_data& d) {
+        if (!d.warmup.asked) return;
+        const std::string whose = d.arm == run_arm::baseline ? "baseline, " : "";
+        all_.seen.notes.push_back(
+            warmup_sentence(d.warmup, whose + printed("repeat %d", d.index + 1)));
     }
 
     /// For their part of the repeat that comes next.

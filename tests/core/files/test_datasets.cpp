@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <memory>
 #include <string>
 #include <vector>
 
