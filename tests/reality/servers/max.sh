@@ -15,7 +15,7 @@ start() {
     # Its models' names are their paths, here one that is the same on every machine.
     mkdir -p "$home/$2"
     ln -sfn "$models/hf-$2" "$home/$2/$model"
-    cd "$home/$2"
+    cd "$home/$2" || exit
     exec "$home/venv/bin/max" serve --model-path "$model" --devices cpu --port "$1" \
         --max-length "$context" --max-batch-size 4 --quantization-encoding float32
 }

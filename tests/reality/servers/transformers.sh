@@ -15,6 +15,6 @@ start() {
     # Its models' names are their paths, here one that is the same on every machine.
     mkdir -p "$home/$2"
     ln -sfn "$models/hf-$2" "$home/$2/$model"
-    cd "$home/$2"
+    cd "$home/$2" || exit
     exec "$home/venv/bin/transformers" serve "$model" --device cpu --host 127.0.0.1 --port "$1"
 }
