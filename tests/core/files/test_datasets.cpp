@@ -10,9 +10,9 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 #include <stdexcept>
-#include <memory>
 #include <string>
 #include <vector>
 
