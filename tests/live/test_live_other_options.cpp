@@ -32,7 +32,7 @@ TEST_CASE("twice the tokens take twice the time, as a ratio of one server to its
     const result r = [&] {
         const heard console;
         result all = run(s);
-        said = console.text();
+        said = texts::unwrapped(console.text());
         return all;
     }();
     CAPTURE(said);

@@ -144,7 +144,7 @@ TEST_CASE("a profiler that repeats a key brings it into no file and on no consol
     const variable set("LLMBENCH_API_KEY", key);
     const heard console;
     const result r = run(failing_at(server, "secret profiles"));
-    const std::string said = said_of(r, console);
+    const std::string said = texts::unwrapped(said_of(r, console));
     CHECK(holds(said, "answered HTTP 200: Bearer *** begins\\x1b[2J\\n"));
     CHECK_FALSE(holds(said, "sk-93a4"));
     CHECK(report_files_with("sk-93a4") == "");

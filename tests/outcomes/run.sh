@@ -96,7 +96,7 @@ one_gate() {
     says "WARNING: WARN( advisory(mean(tpot) <= 0.5 ms) )"
 
     cases 0 "inconclusive"
-    says "INCONCLUSIVE" "error_rate <= 0.5 %" "would pass"
+    says "INCONCLUSIVE" "error_rate <= 0.5 %" "too close to call"
     summary_says "green does not mean shown"
     cases 0 "inconclusive" LLMBENCH_INCONCLUSIVE=warn
     cases 1 "inconclusive" LLMBENCH_INCONCLUSIVE=fail
