@@ -25,7 +25,8 @@ inline void move_clock(repeat_data& d, long long by_ns) {
     };
     for (record& r : d.records)
         for (long long* t : {&r.scheduled_ns, &r.dispatched_ns, &r.connected_ns, &r.sent_ns,
-                             &r.first_token_ns, &r.last_token_ns, &r.end_ns})
+                             &r.first_token_ns, &r.second_token_ns, &r.first_answer_ns,
+                             &r.last_token_ns, &r.end_ns})
             move_time(*t);
     for (long long* t : {&d.window_from_ns, &d.window_to_ns}) move_time(*t);
     for (blind_stretch& s : d.blind) {

@@ -2,7 +2,9 @@
 #include "llmbench.hpp"
 #include "core/judging/validity.hpp"
 #include "core/measured/ranks.hpp"
+#include "core/base/json.hpp"
 #include "core/measured/together.hpp"
+#include "core/reports/result_json.hpp"
 #include "support/texts.hpp"
 #include "support/timelines.hpp"
 
@@ -91,6 +93,24 @@ TEST_CASE("parts on clocks of their own become the repeat that one program would
         for (std::size_t i = 0; i < count; ++i) {
             CHECK(all.ranks[i].index == static_cast<int>(i));
             CHECK(all.ranks[i].start_ns == at_ms(0));
+        }
+    }
+}
+
+TEST_CASE("every time of a record goes to the other clock, and nothing else") {
+    repeat_data d = part(0, 1);
+    const std::vector<record> before = d.records;
+    move_clock(d, 1000000 * ms);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        picojson::value was, is;
+        REQUIRE(parse_json(record_json(before[i], "g"), was));
+        REQUIRE(parse_json(record_json(d.records[i], "g"), is));
+        for (const auto& [name, value] : was.get<picojson::object>()) {
+            CAPTURE(name);
+            const bool is_time = name.ends_with("_ns") && name != "late_ns";
+            if (is_time && value.is<double>())
+                CHECK(is.get(name).get<double>() - value.get<double>() == 1e6 * ms);
+            else CHECK(is.get(name).serialize() == value.serialize());
         }
     }
 }
