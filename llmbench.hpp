@@ -36,152 +36,153 @@
 //   [C10] URLs
 //   [C11] HTTP/1.1
 //   [C12] server-sent events
-//   [C13] numbers as Go reads them
-//   [C14] what a page of metrics says
-//   [C15] pages of metrics
-//   [C16] what a server says, whichever API it has
-//   [C17] OpenAI's answers
-//   [C18] bodies of requests
-//   [C19] APIs that generate nothing: embeddings and rerankers
-//   [C20] what each API writes and reads
-//   [C21] the table of APIs
-//   [C22] from the bytes of a body to events
-//   [C23] servers' names for what they tell of themselves
-//   [C24] readings of a server's pages
-//   [C25] the timeline of one answer
-//   [C26] from bytes to the timeline of an answer
-//   [C27] histograms of lateness and of gaps
-//   [C28] when the client did not run
-//   [C29] what each of several programs that sent a load says of itself
-//   [C30] what a server tells of itself in a repeat
-//   [C31] whether a load has settled
-//   [C32] what one repeat measured
-//   [C33] the requests of a repeat, as they end
-//   [C34] whether an answer can have come as its numbers say
-//   [C35] how a repeat is read where the client may have been late
-//   [C36] tokens and requests per second
-//   [C37] metrics that a server tells of itself
-//   [C38] metrics of requests and of repeats
-//   [C39] how a run changes from its first third to its last
-//   [C40] statistics of several repeats together
-//   [C41] what a server's prefix cache had of the prompts
-//   [C42] one repeat of the parts that several programs sent of it
-//   [C43] what verdicts are given on
-//   [C44] the rule: looks, bounds, prior noise
-//   [C45] what evidence is held against
-//   [C46] counts: shares, and quantiles of fresh traffic
-//   [C47] errors of a baseline
-//   [C48] what the client can say against its own numbers
-//   [C49] pairs: repeats in turns with those of a baseline
-//   [C50] distances from a limit
-//   [C51] values: times, speeds and rates
-//   [C52] verdicts on a drift
-//   [C53] verdicts in words
-//   [C54] what the numbers alone say of an objective
-//   [C55] verdicts that the client may have decided
-//   [C56] how many requests a verdict rests on at least
-//   [C57] what a server's answers can say against its numbers
-//   [C58] verdicts that stand although tokens were held back
-//   [C59] servers that cannot keep up
-//   [C60] what a server's state explains
-//   [C61] the server as a witness of our own numbers
-//   [C62] what makes a measurement invalid
-//   [C63] the verdicts of a gate
-//   [C64] from verdicts to an exit code
-//   [C65] what a calibration tells
-//   [C66] limits that have become too easy
-//   [C67] calibration
-//   [C68] settings beside each other: turns, ratios, what is told apart
-//   [C69] settings beside each other: from what was measured of each
-//   [C70] settings beside each other, in words
-//   [C71] the search for a capacity
-//   [C72] what probes say of a load
-//   [C73] the capacity that probes show
-//   [C74] the capacity of a candidate beside that of a baseline
-//   [C75] a capacity held against a live baseline's
-//   [C76] files of others' making, value by value
-//   [C77] datasets
-//   [C78] traces
-//   [C79] when requests are sent
-//   [C80] arrivals
-//   [C81] lengths
-//   [C82] prompts of a given number of tokens
-//   [C83] places of a trace
-//   [C84] the part of a load that one of several programs sends
-//   [C85] conversations, recorded and made up
-//   [C86] prompts that stand alone
-//   [C87] where prompts come from
-//   [C88] the plan of a gate
-//   [C89] which SLOs a scenario can have
-//   [C90] the options of requests
-//   [C91] the load that is profiled
-//   [C92] a load that is searched
-//   [C93] from a workload to its part of the plan
-//   [C94] from a scenario to its plan
-//   [C95] a plan in words
-//   [C96] where a gate's server stood
-//   [C97] the hash of all that a plan sends
-//   [C98] the requests of a plan
-//   [C99] what a plan says of the evidence that it will bring
-//   [C100] what of its prompts a workload lets a prefix cache have
-//   [C101] how far apart the programs of one load may begin
-//   [C102] what of a scenario does not go with several settings
-//   [C103] our requests in other tools' definitions
-//   [C104] JSON files of other tools
-//   [C105] one run of another tool, as its file tells it
-//   [C106] result files of AIPerf
-//   [C107] result files of guidellm
-//   [C108] files that tell of their requests in lists, one value of each request in each
-//   [C109] result files of SGLang's bench_serving
-//   [C110] result files of vLLM bench serve
-//   [C111] which tool wrote a result file, and what it tells
-//   [C112] runs of another tool as the repeats of one gate
-//   [C113] engine model
-//   [C114] what a request asks the simulated server
-//   [C115] answers of the simulated server
-//   [C116] the simulated server's page of metrics
-//   [C117] what the simulated server says besides answers
-//   [C118] what a result holds of its gate
-//   [C119] what a result of several settings holds
-//   [C120] the rows of a table: each metric over the repeats of an arm
-//   [C121] points and round steps of drawings
-//   [C122] distributions: quantiles as lines, of each repeat and of all
-//   [C123] the curve of a search: objectives over the load
-//   [C124] how requests ended, and what their answers say of tokens
-//   [C125] how long made-up prompts were to be, and were
-//   [C126] what each of several programs did, over all repeats
-//   [C127] what a server told of itself, over all repeats
-//   [C128] timelines: repeats in windows of equal length
-//   [C129] all that reports tell of a gate's numbers, computed once
-//   [C130] the progress line
-//   [C131] what reports tell of several settings
-//   [C132] several settings in result.json
-//   [C133] what came of a profile
-//   [C134] what reports are made of
-//   [C135] programs that sent one load, in result.json
-//   [C136] what a server told of itself, in result.json
-//   [C137] words of reports
-//   [C138] result.json and records.jsonl
-//   [C139] stored results
-//   [C140] several settings on the console
-//   [C141] words in Markdown
-//   [C142] several settings in summary.md
-//   [C143] how gates are headed
-//   [C144] junit.xml, summary.md, annotations, metrics.txt
-//   [C145] what a console can show
-//   [C146] the console
-//   [C147] a repeat as bytes, for another program of the same run
-//   [C148] shards of a load, put together
-//   [C149] the report page: style, icons and script
-//   [C150] the report page: drawings
-//   [C151] the report page: verdicts
-//   [C152] the report page: distributions
-//   [C153] the report page: gates beside each other
-//   [C154] the report page: what a search found
-//   [C155] the report page: what else a gate has to say
-//   [C156] the report page: several settings beside each other
-//   [C157] the report page: timelines
-//   [C158] the report page: the whole
+//   [C13] what X-Request-Id says, and records.jsonl
+//   [C14] numbers as Go reads them
+//   [C15] what a page of metrics says
+//   [C16] pages of metrics
+//   [C17] what a server says, whichever API it has
+//   [C18] OpenAI's answers
+//   [C19] bodies of requests
+//   [C20] APIs that generate nothing: embeddings and rerankers
+//   [C21] what each API writes and reads
+//   [C22] the table of APIs
+//   [C23] from the bytes of a body to events
+//   [C24] servers' names for what they tell of themselves
+//   [C25] readings of a server's pages
+//   [C26] the timeline of one answer
+//   [C27] from bytes to the timeline of an answer
+//   [C28] histograms of lateness and of gaps
+//   [C29] when the client did not run
+//   [C30] what each of several programs that sent a load says of itself
+//   [C31] what a server tells of itself in a repeat
+//   [C32] whether a load has settled
+//   [C33] what one repeat measured
+//   [C34] the requests of a repeat, as they end
+//   [C35] whether an answer can have come as its numbers say
+//   [C36] how a repeat is read where the client may have been late
+//   [C37] tokens and requests per second
+//   [C38] metrics that a server tells of itself
+//   [C39] metrics of requests and of repeats
+//   [C40] how a run changes from its first third to its last
+//   [C41] statistics of several repeats together
+//   [C42] what a server's prefix cache had of the prompts
+//   [C43] one repeat of the parts that several programs sent of it
+//   [C44] what verdicts are given on
+//   [C45] the rule: looks, bounds, prior noise
+//   [C46] what evidence is held against
+//   [C47] counts: shares, and quantiles of fresh traffic
+//   [C48] errors of a baseline
+//   [C49] what the client can say against its own numbers
+//   [C50] pairs: repeats in turns with those of a baseline
+//   [C51] distances from a limit
+//   [C52] values: times, speeds and rates
+//   [C53] verdicts on a drift
+//   [C54] verdicts in words
+//   [C55] what the numbers alone say of an objective
+//   [C56] verdicts that the client may have decided
+//   [C57] how many requests a verdict rests on at least
+//   [C58] what a server's answers can say against its numbers
+//   [C59] verdicts that stand although tokens were held back
+//   [C60] servers that cannot keep up
+//   [C61] what a server's state explains
+//   [C62] the server as a witness of our own numbers
+//   [C63] what makes a measurement invalid
+//   [C64] the verdicts of a gate
+//   [C65] from verdicts to an exit code
+//   [C66] what a calibration tells
+//   [C67] limits that have become too easy
+//   [C68] calibration
+//   [C69] settings beside each other: turns, ratios, what is told apart
+//   [C70] settings beside each other: from what was measured of each
+//   [C71] settings beside each other, in words
+//   [C72] the search for a capacity
+//   [C73] what probes say of a load
+//   [C74] the capacity that probes show
+//   [C75] the capacity of a candidate beside that of a baseline
+//   [C76] a capacity held against a live baseline's
+//   [C77] files of others' making, value by value
+//   [C78] datasets
+//   [C79] traces
+//   [C80] when requests are sent
+//   [C81] arrivals
+//   [C82] lengths
+//   [C83] prompts of a given number of tokens
+//   [C84] places of a trace
+//   [C85] the part of a load that one of several programs sends
+//   [C86] conversations, recorded and made up
+//   [C87] prompts that stand alone
+//   [C88] where prompts come from
+//   [C89] the plan of a gate
+//   [C90] which SLOs a scenario can have
+//   [C91] the options of requests
+//   [C92] the load that is profiled
+//   [C93] a load that is searched
+//   [C94] from a workload to its part of the plan
+//   [C95] from a scenario to its plan
+//   [C96] a plan in words
+//   [C97] where a gate's server stood
+//   [C98] the hash of all that a plan sends
+//   [C99] the requests of a plan
+//   [C100] what a plan says of the evidence that it will bring
+//   [C101] what of its prompts a workload lets a prefix cache have
+//   [C102] how far apart the programs of one load may begin
+//   [C103] what of a scenario does not go with several settings
+//   [C104] our requests in other tools' definitions
+//   [C105] JSON files of other tools
+//   [C106] one run of another tool, as its file tells it
+//   [C107] result files of AIPerf
+//   [C108] result files of guidellm
+//   [C109] files that tell of their requests in lists, one value of each request in each
+//   [C110] result files of SGLang's bench_serving
+//   [C111] result files of vLLM bench serve
+//   [C112] which tool wrote a result file, and what it tells
+//   [C113] runs of another tool as the repeats of one gate
+//   [C114] engine model
+//   [C115] what a request asks the simulated server
+//   [C116] answers of the simulated server
+//   [C117] the simulated server's page of metrics
+//   [C118] what the simulated server says besides answers
+//   [C119] what a result holds of its gate
+//   [C120] what a result of several settings holds
+//   [C121] the rows of a table: each metric over the repeats of an arm
+//   [C122] points and round steps of drawings
+//   [C123] distributions: quantiles as lines, of each repeat and of all
+//   [C124] the curve of a search: objectives over the load
+//   [C125] how requests ended, and what their answers say of tokens
+//   [C126] how long made-up prompts were to be, and were
+//   [C127] what each of several programs did, over all repeats
+//   [C128] what a server told of itself, over all repeats
+//   [C129] timelines: repeats in windows of equal length
+//   [C130] all that reports tell of a gate's numbers, computed once
+//   [C131] the progress line
+//   [C132] what reports tell of several settings
+//   [C133] several settings in result.json
+//   [C134] what came of a profile
+//   [C135] what reports are made of
+//   [C136] programs that sent one load, in result.json
+//   [C137] what a server told of itself, in result.json
+//   [C138] words of reports
+//   [C139] result.json and records.jsonl
+//   [C140] stored results
+//   [C141] several settings on the console
+//   [C142] words in Markdown
+//   [C143] several settings in summary.md
+//   [C144] how gates are headed
+//   [C145] junit.xml, summary.md, annotations, metrics.txt
+//   [C146] what a console can show
+//   [C147] the console
+//   [C148] a repeat as bytes, for another program of the same run
+//   [C149] shards of a load, put together
+//   [C150] the report page: style, icons and script
+//   [C151] the report page: drawings
+//   [C152] the report page: verdicts
+//   [C153] the report page: distributions
+//   [C154] the report page: gates beside each other
+//   [C155] the report page: what a search found
+//   [C156] the report page: what else a gate has to say
+//   [C157] the report page: several settings beside each other
+//   [C158] the report page: timelines
+//   [C159] the report page: the whole
 // Part three: effects
 //   [E1] functions of text
 //   [E2] functions of SLO expressions
@@ -4281,7 +4282,37 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C13] numbers as Go reads them ============================================================
+// ===== [C13] what X-Request-Id says, and records.jsonl ===========================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// All of an id but the request's place in its trace, which `request_id` adds. Ids have the form of
+/// a UUID, as some servers take no other: of version 8, whose digits are its maker's to choose (RFC
+/// 9562, section 5.8). After eight digits that are always the same come the gate's number, `8c` or
+/// `8b` for candidate and baseline, the repeat, and the place as a decimal number.
+inline std::string id_prefix(int gate, run_arm arm, int repeat) {
+    return printed("11bbec40-%04d-8%c%02d-8000-", gate % 10000,
+                   arm == run_arm::baseline ? 'b' : 'c', repeat % 100);
+}
+inline std::string request_id(const std::string& prefix, std::size_t place) {
+    const std::string digits = std::to_string(place);
+    return prefix + std::string(digits.size() < 12 ? 12 - digits.size() : 0, '0') + digits;
+}
+/// The place that an id ends with.
+inline std::optional<std::size_t> place_of(std::string_view id) {
+    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1));
+}
+
+/// Of what is asked before a load.
+inline std::string id_of_check() { return request_id(id_prefix(0, run_arm::candidate, 0), 0); }
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [C14] numbers as Go reads them ============================================================
 // What strconv.ParseFloat takes, and so what Prometheus lets stand on a page.
 
 namespace llmbench {
@@ -4362,7 +4393,7 @@ inline std::optional<double> go_float(std::string_view s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C14] what a page of metrics says =========================================================
+// ===== [C15] what a page of metrics says =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -4501,7 +4532,7 @@ inline bool are_sound(const std::vector<histogram_bucket>& buckets, const histog
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C15] pages of metrics ====================================================================
+// ===== [C16] pages of metrics ====================================================================
 // Prometheus' text format 0.0.4 and OpenMetrics 1.0. A page is read whole or refused: a number of
 // half a page would be judged as one of the server.
 
@@ -4885,7 +4916,7 @@ inline parsed_page read_metrics_page(std::string_view body, std::string_view con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C16] what a server says, whichever API it has ============================================
+// ===== [C17] what a server says, whichever API it has ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5023,7 +5054,7 @@ stream_event read_json_event(std::string_view type, std::string_view data, Read 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C17] OpenAI's answers ====================================================================
+// ===== [C18] OpenAI's answers ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5347,7 +5378,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C18] bodies of requests ==================================================================
+// ===== [C19] bodies of requests ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5461,7 +5492,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C19] APIs that generate nothing: embeddings and rerankers ================================
+// ===== [C20] APIs that generate nothing: embeddings and rerankers ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5530,7 +5561,7 @@ inline void read_rerank(const picojson::value& v, stream_event& e, stream_memory
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C20] what each API writes and reads ======================================================
+// ===== [C21] what each API writes and reads ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5772,7 +5803,7 @@ inline void read_anthropic_whole(const picojson::value& v, stream_event& e,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C21] the table of APIs ===================================================================
+// ===== [C22] the table of APIs ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -5898,7 +5929,7 @@ inline std::string request_body(const api_traits& a, const std::string& model,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C22] from the bytes of a body to events ==================================================
+// ===== [C23] from the bytes of a body to events ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6007,7 +6038,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C23] servers' names for what they tell of themselves =====================================
+// ===== [C24] servers' names for what they tell of themselves =====================================
 // One row for each name on a page of metrics that means the same on every server, with what makes
 // SI of its value. A name that means nearly the same has none, and stands in a comment.
 
@@ -6352,7 +6383,7 @@ inline std::string how_to_switch_on(std::optional<server_kind> server) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C24] readings of a server's pages ========================================================
+// ===== [C25] readings of a server's pages ========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6512,7 +6543,7 @@ inline page_reading reading_of(const std::vector<metrics_page>& pages, bool firs
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C25] the timeline of one answer ==========================================================
+// ===== [C26] the timeline of one answer ==========================================================
 // The definitions "metrics/1": every number is computed from these timelines and nothing else.
 
 namespace llmbench {
@@ -6705,7 +6736,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C26] from bytes to the timeline of an answer =============================================
+// ===== [C27] from bytes to the timeline of an answer =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6831,7 +6862,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C27] histograms of lateness and of gaps ==================================================
+// ===== [C28] histograms of lateness and of gaps ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -6944,7 +6975,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C28] when the client did not run =========================================================
+// ===== [C29] when the client did not run =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7058,7 +7089,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C29] what each of several programs that sent a load says of itself =======================
+// ===== [C30] what each of several programs that sent a load says of itself =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7103,7 +7134,7 @@ inline std::string skew_fault(const std::vector<rank_part>& parts, double most_s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C30] what a server tells of itself in a repeat ===========================================
+// ===== [C31] what a server tells of itself in a repeat ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7209,7 +7240,7 @@ inline bool is_of_gauge(metric_id m) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C31] whether a load has settled ==========================================================
+// ===== [C32] whether a load has settled ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7305,7 +7336,7 @@ inline std::string warmup_sentence(const warmup_seen& w, const std::string& whos
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C32] what one repeat measured ============================================================
+// ===== [C33] what one repeat measured ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7409,7 +7440,7 @@ inline bool spans(const record& r, long long time_ns) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C33] the requests of a repeat, as they end ===============================================
+// ===== [C34] the requests of a repeat, as they end ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7426,10 +7457,9 @@ inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint
     return longest;
 }
 
-/// The place of a request in its trace, which ends its id.
+/// The place of a request in its trace.
 inline std::size_t index_of(const record& r, std::size_t otherwise) {
-    const std::string id(r.id.c_str());
-    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1)).value_or(otherwise);
+    return place_of(r.id.c_str()).value_or(otherwise);
 }
 
 struct finished_request {
@@ -7534,7 +7564,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C34] whether an answer can have come as its numbers say ==================================
+// ===== [C35] whether an answer can have come as its numbers say ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7624,7 +7654,7 @@ inline void fail_frequent_resends(repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C35] how a repeat is read where the client may have been late ============================
+// ===== [C36] how a repeat is read where the client may have been late ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7854,7 +7884,7 @@ inline moved_gaps moved_gaps_of(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C36] tokens and requests per second ======================================================
+// ===== [C37] tokens and requests per second ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -7929,7 +7959,7 @@ inline double window_rate(metric_id m, const repeat_data& d, reading how = readi
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C37] metrics that a server tells of itself ===============================================
+// ===== [C38] metrics that a server tells of itself ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8093,7 +8123,7 @@ inline std::string why_no_server_value(const statistic_data& what, const repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C38] metrics of requests and of repeats ==================================================
+// ===== [C39] metrics of requests and of repeats ==================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8464,7 +8494,7 @@ inline std::vector<double> evaluate(const std::vector<statistic_data>& whats,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C39] how a run changes from its first third to its last ==================================
+// ===== [C40] how a run changes from its first third to its last ==================================
 // Each third of the steady window is cut into slices of equal length; what the slices of one third
 // differ by says how well a third is known, whatever the traffic of it happens to be.
 
@@ -8537,7 +8567,7 @@ inline std::vector<double> slices_of(const statistic_data& drift, const repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C40] statistics of several repeats together ==============================================
+// ===== [C41] statistics of several repeats together ==============================================
 // The data as a whole, as tables and files show them: the largest value of all repeats, a
 // percentile of all their requests, a mean over all of them. It is never outside of what the single
 // repeats have.
@@ -8636,7 +8666,7 @@ inline double pooled_value(const statistic_data& what, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C41] what a server's prefix cache had of the prompts =====================================
+// ===== [C42] what a server's prefix cache had of the prompts =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8663,7 +8693,7 @@ inline prefix_hits prefix_hits_of(const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C42] one repeat of the parts that several programs sent of it ============================
+// ===== [C43] one repeat of the parts that several programs sent of it ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8749,7 +8779,7 @@ inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C43] what verdicts are given on ==========================================================
+// ===== [C44] what verdicts are given on ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -8829,7 +8859,7 @@ inline long long measured_requests(const evidence& e, std::size_t repeats) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C44] the rule: looks, bounds, prior noise ================================================
+// ===== [C45] the rule: looks, bounds, prior noise ================================================
 // No clock and no randomness: the same records give the same verdicts, bit for bit.
 
 namespace llmbench {
@@ -9049,7 +9079,7 @@ inline look look_at_repeats(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C45] what evidence is held against =======================================================
+// ===== [C46] what evidence is held against =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9118,7 +9148,7 @@ inline std::string calibration_words(const evidence& e, const terms& t, const sl
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C46] counts: shares, and quantiles of fresh traffic ======================================
+// ===== [C47] counts: shares, and quantiles of fresh traffic ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9441,7 +9471,7 @@ inline slo_verdict judge_counts(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C47] errors of a baseline ================================================================
+// ===== [C48] errors of a baseline ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9483,7 +9513,7 @@ inline baseline_errors baseline_errors_of(const evidence& e, const terms& t, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C48] what the client can say against its own numbers =====================================
+// ===== [C49] what the client can say against its own numbers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9611,7 +9641,7 @@ inline self_check_t self_check_of(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C49] pairs: repeats in turns with those of a baseline ====================================
+// ===== [C50] pairs: repeats in turns with those of a baseline ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -9632,7 +9662,7 @@ inline look look_at_pairs(const std::vector<double>& distances, double s0,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C50] distances from a limit ==============================================================
+// ===== [C51] distances from a limit ==============================================================
 // Values differ from run to run by a share of themselves: they are held against their limit on the
 // logarithm. What may be near zero has a grain, below which its ratios mean nothing; it is added to
 // both (a started logarithm; Tukey, Exploratory Data Analysis, 1977).
@@ -9682,7 +9712,7 @@ inline double share_of_limit(const slo& s, double distance) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C51] values: times, speeds and rates =====================================================
+// ===== [C52] values: times, speeds and rates =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10099,7 +10129,7 @@ inline slo_verdict judge_fresh_mean(const evidence& e, const terms& t, const slo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C52] verdicts on a drift =================================================================
+// ===== [C53] verdicts on a drift =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10221,7 +10251,7 @@ inline slo_verdict judge_drift(const evidence& e, const terms& t, const slo& s,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C53] verdicts in words ===================================================================
+// ===== [C54] verdicts in words ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10371,7 +10401,7 @@ inline std::string room_text(const slo_verdict& v) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C54] what the numbers alone say of an objective ==========================================
+// ===== [C55] what the numbers alone say of an objective ==========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10438,7 +10468,7 @@ inline slo_verdict without_advice(slo_verdict v, verdict outcome, const std::str
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C55] verdicts that the client may have decided ===========================================
+// ===== [C56] verdicts that the client may have decided ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10596,7 +10626,7 @@ inline slo_verdict settled(const evidence& e, const terms& t, slo_verdict v,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C56] how many requests a verdict rests on at least =======================================
+// ===== [C57] how many requests a verdict rests on at least =======================================
 // A plan is held against it before its load, and what came in once more: a run that is bounded by
 // time measures as many requests as the server answers in it.
 
@@ -10676,7 +10706,7 @@ inline std::string sample_invalid_reason(const evidence& e, const judging_rule& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C57] what a server's answers can say against its numbers =================================
+// ===== [C58] what a server's answers can say against its numbers =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10898,7 +10928,7 @@ inline std::string stream_invalid_reason(const answer_counts& c, const statistic
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C58] verdicts that stand although tokens were held back ==================================
+// ===== [C59] verdicts that stand although tokens were held back ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -10927,7 +10957,7 @@ inline bool stands_though_held_back(const evidence& e, const terms& t, const ans
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C59] servers that cannot keep up =========================================================
+// ===== [C60] servers that cannot keep up =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11034,7 +11064,7 @@ inline std::string over_saturation_reason(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C60] what a server's state explains ======================================================
+// ===== [C61] what a server's state explains ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11115,7 +11145,7 @@ inline std::string server_state_words(const evidence& e) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C61] the server as a witness of our own numbers ==========================================
+// ===== [C62] the server as a witness of our own numbers ==========================================
 // What its page counts in the time of a repeat is held against what we sent and received.
 
 namespace llmbench {
@@ -11284,7 +11314,7 @@ inline std::string server_word_fault(const evidence& e, const slo& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C62] what makes a measurement invalid ====================================================
+// ===== [C63] what makes a measurement invalid ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11374,7 +11404,7 @@ inline std::string slo_invalid_reason(const evidence& e, const terms& t, const g
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C63] the verdicts of a gate ==============================================================
+// ===== [C64] the verdicts of a gate ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11552,7 +11582,7 @@ inline bool all_decided(const std::vector<slo_verdict>& verdicts, bool repeats_a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C64] from verdicts to an exit code =======================================================
+// ===== [C65] from verdicts to an exit code =======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11636,7 +11666,7 @@ inline gate_outcome outcome_of(const std::vector<slo_verdict>& verdicts,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C65] what a calibration tells ============================================================
+// ===== [C66] what a calibration tells ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11654,7 +11684,7 @@ struct calibrated {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C66] limits that have become too easy ====================================================
+// ===== [C67] limits that have become too easy ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11709,7 +11739,7 @@ inline std::string ratchet_text(const terms& t, const std::vector<slo_verdict>& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C67] calibration =========================================================================
+// ===== [C68] calibration =========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -11756,7 +11786,7 @@ inline std::vector<calibrated> calibration_of(const evidence& e, const terms& t)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C68] settings beside each other: turns, ratios, what is told apart =======================
+// ===== [C69] settings beside each other: turns, ratios, what is told apart =======================
 // Settings of a server are measured in rounds, each of them once a round. Two of them are compared
 // on the ratios within the rounds, so that what a round does to all of them is no part of it.
 
@@ -11946,7 +11976,7 @@ inline compared_statistic compared(const statistic_data& what,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C69] settings beside each other: from what was measured of each ==========================
+// ===== [C70] settings beside each other: from what was measured of each ==========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12113,7 +12143,7 @@ inline settings_comparison comparison_of_settings(const std::vector<measured_set
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C70] settings beside each other, in words ================================================
+// ===== [C71] settings beside each other, in words ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12311,7 +12341,7 @@ inline std::string comparison_explained(const settings_comparison& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C71] the search for a capacity ===========================================================
+// ===== [C72] the search for a capacity ===========================================================
 // Bracket, refine, show. Which load is tried next follows from the probes so far and nothing else,
 // so a stored search can be done again. Only probes of the last part are evidence, each for the
 // load that it was run at: those that led there were chosen by what they measured.
@@ -12765,7 +12795,7 @@ inline search_step next_step(const search_terms& t, const std::vector<probe>& pr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C72] what probes say of a load ===========================================================
+// ===== [C73] what probes say of a load ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -12849,7 +12879,7 @@ inline carried carried_at(const evidence& e, const terms& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C73] the capacity that probes show =======================================================
+// ===== [C74] the capacity that probes show =======================================================
 // From the evidence alone, so that a stored search can be judged again.
 
 namespace llmbench {
@@ -13153,7 +13183,7 @@ inline slo_verdict capacity_verdict(const evidence& e, const terms& t, const gro
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C74] the capacity of a candidate beside that of a baseline ===============================
+// ===== [C75] the capacity of a candidate beside that of a baseline ===============================
 // Both are probed in turns at loads a factor apart, up to the baseline's capacity. A server with
 // that factor of the capacity has at each load the margin that the baseline has one load further
 // up, whatever the curve looks like: a pass needs neither a slope nor the root of either.
@@ -13401,7 +13431,7 @@ inline pair_step next_pair(const compare_terms& t, const std::vector<arm_probe>&
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C75] a capacity held against a live baseline's ===========================================
+// ===== [C76] a capacity held against a live baseline's ===========================================
 // First the baseline alone is led to where its objectives break, then both are probed in turns
 // below that. From the evidence alone, as all of core/capacity.
 
@@ -13610,7 +13640,7 @@ inline slo_verdict judged_also_of_loads(const evidence& e, const terms& t, const
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C76] files of others' making, value by value =============================================
+// ===== [C77] files of others' making, value by value =============================================
 // Files of others' making, read value by value: at one time no more is held than one value and what
 // was kept. The bytes come through a function, so that this section knows no files.
 
@@ -13808,7 +13838,7 @@ void each_csv_row(byte_stream& in, OnHeader&& on_header, OnRow&& on_row) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C77] datasets ============================================================================
+// ===== [C78] datasets ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14167,7 +14197,7 @@ inline const char* image_type(std::string_view file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C78] traces ==============================================================================
+// ===== [C79] traces ==============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14320,7 +14350,7 @@ struct workload_files {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C79] when requests are sent ==============================================================
+// ===== [C80] when requests are sent ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14483,7 +14513,7 @@ inline schedule open_loop_schedule(const arrival_data& a, long long warmup_reque
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C80] arrivals ============================================================================
+// ===== [C81] arrivals ============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14595,7 +14625,7 @@ inline bool saturates(const arrival_data& a) { return saturates(a.kind); }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C81] lengths =============================================================================
+// ===== [C82] lengths =============================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14656,7 +14686,7 @@ inline void check_length(const length_distribution& d, const char* field, double
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C82] prompts of a given number of tokens =================================================
+// ===== [C83] prompts of a given number of tokens =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14824,7 +14854,7 @@ inline void append_words(std::string& out, int count, generator& random,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C83] places of a trace ===================================================================
+// ===== [C84] places of a trace ===================================================================
 // A trace is a row of places, and each conversation takes as many of them as the longest one has
 // turns: what stands on a place depends on the place alone, not on how long others are.
 
@@ -14899,7 +14929,7 @@ inline void add_text(fnv1a& h, const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C84] the part of a load that one of several programs sends ===============================
+// ===== [C85] the part of a load that one of several programs sends ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -14924,7 +14954,7 @@ inline load_share share_of_thread(const load_share& s, std::size_t thread, std::
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C85] conversations, recorded and made up =================================================
+// ===== [C86] conversations, recorded and made up =================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15033,7 +15063,7 @@ struct made_up_conversations {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C86] prompts that stand alone ============================================================
+// ===== [C87] prompts that stand alone ============================================================
 // Two sources of traffic; what a source can do stands in traffic_source.hpp.
 
 namespace llmbench {
@@ -15156,7 +15186,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C87] where prompts come from =============================================================
+// ===== [C88] where prompts come from =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15182,7 +15212,7 @@ inline std::size_t most_turns_of(const traffic_source& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C88] the plan of a gate ==================================================================
+// ===== [C89] the plan of a gate ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15389,7 +15419,7 @@ inline plan plan_of_repeat(const plan& p, int repeat) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C89] which SLOs a scenario can have ======================================================
+// ===== [C90] which SLOs a scenario can have ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15563,7 +15593,7 @@ inline void check_slo(const slo& s, const slo_context& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C90] the options of requests =============================================================
+// ===== [C91] the options of requests =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15655,7 +15685,7 @@ inline request_spec common_request(const request_options& o) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C91] the load that is profiled ===========================================================
+// ===== [C92] the load that is profiled ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15703,7 +15733,7 @@ inline plan profiled(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C92] a load that is searched =============================================================
+// ===== [C93] a load that is searched =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -15948,7 +15978,7 @@ inline double usual_answer_s(const repeat_data& d) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C93] from a workload to its part of the plan =============================================
+// ===== [C94] from a workload to its part of the plan =============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16169,7 +16199,7 @@ inline planned_workload workload_of(const scenario& s, const arrival_data& arriv
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C94] from a scenario to its plan =========================================================
+// ===== [C95] from a scenario to its plan =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16402,7 +16432,7 @@ inline plan planned(const scenario& s, std::uint64_t default_seed, workload_file
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C95] a plan in words =====================================================================
+// ===== [C96] a plan in words =====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16511,7 +16541,7 @@ inline std::string stage_text(const plan& p, int repeat, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C96] where a gate's server stood =========================================================
+// ===== [C97] where a gate's server stood =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16563,7 +16593,7 @@ struct target_facts {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C97] the hash of all that a plan sends ===================================================
+// ===== [C98] the hash of all that a plan sends ===================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16600,7 +16630,7 @@ inline std::string trace_hash(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C98] the requests of a plan ==============================================================
+// ===== [C99] the requests of a plan ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16680,7 +16710,7 @@ inline bool asks_about_images(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C99] what a plan says of the evidence that it will bring =================================
+// ===== [C100] what a plan says of the evidence that it will bring ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16704,7 +16734,7 @@ inline load_conditions load_conditions_of(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C100] what of its prompts a workload lets a prefix cache have ============================
+// ===== [C101] what of its prompts a workload lets a prefix cache have ============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16760,7 +16790,7 @@ inline long long shared_tokens(const plan& p, std::size_t index, const token_fit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C101] how far apart the programs of one load may begin ===================================
+// ===== [C102] how far apart the programs of one load may begin ===================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16786,7 +16816,7 @@ inline double most_skew_of_ranks(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C102] what of a scenario does not go with several settings ===============================
+// ===== [C103] what of a scenario does not go with several settings ===============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -16842,7 +16872,7 @@ inline scenario scenario_of_a_setting(scenario s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C103] our requests in other tools' definitions ===========================================
+// ===== [C104] our requests in other tools' definitions ===========================================
 // From what is recorded of each request, as the tools' sources compute it: vLLM 0.32.0, SGLang
 // 0.5.23, guidellm 0.8.1, AIPerf 0.13.0. All of them leave failed requests out.
 
@@ -17042,7 +17072,7 @@ inline std::vector<other_view> shown_as_all(const std::vector<other_tool>& tools
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C104] JSON files of other tools ==========================================================
+// ===== [C105] JSON files of other tools ==========================================================
 // Written by Python, which writes NaN and Infinity where JSON has no such thing, and one value
 // after another where a file was appended to.
 
@@ -17227,7 +17257,7 @@ const picojson::value* member_at(const picojson::value& v, const char* name, Mor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C105] one run of another tool, as its file tells it ======================================
+// ===== [C106] one run of another tool, as its file tells it ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -17475,7 +17505,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C106] result files of AIPerf =============================================================
+// ===== [C107] result files of AIPerf =============================================================
 // As AIPerf 0.13.0 writes them: profile_export.jsonl, a line for each request, and beside it
 // profile_export_aiperf.json with the settings and the counts. What it calls ITL is our tpot, its
 // inter_chunk_latency our itl.
@@ -17755,7 +17785,7 @@ inline told_run read_aiperf_run(const std::vector<picojson::value>& records,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C107] result files of guidellm ===========================================================
+// ===== [C108] result files of guidellm ===========================================================
 // As guidellm 0.8.1 writes benchmarks.json (version 2 of its format). Its times are those of the
 // wall clock; its "TPOT" has ttft in it, and what it calls ITL is the tpot of a request.
 
@@ -17978,7 +18008,7 @@ inline told_run read_guidellm_run(const picojson::value& v, const std::string& f
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C108] files that tell of their requests in lists, one value of each request in each ======
+// ===== [C109] files that tell of their requests in lists, one value of each request in each ======
 // vLLM bench serve and SGLang's bench_serving, which began as the same program.
 
 namespace llmbench {
@@ -18094,7 +18124,7 @@ struct odd_answers {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C109] result files of SGLang's bench_serving =============================================
+// ===== [C110] result files of SGLang's bench_serving =============================================
 // As sglang/benchmark/serving.py of SGLang 0.5.23 writes them: a line for each run.
 
 namespace llmbench {
@@ -18234,7 +18264,7 @@ inline told_run read_sglang_run(const picojson::value& v, const std::string& fil
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C110] result files of vLLM bench serve ===================================================
+// ===== [C111] result files of vLLM bench serve ===================================================
 // As vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vLLM 0.32.0 write them.
 
 namespace llmbench {
@@ -18418,7 +18448,7 @@ inline told_run read_vllm_run(const picojson::value& v, const std::string& file)
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C111] which tool wrote a result file, and what it tells ==================================
+// ===== [C112] which tool wrote a result file, and what it tells ==================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -18475,7 +18505,7 @@ inline told_run read_told_run(std::string_view bytes, const std::string& file,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C112] runs of another tool as the repeats of one gate ====================================
+// ===== [C113] runs of another tool as the repeats of one gate ====================================
 // Repeats are worth something where each is a run of its own, under the same load. What says that
 // these are not makes every objective invalid.
 
@@ -18720,7 +18750,7 @@ inline terms terms_of_files(const plan& p) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C113] engine model =======================================================================
+// ===== [C114] engine model =======================================================================
 // A continuous-batching engine in virtual time. The simulated server gives it a real clock; a Monte
 // Carlo study can run it as fast as it computes.
 
@@ -18929,7 +18959,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C114] what a request asks the simulated server ===========================================
+// ===== [C115] what a request asks the simulated server ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19054,7 +19084,7 @@ inline question question_of(api_format api, std::string_view path, const picojso
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C115] answers of the simulated server ====================================================
+// ===== [C116] answers of the simulated server ====================================================
 // From facts to the bytes of each API, without a socket and without a clock.
 
 namespace llmbench {
@@ -19326,7 +19356,7 @@ inline std::string whole_answer(const answer_facts& f) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C116] the simulated server's page of metrics =============================================
+// ===== [C117] the simulated server's page of metrics =============================================
 // What vLLM counts, under its names, in the text that Python's Prometheus client writes (0.0.4).
 
 namespace llmbench {
@@ -19498,7 +19528,7 @@ inline std::string vllm_page(const engine_model& m, const tallies& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C117] what the simulated server says besides answers =====================================
+// ===== [C118] what the simulated server says besides answers =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19575,7 +19605,7 @@ inline reply counted_tokens(const picojson::value& body, long long max_model_len
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C118] what a result holds of its gate ====================================================
+// ===== [C119] what a result holds of its gate ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19628,7 +19658,7 @@ struct result_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C119] what a result of several settings holds ============================================
+// ===== [C120] what a result of several settings holds ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19680,7 +19710,7 @@ struct comparison_access {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C120] the rows of a table: each metric over the repeats of an arm ========================
+// ===== [C121] the rows of a table: each metric over the repeats of an arm ========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19709,7 +19739,7 @@ inline double run_value(metric_id id, const std::vector<repeat_data>& arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C121] points and round steps of drawings =================================================
+// ===== [C122] points and round steps of drawings =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19739,7 +19769,7 @@ inline double elapsed_step(double least) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C122] distributions: quantiles as lines, of each repeat and of all =======================
+// ===== [C123] distributions: quantiles as lines, of each repeat and of all =======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19803,7 +19833,7 @@ inline arm_distribution distribution_of(metric_id id, const std::vector<repeat_d
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C123] the curve of a search: objectives over the load ====================================
+// ===== [C124] the curve of a search: objectives over the load ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19862,7 +19892,7 @@ inline load_curve load_curve_of(const plan& p, const evidence& e, const terms& t
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C124] how requests ended, and what their answers say of tokens ===========================
+// ===== [C125] how requests ended, and what their answers say of tokens ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -19960,7 +19990,7 @@ inline std::vector<failure_kind> failure_kinds(const std::vector<repeat_data>& a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C125] how long made-up prompts were to be, and were ======================================
+// ===== [C126] how long made-up prompts were to be, and were ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20007,7 +20037,7 @@ inline prompt_lengths prompt_lengths_of(const plan& p, const std::vector<repeat_
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C126] what each of several programs did, over all repeats ================================
+// ===== [C127] what each of several programs did, over all repeats ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20080,7 +20110,7 @@ inline std::string ranks_text(const std::vector<rank_part>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C127] what a server told of itself, over all repeats =====================================
+// ===== [C128] what a server told of itself, over all repeats =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20167,7 +20197,7 @@ inline std::string witness_text(const server_account& a) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C128] timelines: repeats in windows of equal length ======================================
+// ===== [C129] timelines: repeats in windows of equal length ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20301,7 +20331,7 @@ inline repeat_timeline timeline_of(const repeat_data& d, const timeline_grid& gr
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C129] all that reports tell of a gate's numbers, computed once ===========================
+// ===== [C130] all that reports tell of a gate's numbers, computed once ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20502,7 +20532,7 @@ inline gate_figures figures_of_search(const plan& p, const evidence& e, const te
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C130] the progress line ==================================================================
+// ===== [C131] the progress line ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20565,7 +20595,7 @@ inline std::string progress_line(const progress_facts& f, std::size_t width, boo
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C131] what reports tell of several settings ==============================================
+// ===== [C132] what reports tell of several settings ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20582,7 +20612,7 @@ struct comparison_report {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C132] several settings in result.json ====================================================
+// ===== [C133] several settings in result.json ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20656,7 +20686,7 @@ inline void write_comparisons(json_writer& j, const std::vector<comparison_repor
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C133] what came of a profile =============================================================
+// ===== [C134] what came of a profile =============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20712,7 +20742,7 @@ inline void write_profile(json_writer& j, const taken_profile& t) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C134] what reports are made of ===========================================================
+// ===== [C135] what reports are made of ===========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20757,7 +20787,7 @@ struct event_index {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C135] programs that sent one load, in result.json ========================================
+// ===== [C136] programs that sent one load, in result.json ========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20811,7 +20841,7 @@ inline std::vector<rank_part> read_ranks(const picojson::value& v, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C136] what a server told of itself, in result.json =======================================
+// ===== [C137] what a server told of itself, in result.json =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -20910,7 +20940,7 @@ inline server_word read_server_word(const picojson::value& repeat, long long win
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C137] words of reports ===================================================================
+// ===== [C138] words of reports ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21158,7 +21188,7 @@ inline std::string span_text(double least, double most) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C138] result.json and records.jsonl ======================================================
+// ===== [C139] result.json and records.jsonl ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -21596,7 +21626,7 @@ inline std::string record_json(const record& r, const std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C139] stored results =====================================================================
+// ===== [C140] stored results =====================================================================
 // What earlier runs left: a result.json to be compared with, records to be judged again.
 
 namespace llmbench {
@@ -22045,7 +22075,7 @@ inline record read_record(const std::string& line, std::string& gate) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C140] several settings on the console ====================================================
+// ===== [C141] several settings on the console ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22140,7 +22170,7 @@ inline std::string comparison_text(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C141] words in Markdown ==================================================================
+// ===== [C142] words in Markdown ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22176,7 +22206,7 @@ inline std::string markdown_code(const std::string& s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C142] several settings in summary.md =====================================================
+// ===== [C143] several settings in summary.md =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22218,7 +22248,7 @@ inline std::string comparison_md(const comparison_report& r) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C143] how gates are headed ===============================================================
+// ===== [C144] how gates are headed ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22305,7 +22335,7 @@ inline std::string headline_text(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C144] junit.xml, summary.md, annotations, metrics.txt ====================================
+// ===== [C145] junit.xml, summary.md, annotations, metrics.txt ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22607,7 +22637,7 @@ inline std::string open_metrics(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C145] what a console can show ============================================================
+// ===== [C146] what a console can show ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22636,7 +22666,7 @@ inline console_style style_of(const console_facts& c) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C146] the console ========================================================================
+// ===== [C147] the console ========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22824,7 +22854,7 @@ inline std::string closing_text(const std::vector<gate_report>& gates,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C147] a repeat as bytes, for another program of the same run =============================
+// ===== [C148] a repeat as bytes, for another program of the same run =============================
 
 namespace llmbench {
 inline namespace v0 {
@@ -22898,7 +22928,7 @@ inline repeat_data unpacked(std::string_view bytes, run_arm arm) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C148] shards of a load, put together =====================================================
+// ===== [C149] shards of a load, put together =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23013,7 +23043,7 @@ inline gathered_shards gathered(std::vector<stored_shard> shards, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C149] the report page: style, icons and script ===========================================
+// ===== [C150] the report page: style, icons and script ===========================================
 // report.html: one page that needs nothing from elsewhere. Every drawing is made here, as SVG with
 // words beside it; the script adds what a pointer asks for, the page is whole without it. What a
 // gate, a server or a machine says goes through xml_escaped, a place in a drawing through pixels.
@@ -23223,7 +23253,7 @@ addEventListener("afterprint", () => { for (const d of closed) d.open = false; }
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C150] the report page: drawings ==========================================================
+// ===== [C151] the report page: drawings ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23469,7 +23499,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C151] the report page: verdicts ==========================================================
+// ===== [C152] the report page: verdicts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23642,7 +23672,7 @@ inline std::string number_cell(const std::string& s) { return "<td class=\"n\">"
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C152] the report page: distributions =====================================================
+// ===== [C153] the report page: distributions =====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23758,7 +23788,7 @@ inline std::string latency_table(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C153] the report page: gates beside each other ===========================================
+// ===== [C154] the report page: gates beside each other ===========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23867,7 +23897,7 @@ inline std::string load_curves_html(const std::vector<gate_report>& gates) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C154] the report page: what a search found ===============================================
+// ===== [C155] the report page: what a search found ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -23958,7 +23988,7 @@ inline std::string search_html(const gate_report& g) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C155] the report page: what else a gate has to say =======================================
+// ===== [C156] the report page: what else a gate has to say =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24151,7 +24181,7 @@ inline std::string rerun_command(const gate_report& g, const environment_facts& 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C156] the report page: several settings beside each other ================================
+// ===== [C157] the report page: several settings beside each other ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24250,7 +24280,7 @@ inline std::string comparisons_html(const std::vector<comparison_report>& all) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C157] the report page: timelines =========================================================
+// ===== [C158] the report page: timelines =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -24420,7 +24450,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [C158] the report page: the whole =========================================================
+// ===== [C159] the report page: the whole =========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28153,7 +28183,7 @@ public:
     /// Fills in what the order knows of the request.
     void add(const planned_request& w, record&& r, const gap_list& gaps) {
         const std::size_t stride = order_.what->stride;
-        r.id = order_.id_prefix + std::to_string(w.index);
+        r.id = request_id(order_.id_prefix, w.index);
         r.arm = order_.arm;
         r.repeat = order_.repeat;
         r.phase = phase_of(order_, shared_, w);
@@ -28221,7 +28251,7 @@ inline std::string request_bytes(const load_order& o, std::size_t index,
     const bool events = r.stream && t.api->framed == framing::events;
     const std::string fields =
         t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
-        "X-Request-Id: " + o.id_prefix + std::to_string(index) + "\r\n";
+        "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
     return request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
                         fields, request_body(*t.api, t.model, r));
 }
@@ -29314,7 +29344,7 @@ inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
     return blocking_post(to.url, r.stream ? to.path : to.whole_path,
-                         to.fields + "X-Request-Id: llmbench-check\r\n",
+                         to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
                          request_body(*to.api, to.model, r), 3, to.tls.get());
 }
 /// Refuses a server that says before the load that it serves none of it.
@@ -31162,8 +31192,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     order.target = &reached;
     order.arm = arm;
     order.repeat = repeat;
-    order.id_prefix =
-        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    order.id_prefix = id_prefix(gate_number, arm, repeat);
     order.start = terms.start;
     d.startup_s = target.take_startup_s();
 

@@ -23,7 +23,7 @@ std::string logging_server::url() const { return host_->url(); }
 std::vector<server_log_entry> logging_server::log(bool with_check) const {
     std::vector<server_log_entry> out;
     for (const auto& e : host_->log()) {
-        if (e.request_id == "llmbench-check" && !with_check) continue;
+        if (e.request_id == id_of_check() && !with_check) continue;
         out.push_back({e.request_id, e.received_ns, e.first_write_ns, e.last_write_ns,
                        e.prompt_tokens, e.output_tokens, e.engine.admitted - e.engine.arrived,
                        e.engine.first_token - e.engine.admitted,

@@ -56,6 +56,9 @@ inline step cut(std::size_t n, milliseconds pause = milliseconds(0)) {
 
 // ---- events of a chat answer
 
+/// The id of the one request that is sent before a load, to see whether the server serves it.
+inline constexpr const char* check_id = "11bbec40-0000-8c00-8000-000000000000";
+
 inline std::string sse_event(const std::string& json) { return "data: " + json + "\n\n"; }
 inline std::string chat_choice(const std::string& delta, const std::string& finish_reason = "") {
     const std::string reason = finish_reason.empty() ? "null" : "\"" + finish_reason + "\"";
@@ -329,7 +332,7 @@ private:
             return {send(json("200 OK", R"({"object":"list","data":[{"id":"scripted"}]})")),
                     close()};
         }
-        if (r.header("X-Request-Id") == "llmbench-check") return healthy(1);
+        if (r.header("X-Request-Id") == check_id) return healthy(1);
         log_.push_back(r);
         if (choose_) return choose_(r);
         return script_[std::min(log_.size(), script_.size()) - 1];

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/base/text.hpp"
+#include "core/wire/request_id.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/repeat.hpp"
@@ -29,10 +29,9 @@ inline std::uint32_t count_gaps(const record& r, const gap_list& gaps, std::uint
     return longest;
 }
 
-/// The place of a request in its trace, which ends its id.
+/// The place of a request in its trace.
 inline std::size_t index_of(const record& r, std::size_t otherwise) {
-    const std::string id(r.id.c_str());
-    return parsed_number<std::size_t>(id.substr(id.rfind('-') + 1)).value_or(otherwise);
+    return place_of(r.id.c_str()).value_or(otherwise);
 }
 
 struct finished_request {

@@ -5,6 +5,7 @@
 #include "api/traffic.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/wire/request_id.hpp"
 #include "core/measured/blind.hpp"
 #include "core/measured/credible.hpp"
 #include "core/measured/ranks.hpp"
@@ -228,8 +229,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     order.target = &reached;
     order.arm = arm;
     order.repeat = repeat;
-    order.id_prefix =
-        printed("llmbench-%d%s-%d-", gate_number, arm == run_arm::baseline ? "b" : "c", repeat);
+    order.id_prefix = id_prefix(gate_number, arm, repeat);
     order.start = terms.start;
     d.startup_s = target.take_startup_s();
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/result.hpp"
+#include "core/wire/request_id.hpp"
 #include "core/answers/timeline.hpp"
 #include "core/measured/request_log.hpp"
 #include "core/traffic/plan.hpp"
@@ -27,7 +28,7 @@ public:
     /// Fills in what the order knows of the request.
     void add(const planned_request& w, record&& r, const gap_list& gaps) {
         const std::size_t stride = order_.what->stride;
-        r.id = order_.id_prefix + std::to_string(w.index);
+        r.id = request_id(order_.id_prefix, w.index);
         r.arm = order_.arm;
         r.repeat = order_.repeat;
         r.phase = phase_of(order_, shared_, w);

@@ -4,6 +4,7 @@
 #include "api/result.hpp"
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
+#include "core/wire/request_id.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/table.hpp"
 #include "core/answers/answer_reader.hpp"
@@ -39,7 +40,7 @@ inline std::string request_bytes(const load_order& o, std::size_t index,
     const bool events = r.stream && t.api->framed == framing::events;
     const std::string fields =
         t.fields + (events ? "Accept: text/event-stream\r\n" : "Accept: */*\r\n") +
-        "X-Request-Id: " + o.id_prefix + std::to_string(index) + "\r\n";
+        "X-Request-Id: " + request_id(o.id_prefix, index) + "\r\n";
     return request_text(http_method::post, r.stream ? t.path : t.whole_path, t.url.authority(),
                         fields, request_body(*t.api, t.model, r));
 }

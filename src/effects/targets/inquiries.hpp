@@ -4,6 +4,7 @@
 #include "core/base/json.hpp"
 #include "core/base/secrets.hpp"
 #include "core/base/text.hpp"
+#include "core/wire/request_id.hpp"
 #include "core/dialects/body_reader.hpp"
 #include "core/dialects/request_body.hpp"
 #include "core/dialects/stream_event.hpp"
@@ -202,7 +203,7 @@ inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
     return blocking_post(to.url, r.stream ? to.path : to.whole_path,
-                         to.fields + "X-Request-Id: llmbench-check\r\n",
+                         to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
                          request_body(*to.api, to.model, r), 3, to.tls.get());
 }
 /// Refuses a server that says before the load that it serves none of it.

@@ -19,7 +19,7 @@ struct load {
     outbox out{};
     load() {
         order.what = &what;
-        order.id_prefix = "r3-";
+        order.id_prefix = id_prefix(7, run_arm::baseline, 3);
         order.arm = run_arm::baseline;
         order.repeat = 3;
         order.warmup = 1;
@@ -61,7 +61,7 @@ TEST_CASE("a record is told whose it is") {
     CHECK(kept[0].what.phase == run_phase::warmup);
     CHECK(kept[1].index == 6);
     const record& r = kept[1].what;
-    CHECK(str(r.id) == "r3-6");
+    CHECK(str(r.id) == "11bbec40-0007-8b03-8000-000000000006");
     CHECK(r.arm == run_arm::baseline);
     CHECK(r.repeat == 3);
     CHECK(r.phase == run_phase::measure);
@@ -92,8 +92,8 @@ TEST_CASE("records and their gaps go to the disk in the order in which they ende
     delivered_requests written;
     l.out.take(written);
     REQUIRE(written.records.size() == 2);
-    CHECK(str(written.records[0].id) == "r3-5");
-    CHECK(str(written.records[1].id) == "r3-2");
+    CHECK(str(written.records[0].id) == "11bbec40-0007-8b03-8000-000000000005");
+    CHECK(str(written.records[1].id) == "11bbec40-0007-8b03-8000-000000000002");
     CHECK(written.gaps.size() == 3);
 
     add(book, 7, 2, 1000000000);
