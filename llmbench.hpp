@@ -17283,7 +17283,9 @@ inline metric_group of_tokens_in_time() {
     });
 }
 inline metric_group of_ends() { return {metric_id::e2e, metric_id::normalized_latency}; }
-inline metric_group of_gaps() { return {metric_id::itl, metric_id::tokens_per_event}; }
+inline metric_group of_gaps() {
+    return {metric_id::itl, metric_id::second_token_gap, metric_id::tokens_per_event};
+}
 inline metric_group of_output_counts() {
     return metrics_that([](const metric_facts& f) { return f.counts_output; });
 }
@@ -17471,6 +17473,15 @@ inline long long short_answers(const repeat_data& d) {
 }
 
 /// The run as a repeat of ours.
+/// When its second event came, of an answer whose reads are told. The first one is taken for the
+/// answer's, as the tools do: that it may be reasoning is a thing that their runs lack.
+inline void set_second_event(record& r, const gap_list& gaps) {
+    r.first_answer_ns = r.first_token_ns;
+    if (gaps.size() == 0) return;
+    const bool is_apart = gaps[0] >= same_read_us;
+    r.second_token_ns = r.first_token_ns + (is_apart ? gaps[0] * 1000ll : 0);
+}
+
 inline repeat_data repeat_of(told_run& run, int index) {
     std::vector<told_request>& all = run.requests;
     begin_at_one_second(all, run);
@@ -17489,6 +17500,7 @@ inline repeat_data repeat_of(told_run& run, int index) {
         gaps.clear();
         for (std::size_t k = 0; k < r.gaps; ++k) gaps.push_back(run.gaps[r.gaps_from + k]);
         r.what.repeat = index;
+        if (r.what.status == request_status::ok) set_second_event(r.what, gaps);
         d.content_events += r.what.events;
         log.add(place, std::move(r.what), gaps);
     }
@@ -18717,6 +18729,8 @@ inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos
 /// Takes the runs' requests. There is one run at least.
 inline told_gate gate_of_runs(std::vector<told_run> runs, const slo_list& slos) {
     told_gate g;
+    for (told_run& run : runs)
+        run.lacks({metric_id::time_to_first_answer}, "it does not tell reasoning from an answer");
     const told_run& first = runs[0];
     g.what = plan_of_runs(runs, slos);
     g.target.kind = target_kind::files;

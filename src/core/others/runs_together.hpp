@@ -232,6 +232,8 @@ inline plan plan_of_runs(const std::vector<told_run>& runs, const slo_list& slos
 /// Takes the runs' requests. There is one run at least.
 inline told_gate gate_of_runs(std::vector<told_run> runs, const slo_list& slos) {
     told_gate g;
+    for (told_run& run : runs)
+        run.lacks({metric_id::time_to_first_answer}, "it does not tell reasoning from an answer");
     const told_run& first = runs[0];
     g.what = plan_of_runs(runs, slos);
     g.target.kind = target_kind::files;
