@@ -14711,6 +14711,7 @@ struct token_fit {
     quality lengths = quality::unknown;
     bool as_ids = false;               // prompts are lists of token ids, their "words" such ids
     std::vector<std::size_t> words{};  // of prompt_words; empty: all of them
+    std::size_t last_id = 0;           // of those ids, 0 where only as many as words are known
     double per_word = 1;               // tokens of a word behind a space
     double overhead = 0;               // tokens around the prompt
 
@@ -14725,6 +14726,8 @@ struct token_fit {
     /// The first word has no space before it and may count otherwise: to be exact it is always the
     /// same one.
     std::string drawn_word(generator& random, bool is_first) const {
+        if (last_id > 0)
+            return std::to_string(first_token_id + random.below(last_id - first_token_id + 1));
         if (words.empty()) return prompt_words[random.below(std::size(prompt_words))];
         const std::size_t at = random.below(words.size());
         return word(words[is_first && lengths == quality::exact && !as_ids ? 0 : at]);
@@ -14803,13 +14806,42 @@ token_fit fitted_tokens(CountText&& count_text, CountPrompt&& count_prompt) {
     return some.lengths == token_fit::quality::exact ? some : all;
 }
 
+/// Characters of many scripts: their tokens lie all over a vocabulary, the rare ones near its end.
+inline std::string text_of_many_scripts() {
+    constexpr struct { unsigned from, to, step; } scripts[] = {
+        {0x00c0, 0x024f, 3},  {0x0370, 0x052f, 5},   {0x05d0, 0x05ea, 1}, {0x0621, 0x064a, 1},
+        {0x0904, 0x0939, 1},  {0x0e01, 0x0e3a, 1},   {0x3041, 0x30fe, 3}, {0x4e00, 0x9fa5, 61},
+        {0xac00, 0xd7a3, 61}};
+    std::string all;
+    const auto put = [&](unsigned bits) { all += static_cast<char>(bits); };
+    for (const auto& s : scripts)
+        for (unsigned c = s.from; c <= s.to; c += s.step) {
+            if (c < 0x800) {
+                put(0xc0 | c >> 6);
+            } else {
+                put(0xe0 | c >> 12);
+                put(0x80 | (c >> 6 & 0x3f));
+            }
+            put(0x80 | (c & 0x3f));
+        }
+    return all;
+}
+
 /// Token ids instead of words, where `count_ids(ids)`, the tokens of a request with a list of them
-/// as its prompt, tells that each is one; nothing where not.
+/// as its prompt, tells that each is one; nothing where not. `known`: the largest one that its
+/// tokenizer was seen to give. None is tried beyond it, as not every server survives that.
 template <class CountIds>
-token_fit fitted_ids(CountIds&& count_ids) {
-    const token_fit fit =
-        fitted_words({.as_ids = true, .words = all_prompt_words()}, count_ids);
-    return fit.lengths == token_fit::quality::exact ? fit : token_fit{};
+token_fit fitted_ids(CountIds&& count_ids, std::size_t known = 0) {
+    token_fit fit = fitted_words({.as_ids = true, .words = all_prompt_words()}, count_ids);
+    if (fit.lengths != token_fit::quality::exact) return {};
+    if (known < first_token_id + std::size(prompt_words)) return fit;
+    constexpr std::size_t looks = 256;  // evenly over all of them
+    std::string some;
+    for (std::size_t i = 0; i < looks; ++i)
+        some += (i ? " " : "") +
+                std::to_string(first_token_id + (known - first_token_id) * i / (looks - 1));
+    if (count_ids(some) == std::lround(looks + fit.overhead)) fit.last_id = known;
+    return fit;
 }
 
 inline const char* to_string(token_fit::quality q) {
@@ -14831,7 +14863,11 @@ inline std::string fit_text(const token_fit& f, double shortest = 0) {
                      : "prompt lengths exact in tokens";
     switch (f.lengths) {
     case token_fit::quality::exact:
-        if (f.as_ids) return exact + ": lists of token ids" + around;
+        if (f.as_ids) {
+            const std::string range =
+                f.last_id > 0 ? printed(" from %zu to %zu", first_token_id, f.last_id) : "";
+            return exact + ": lists of token ids" + range + around;
+        }
         return exact + printed(": %zu words of one token", f.words.size()) + around;
     case token_fit::quality::average:
         return printed("prompt lengths right on the average: %.3g tokens a word", f.per_word) +
@@ -29278,6 +29314,17 @@ inline int counted_tokens(const http_answer& a) {
     return listed ? static_cast<int>(all->get<picojson::array>().size())
                   : count_member(v, "count");
 }
+/// The largest id in an answer of /tokenize, 0 where there is none.
+inline std::size_t largest_id(const http_answer& a) {
+    picojson::value v;
+    if (a.status != 200 || !parse_json(a.body, v)) return 0;
+    const picojson::value* all = member(v, "tokens");
+    double largest = 0;
+    if (all && all->is<picojson::array>())
+        for (const picojson::value& id : all->get<picojson::array>())
+            if (id.is<double>()) largest = std::max(largest, id.get<double>());
+    return largest < 1e9 ? static_cast<std::size_t>(largest) : 0;
+}
 /// The prompt's tokens by the usage of an answer; -1 where it does not say.
 inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed) {
     int n = -1;
@@ -29306,11 +29353,22 @@ public:
         const token_fit words = fitted_tokens([&](const std::string& t) { return of_text(t); },
                                               [&](const std::string& p) { return of_prompt(p); });
         if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
-        const token_fit ids = fitted_ids([&](const std::string& list) { return of_ids(list); });
+        const token_fit ids = fitted_ids([&](const std::string& list) { return of_ids(list); },
+                                         tokenizes_ ? known_id() : 0);
         return ids.as_ids ? ids : words;
     }
 
 private:
+    std::size_t known_id() {
+        return largest_id(
+            post_(inquiry_path(to_, "/tokenize"), body_of_text(text_of_many_scripts())));
+    }
+    std::string body_of_text(const std::string& text) const {
+        request_spec none;
+        body_writer b(none);  // "content" is llama.cpp's
+        b.string("model", to_.model).string("prompt", text).string("content", text);
+        return b.finished();
+    }
     /// Once it cannot tell it is not asked again.
     int tokenized(const std::string& body) {
         if (!tokenizes_) return -1;
@@ -29326,14 +29384,7 @@ private:
         r.max_tokens = 1;
         return request_body(*to_.api, to_.model, r);
     }
-    int of_text(const std::string& text) {
-        request_spec none;
-        body_writer b(none);  // "content" is llama.cpp's
-        return tokenized(b.string("model", to_.model)
-                             .string("prompt", text)
-                             .string("content", text)
-                             .finished());
-    }
+    int of_text(const std::string& text) { return tokenized(body_of_text(text)); }
     int of_prompt(const std::string& prompt) {
         request_spec r = common_;
         r.prompt = prompt;

@@ -123,6 +123,17 @@ inline int counted_tokens(const http_answer& a) {
     return listed ? static_cast<int>(all->get<picojson::array>().size())
                   : count_member(v, "count");
 }
+/// The largest id in an answer of /tokenize, 0 where there is none.
+inline std::size_t largest_id(const http_answer& a) {
+    picojson::value v;
+    if (a.status != 200 || !parse_json(a.body, v)) return 0;
+    const picojson::value* all = member(v, "tokens");
+    double largest = 0;
+    if (all && all->is<picojson::array>())
+        for (const picojson::value& id : all->get<picojson::array>())
+            if (id.is<double>()) largest = std::max(largest, id.get<double>());
+    return largest < 1e9 ? static_cast<std::size_t>(largest) : 0;
+}
 /// The prompt's tokens by the usage of an answer; -1 where it does not say.
 inline int used_tokens(const api_traits& api, const http_answer& a, bool streamed) {
     int n = -1;
@@ -151,11 +162,22 @@ public:
         const token_fit words = fitted_tokens([&](const std::string& t) { return of_text(t); },
                                               [&](const std::string& p) { return of_prompt(p); });
         if (!may_be_ids || words.lengths == token_fit::quality::exact) return words;
-        const token_fit ids = fitted_ids([&](const std::string& list) { return of_ids(list); });
+        const token_fit ids = fitted_ids([&](const std::string& list) { return of_ids(list); },
+                                         tokenizes_ ? known_id() : 0);
         return ids.as_ids ? ids : words;
     }
 
 private:
+    std::size_t known_id() {
+        return largest_id(
+            post_(inquiry_path(to_, "/tokenize"), body_of_text(text_of_many_scripts())));
+    }
+    std::string body_of_text(const std::string& text) const {
+        request_spec none;
+        body_writer b(none);  // "content" is llama.cpp's
+        b.string("model", to_.model).string("prompt", text).string("content", text);
+        return b.finished();
+    }
     /// Once it cannot tell it is not asked again.
     int tokenized(const std::string& body) {
         if (!tokenizes_) return -1;
@@ -171,14 +193,7 @@ private:
         r.max_tokens = 1;
         return request_body(*to_.api, to_.model, r);
     }
-    int of_text(const std::string& text) {
-        request_spec none;
-        body_writer b(none);  // "content" is llama.cpp's
-        return tokenized(b.string("model", to_.model)
-                             .string("prompt", text)
-                             .string("content", text)
-                             .finished());
-    }
+    int of_text(const std::string& text) { return tokenized(body_of_text(text)); }
     int of_prompt(const std::string& prompt) {
         request_spec r = common_;
         r.prompt = prompt;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -187,6 +188,60 @@ TEST_CASE("lists of token ids are prompts where each is one token, and only ther
     CHECK_FALSE(fitted_ids(counting(100, 1)).words.empty());
     // A server that reads the list as text.
     CHECK_FALSE(fitted_ids([](const std::string& ids) { return static_cast<int>(ids.size()); }).as_ids);
+}
+
+TEST_CASE("token ids are of the whole vocabulary as far as a tokenizer shows it") {
+    std::set<std::size_t> asked;
+    const auto count = [&](const std::string& ids) {
+        std::istringstream all(ids);
+        int n = 1;
+        for (std::size_t id = 0; all >> id; ++n) asked.insert(id);
+        return n;
+    };
+    const token_fit fit = fitted_ids(count, 150000);
+    CHECK(fit.as_ids);
+    CHECK(*asked.begin() == first_token_id);
+    CHECK(*asked.rbegin() == 150000);
+    CHECK(fit_text(fit) ==
+          "prompt lengths exact in tokens: lists of token ids from 2000 to 150000, 1 around a prompt");
+    const plan p = traffic(1, {.prompt_tokens = fixed(101)});
+    std::set<double> sent;
+    for (std::size_t i = 0; i < 50; ++i) {
+        picojson::value ids;
+        REQUIRE(parse_json(request_of(p, run_arm::candidate, 0, i, {}, fit).token_ids, ids));
+        REQUIRE(ids.get<picojson::array>().size() == 100);
+        for (const picojson::value& id : ids.get<picojson::array>()) sent.insert(id.get<double>());
+    }
+    CHECK(*sent.begin() >= 2000);
+    CHECK(*sent.begin() < 4000);
+    CHECK(*sent.rbegin() > 148000);
+    CHECK(*sent.rbegin() <= 150000);
+    CHECK(sent.size() > 4800);  // of 5000 draws
+}
+
+TEST_CASE("ids are not taken from where a server does not count each as one token") {
+    const auto count = [](const std::string& ids) {  // knows those below 30000
+        std::istringstream all(ids);
+        int n = 0;
+        for (std::size_t id = 0; all >> id;) n += id < 30000;
+        return n;
+    };
+    CHECK(fitted_ids(count, 29999).last_id == 29999);
+    CHECK(fitted_ids(count, 31000).last_id == 0);
+    CHECK(fitted_ids(count, 31000).as_ids);
+    CHECK(fitted_ids(count, 1999).last_id == 0);  // a tiny vocabulary, whose ids the first look took
+    CHECK(fitted_ids(count).last_id == 0);
+}
+
+TEST_CASE("the text that shows a vocabulary is well-formed, of one to three bytes a character") {
+    const std::string text = text_of_many_scripts();
+    std::size_t characters = 0;
+    for (std::size_t i = 0; i < text.size(); ++characters) {
+        REQUIRE(utf8_length(text, i) > 1);
+        i += utf8_length(text, i);
+    }
+    CHECK(characters > 800);
+    CHECK(characters < 2000);
 }
 
 TEST_CASE("too few words of one token are not enough for prompts") {

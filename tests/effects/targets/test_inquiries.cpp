@@ -194,6 +194,37 @@ TEST_CASE("where words cannot be exact, lists of token ids can") {
     CHECK(fit.per_word == 2);
 }
 
+TEST_CASE("where there is a tokenizer, too, the ids are those that it is seen to give") {
+    fake_server server{[](const std::string& path, const std::string& body) {
+        picojson::value v;
+        REQUIRE(parse_json(body, v));
+        if (path == "/tokenize") {  // a token a byte: no word is one
+            std::string ids = "[1";
+            for (const char c : string_member(v, "prompt"))
+                ids += "," + std::to_string(2000 + 40 * static_cast<unsigned char>(c));
+            return ok("{\"tokens\":" + ids + "]}");
+        }
+        const picojson::value* prompt = member(v, "prompt");
+        const auto n = prompt->is<picojson::array>() ? prompt->get<picojson::array>().size()
+                                                     : prompt->get<std::string>().size();
+        return ok("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":" + std::to_string(n) +
+                  "}}\n\ndata: [DONE]\n\n");
+    }};
+    const load_target to = target_of(openai_completions);
+    const request_spec common;
+    const token_fit ids = token_inquiry(to, common, std::ref(server)).fit(true);
+    CHECK(ids.as_ids);
+    CHECK(ids.last_id == 2000 + 40 * 0xed);  // the lead byte of the last Hangul syllables
+}
+
+TEST_CASE("the largest id of a tokenizer's answer is told, or that there is none") {
+    CHECK(largest_id(ok(R"({"tokens":[3,700,9]})")) == 700);
+    for (const char* body : {R"({"tokens":[]})", R"({"count":3})", R"({"tokens":["a",null]})",
+                             R"({"tokens":[1e99]})", "nothing", ""})
+        CHECK(largest_id(ok(body)) == 0);
+    CHECK(largest_id({.status = 500, .body = R"({"tokens":[3]})"}) == 0);
+}
+
 TEST_CASE("a server that does not answer leaves lengths unknown") {
     fake_server server{[](const std::string&, const std::string&) { return http_answer(); }};
     const load_target to = target_of(openai_chat);
