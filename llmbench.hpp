@@ -5000,6 +5000,12 @@ inline std::string error_message(const picojson::value& v) {
     return message.empty() ? v.serialize() : message;
 }
 
+/// The same of a body with an error status, where a "message" may stand alone (mistral.rs).
+inline std::string refusal_message(const picojson::value& v) {
+    const std::string told = error_message(v);
+    return told.empty() ? string_member(v, "message") : told;
+}
+
 /// What the reader of one stream remembers from event to event.
 struct stream_memory {
     std::string text{};      // the last event's, where a server repeats all text so far
@@ -6829,7 +6835,10 @@ private:
     }
     void on_other_answer() {
         picojson::value v;
-        const std::string told = parse_json(only_event(body_), v) ? error_message(v) : "";
+        const bool is_refusal = http_.status() / 100 != 2;
+        const std::string told = !parse_json(only_event(body_), v) ? ""
+                                 : is_refusal                      ? refusal_message(v)
+                                                                   : error_message(v);
         const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");
@@ -6837,7 +6846,7 @@ private:
             timeline_.fail(request_status::http,
                            printed("HTTP %d, a redirect to \"%s\": name the final URL",
                                    http_.status(), printable(to, 100).c_str()));
-        else if (http_.status() / 100 != 2)
+        else if (is_refusal)
             timeline_.fail(request_status::http,
                            printed("HTTP %d", http_.status()) +
                                (detail.empty() ? "" : ": " + detail) +
@@ -26935,6 +26944,7 @@ struct http_answer {
     std::string content_type{};
     std::string error{};  // why there is none
     bool distrusted = false;  // because of the server's certificate
+    bool hung_up = false;     // the server, right after an answer that it promised to stay for
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
@@ -26946,6 +26956,12 @@ public:
     http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
         if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
         return std::move(answer_);
+    }
+    /// The same for a request that does not say that the connection closes: whether the server does
+    /// it all the same is seen within 50 ms.
+    http_answer ask_and_stay(const http_url& u, const std::string& request, const tls_client* tls) {
+        stays_ = true;
+        return ask(u, request, tls);
     }
 
 private:
@@ -27042,6 +27058,8 @@ private:
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
         answer_.content_type = parser.header("content-type");
+        if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
+            answer_.hung_up = wait(now_ns() + 50000000) && !wire_.is_quiet(buffer_, room_);
         return parser.complete();
     }
 
@@ -27053,6 +27071,7 @@ private:
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, where it was TLS
     bool called_ = false, readable_ = false;  // what the last wait brought
+    bool stays_ = false;
 };
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,
@@ -27061,6 +27080,14 @@ inline http_answer blocking_post(const http_url& u, const std::string& path,
     const std::string request = request_text(http_method::post, path, u.authority(),
                                              "Connection: close\r\n" + fields, body);
     return blocking_exchange(within_s).ask(u, request, tls);
+}
+/// As requests of a load are sent, on a connection that may be kept.
+inline http_answer blocking_post_kept(const http_url& u, const std::string& path,
+                                      const std::string& fields, const std::string& body,
+                                      double within_s, const tls_client* tls = nullptr) {
+    const std::string request =
+        request_text(http_method::post, path, u.authority(), fields, body);
+    return blocking_exchange(within_s).ask_and_stay(u, request, tls);
 }
 inline http_answer blocking_get(const http_url& u, const std::string& path,
                                 const std::string& fields, double within_s,
@@ -27468,6 +27495,7 @@ struct load_target {
     std::string model{};
     const api_traits* api = &apis[0];
     token_fit tokens{};  // of made-up prompts
+    bool keeps_connections = true;  // false: it closes them after each answer, whatever it says
 };
 
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
@@ -27596,11 +27624,13 @@ struct client_io {
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
+          keeps_connections(t.keeps_connections),
           from(local_addresses(p.client.from)) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
+    bool keeps_connections;  // the server does, as far as it was seen
     const std::vector<address> from;  // in turns, none: the system chooses
     std::size_t next_from = 0;
     network sockets{};
@@ -27674,7 +27704,7 @@ public:
         asked_ = true;
         connect_from_ns_ = r.dispatched_ns;
         // One that was opened ahead is as good as new, unless a server may have tired of it.
-        reused_ = wire_.is_open() && (used_ || r.dispatched_ns - opened_ns_ > 1000000000);
+        reused_ = wire_.is_open() && (answers_ > 0 || r.dispatched_ns - opened_ns_ > 1000000000);
         if (connecting_) return;
         if (!wire_.is_open()) return connect(0);
         rec_.connected_ns = now_ns();
@@ -27693,8 +27723,16 @@ public:
         close();
         sink_.on_retired(*this);
     }
-    /// False where the server closed an idle connection, or sent what nobody asked for.
-    bool is_usable() { return wire_.is_quiet(io_.buffer, io_.plain); }
+    /// False where the server closed an idle connection, or sent what nobody asked for. One that
+    /// does so after the first answer does it after each: what was sent to it as it closes would be
+    /// lost, so none of its connections is used twice from then on.
+    bool is_usable() {
+        if (answers_ > 0 && !io_.keeps_connections) return false;
+        const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
+        if (!is_quiet && answers_ == 1 && now_ns() - answered_ns_ < 1000000000)
+            io_.keeps_connections = false;
+        return is_quiet;
+    }
     void close() {
         wire_.close();
         connecting_ = false;
@@ -27767,7 +27805,7 @@ private:
                                     io_.from_for(addresses[which_])) ||
                       errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
-        used_ = false;
+        answers_ = 0;
         opened_ns_ = now_ns();
     }
     void on_connect_error(int error) {
@@ -27865,12 +27903,13 @@ private:
         on_finished();
     }
     void on_finished() {
-        const bool keep =
-            answer_.keeps_connection() && wire_.unsent() == 0 && !wire_.tls_ended();
+        const bool keep = io_.keeps_connections && answer_.keeps_connection() &&
+                          wire_.unsent() == 0 && !wire_.tls_ended();
         if (!keep) close();
         deliver();
         asked_ = false;
-        used_ = true;
+        ++answers_;
+        answered_ns_ = now_ns();
         if (keep) sink_.on_idle(*this);
         else sink_.on_retired(*this);
     }
@@ -27896,8 +27935,9 @@ private:
     std::size_t which_ = 0;  // of the target's addresses
     std::size_t tried_ = 0;  // addresses before it that failed
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-    long long opened_ns_ = 0, shaking_from_ns_ = 0;
-    bool connecting_ = false, used_ = false;
+    long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
+    bool connecting_ = false;
+    int answers_ = 0;  // since it was opened
     bool asked_ = false;  // there is a request on it
     bool reused_ = false, retried_ = false, delivered_ = false;
 };
@@ -29129,7 +29169,7 @@ namespace detail {
 inline std::string quoted_answer(const load_target& to, const char* method,
                                  const std::string& path, const http_answer& a) {
     picojson::value v;
-    const std::string told = parse_json(a.body, v) ? error_message(v) : "";
+    const std::string told = parse_json(a.body, v) ? refusal_message(v) : "";
     const std::string words = without_secrets(told.empty() ? a.body : told, to.secrets);
     return method + (" " + path) + " answered HTTP " + std::to_string(a.status) +
            (words.empty() ? " and nothing else" : ": " + printable(trimmed(words), 160));
@@ -29408,17 +29448,19 @@ private:
 inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post(to.url, r.stream ? to.path : to.whole_path,
-                         to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                         request_body(*to.api, to.model, r), 3, to.tls.get());
+    return blocking_post_kept(to.url, r.stream ? to.path : to.whole_path,
+                              to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
+                              request_body(*to.api, to.model, r), 3, to.tls.get());
 }
-/// Refuses a server that says before the load that it serves none of it.
-inline void check_serves(const load_target& to, const request_spec& common,
-                         const std::string& url) {
+/// Refuses a server that says before the load that it serves none of it. False where it does, and
+/// closes the connection after each answer, without a word of that.
+inline bool serves_and_stays(const load_target& to, const request_spec& common,
+                             const std::string& url) {
     const http_answer a = ask_for_one_token(to, common);
     const std::string why =
         why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
     require(why.empty(), why);
+    return !a.hung_up;
 }
 
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.
@@ -29786,9 +29828,10 @@ public:
         return p ? p->how_it_went(load_.secrets) : std::string();
     }
     /// Refuses a server that takes none of the requests to come. Our own one takes them all.
-    void check_answers(const request_spec& common) const {
-        if (!std::holds_alternative<simulated_engine>(server_))
-            check_serves(load_, common, facts_.url);
+    void check_answers(const request_spec& common) {
+        if (std::holds_alternative<simulated_engine>(server_)) return;
+        const bool stays = serves_and_stays(load_, common, facts_.url);
+        load_.keeps_connections = other_.keeps_connections = stays;
     }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {

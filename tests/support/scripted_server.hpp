@@ -187,6 +187,11 @@ public:
         const std::lock_guard lock(mutex_);
         page_ = std::move(page);
     }
+    /// What comes of the request that is sent before a load; a healthy answer, where this is not told.
+    void answer_check(answer a) {
+        const std::lock_guard lock(mutex_);
+        check_ = std::move(a);
+    }
     /// From now on a request is answered as soon as its head is there, and its body is not read.
     /// So little of it is taken that a megabyte cannot be sent.
     void answer_early() {
@@ -332,7 +337,7 @@ private:
             return {send(json("200 OK", R"({"object":"list","data":[{"id":"scripted"}]})")),
                     close()};
         }
-        if (r.header("X-Request-Id") == check_id) return healthy(1);
+        if (r.header("X-Request-Id") == check_id) return check_;
         log_.push_back(r);
         if (choose_) return choose_(r);
         return script_[std::min(log_.size(), script_.size()) - 1];
@@ -380,6 +385,7 @@ private:
     std::function<answer(const request&)> choose_;
     std::function<std::string(const request&)> page_{};
     std::vector<answer> script_;
+    answer check_ = healthy(1);
     afterwards then_;
     int listener_ = -1, port_ = 0;
     sockets::bell going_{};

@@ -107,7 +107,10 @@ private:
     }
     void on_other_answer() {
         picojson::value v;
-        const std::string told = parse_json(only_event(body_), v) ? error_message(v) : "";
+        const bool is_refusal = http_.status() / 100 != 2;
+        const std::string told = !parse_json(only_event(body_), v) ? ""
+                                 : is_refusal                      ? refusal_message(v)
+                                                                   : error_message(v);
         const std::string detail = told.empty() ? printable(body_, 200) : printable(told);
         const std::string_view to = http_.header("location");
         const std::string_view later = http_.header("retry-after");
@@ -115,7 +118,7 @@ private:
             timeline_.fail(request_status::http,
                            printed("HTTP %d, a redirect to \"%s\": name the final URL",
                                    http_.status(), printable(to, 100).c_str()));
-        else if (http_.status() / 100 != 2)
+        else if (is_refusal)
             timeline_.fail(request_status::http,
                            printed("HTTP %d", http_.status()) +
                                (detail.empty() ? "" : ": " + detail) +

@@ -92,6 +92,12 @@ inline std::string error_message(const picojson::value& v) {
     return message.empty() ? v.serialize() : message;
 }
 
+/// The same of a body with an error status, where a "message" may stand alone (mistral.rs).
+inline std::string refusal_message(const picojson::value& v) {
+    const std::string told = error_message(v);
+    return told.empty() ? string_member(v, "message") : told;
+}
+
 /// What the reader of one stream remembers from event to event.
 struct stream_memory {
     std::string text{};      // the last event's, where a server repeats all text so far

@@ -40,11 +40,13 @@ struct client_io {
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
+          keeps_connections(t.keeps_connections),
           from(local_addresses(p.client.from)) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
+    bool keeps_connections;  // the server does, as far as it was seen
     const std::vector<address> from;  // in turns, none: the system chooses
     std::size_t next_from = 0;
     network sockets{};
@@ -118,7 +120,7 @@ public:
         asked_ = true;
         connect_from_ns_ = r.dispatched_ns;
         // One that was opened ahead is as good as new, unless a server may have tired of it.
-        reused_ = wire_.is_open() && (used_ || r.dispatched_ns - opened_ns_ > 1000000000);
+        reused_ = wire_.is_open() && (answers_ > 0 || r.dispatched_ns - opened_ns_ > 1000000000);
         if (connecting_) return;
         if (!wire_.is_open()) return connect(0);
         rec_.connected_ns = now_ns();
@@ -137,8 +139,16 @@ public:
         close();
         sink_.on_retired(*this);
     }
-    /// False where the server closed an idle connection, or sent what nobody asked for.
-    bool is_usable() { return wire_.is_quiet(io_.buffer, io_.plain); }
+    /// False where the server closed an idle connection, or sent what nobody asked for. One that
+    /// does so after the first answer does it after each: what was sent to it as it closes would be
+    /// lost, so none of its connections is used twice from then on.
+    bool is_usable() {
+        if (answers_ > 0 && !io_.keeps_connections) return false;
+        const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
+        if (!is_quiet && answers_ == 1 && now_ns() - answered_ns_ < 1000000000)
+            io_.keeps_connections = false;
+        return is_quiet;
+    }
     void close() {
         wire_.close();
         connecting_ = false;
@@ -211,7 +221,7 @@ private:
                                     io_.from_for(addresses[which_])) ||
                       errno == EAGAIN;
         if (!connecting_) return on_connect_error(errno);
-        used_ = false;
+        answers_ = 0;
         opened_ns_ = now_ns();
     }
     void on_connect_error(int error) {
@@ -309,12 +319,13 @@ private:
         on_finished();
     }
     void on_finished() {
-        const bool keep =
-            answer_.keeps_connection() && wire_.unsent() == 0 && !wire_.tls_ended();
+        const bool keep = io_.keeps_connections && answer_.keeps_connection() &&
+                          wire_.unsent() == 0 && !wire_.tls_ended();
         if (!keep) close();
         deliver();
         asked_ = false;
-        used_ = true;
+        ++answers_;
+        answered_ns_ = now_ns();
         if (keep) sink_.on_idle(*this);
         else sink_.on_retired(*this);
     }
@@ -340,8 +351,9 @@ private:
     std::size_t which_ = 0;  // of the target's addresses
     std::size_t tried_ = 0;  // addresses before it that failed
     long long connect_from_ns_ = 0, drain_from_ns_ = 0;
-    long long opened_ns_ = 0, shaking_from_ns_ = 0;
-    bool connecting_ = false, used_ = false;
+    long long opened_ns_ = 0, shaking_from_ns_ = 0, answered_ns_ = 0;
+    bool connecting_ = false;
+    int answers_ = 0;  // since it was opened
     bool asked_ = false;  // there is a request on it
     bool reused_ = false, retried_ = false, delivered_ = false;
 };

@@ -36,6 +36,7 @@ struct load_target {
     std::string model{};
     const api_traits* api = &apis[0];
     token_fit tokens{};  // of made-up prompts
+    bool keeps_connections = true;  // false: it closes them after each answer, whatever it says
 };
 
 /// One stretch of load: requests `first` to `last` (not included) of the trace.

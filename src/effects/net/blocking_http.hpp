@@ -33,6 +33,7 @@ struct http_answer {
     std::string content_type{};
     std::string error{};  // why there is none
     bool distrusted = false;  // because of the server's certificate
+    bool hung_up = false;     // the server, right after an answer that it promised to stay for
 };
 
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
@@ -44,6 +45,12 @@ public:
     http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
         if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
         return std::move(answer_);
+    }
+    /// The same for a request that does not say that the connection closes: whether the server does
+    /// it all the same is seen within 50 ms.
+    http_answer ask_and_stay(const http_url& u, const std::string& request, const tls_client* tls) {
+        stays_ = true;
+        return ask(u, request, tls);
     }
 
 private:
@@ -140,6 +147,8 @@ private:
         answer_.status = parser.complete() ? parser.status() : 0;
         answer_.error = parser.error();
         answer_.content_type = parser.header("content-type");
+        if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
+            answer_.hung_up = wait(now_ns() + 50000000) && !wire_.is_quiet(buffer_, room_);
         return parser.complete();
     }
 
@@ -151,6 +160,7 @@ private:
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, where it was TLS
     bool called_ = false, readable_ = false;  // what the last wait brought
+    bool stays_ = false;
 };
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,
@@ -159,6 +169,14 @@ inline http_answer blocking_post(const http_url& u, const std::string& path,
     const std::string request = request_text(http_method::post, path, u.authority(),
                                              "Connection: close\r\n" + fields, body);
     return blocking_exchange(within_s).ask(u, request, tls);
+}
+/// As requests of a load are sent, on a connection that may be kept.
+inline http_answer blocking_post_kept(const http_url& u, const std::string& path,
+                                      const std::string& fields, const std::string& body,
+                                      double within_s, const tls_client* tls = nullptr) {
+    const std::string request =
+        request_text(http_method::post, path, u.authority(), fields, body);
+    return blocking_exchange(within_s).ask_and_stay(u, request, tls);
 }
 inline http_answer blocking_get(const http_url& u, const std::string& path,
                                 const std::string& fields, double within_s,

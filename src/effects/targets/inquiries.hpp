@@ -217,17 +217,19 @@ private:
 inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post(to.url, r.stream ? to.path : to.whole_path,
-                         to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                         request_body(*to.api, to.model, r), 3, to.tls.get());
+    return blocking_post_kept(to.url, r.stream ? to.path : to.whole_path,
+                              to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
+                              request_body(*to.api, to.model, r), 3, to.tls.get());
 }
-/// Refuses a server that says before the load that it serves none of it.
-inline void check_serves(const load_target& to, const request_spec& common,
-                         const std::string& url) {
+/// Refuses a server that says before the load that it serves none of it. False where it does, and
+/// closes the connection after each answer, without a word of that.
+inline bool serves_and_stays(const load_target& to, const request_spec& common,
+                             const std::string& url) {
     const http_answer a = ask_for_one_token(to, common);
     const std::string why =
         why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
     require(why.empty(), why);
+    return !a.hung_up;
 }
 
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.

@@ -115,9 +115,10 @@ public:
         return p ? p->how_it_went(load_.secrets) : std::string();
     }
     /// Refuses a server that takes none of the requests to come. Our own one takes them all.
-    void check_answers(const request_spec& common) const {
-        if (!std::holds_alternative<simulated_engine>(server_))
-            check_serves(load_, common, facts_.url);
+    void check_answers(const request_spec& common) {
+        if (std::holds_alternative<simulated_engine>(server_)) return;
+        const bool stays = serves_and_stays(load_, common, facts_.url);
+        load_.keeps_connections = other_.keeps_connections = stays;
     }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {

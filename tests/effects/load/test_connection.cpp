@@ -178,6 +178,50 @@ TEST_CASE("a connection that the server will close is not kept") {
     CHECK(p.owner.idle == 0);
 }
 
+TEST_CASE("none is kept of a server that closes right after the first answer of one") {
+    pair_of_them p;
+    p.ask();
+    p.server.say(healthy());
+    REQUIRE(p.rests());
+    CHECK(p.owner.io.keeps_connections);
+    p.server.hang_up();
+    REQUIRE(p.owner.turn_until([&] { return p.owner.retired == 1; }));
+    CHECK_FALSE(p.owner.io.keeps_connections);
+    p.c.start(asking(1));
+    REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 2; }));
+    REQUIRE(p.server.accept());
+    REQUIRE(p.hears());
+    p.server.say(healthy());
+    REQUIRE(p.owner.turn_until([&] { return p.owner.delivered.size() == 2; }));
+    CHECK(p.last().status == request_status::ok);
+    CHECK(p.last().resends == 0);
+    CHECK(p.owner.idle == 1);  // the first one
+}
+
+TEST_CASE("a server that closes a connection of many answers keeps the others") {
+    pair_of_them p;
+    for (int i = 0; i < 2; ++i) {
+        if (i == 0) p.ask();
+        else p.c.start(asking(1));
+        if (i > 0) REQUIRE(p.hears());
+        p.server.say(healthy());
+        REQUIRE(p.rests(i + 1));
+    }
+    p.server.hang_up();
+    REQUIRE(p.owner.turn_until([&] { return p.owner.retired == 1; }));
+    CHECK(p.owner.io.keeps_connections);
+}
+
+TEST_CASE("a connection that waits for its second request is not used where the server keeps none") {
+    pair_of_them p;
+    p.ask();
+    p.server.say(healthy());
+    REQUIRE(p.rests());
+    CHECK(p.c.is_usable());
+    p.owner.io.keeps_connections = false;  // another connection has seen it
+    CHECK_FALSE(p.c.is_usable());
+}
+
 TEST_CASE("a new connection that ends without an answer is a failure") {
     pair_of_them p;
     p.ask();

@@ -314,6 +314,27 @@ TEST_CASE("an answer may come in pieces, in chunks, or up to the end of the conn
           body);
 }
 
+TEST_CASE("whether a server stays after its answer is seen where the request lets it") {
+    scripted::answer once = scripted::healthy();
+    const auto hung_up = [](const scripted::answer& a) {
+        const scripted::server server({a});
+        const http_url url = url_of(server.port());
+        CHECK_FALSE(blocking_post(url, "/", "", "", 20).hung_up);
+        const http_answer kept = blocking_post_kept(url, "/", "", "", 20);
+        CHECK(kept.status == 200);
+        CHECK(server.log()[0].header("Connection") == "close");
+        CHECK(server.log()[1].header("Connection") == "");
+        return kept.hung_up;
+    };
+    CHECK_FALSE(hung_up(once));
+    once.push_back(scripted::close());
+    CHECK(hung_up(once));
+    // It says so: nothing to be seen.
+    CHECK_FALSE(hung_up({scripted::send(scripted::sized_stream(scripted::healthy_events(1),
+                                                               "Connection: close\r\n")),
+                         scripted::close()}));
+}
+
 TEST_CASE("an error status is an answer like any other") {
     const http_answer got =
         answer_of({scripted::send(scripted::json("503 Service Unavailable", "{}"))});
