@@ -34,6 +34,11 @@ const answered answers[] = {
     // and calls their end one of the turn. Its first event has no count, its last one has.
     {"litellm-1.106.2/anthropic.stream.http", anthropic, 18, 16, 16, "stop"},
     {"litellm-1.106.2/anthropic.whole.http", anthropic, 18, 16, 1, "stop"},
+    // Without a count in its streams.
+    {"llama-cpp-python-0.3.36/openai_chat.stream.http", openai_chat, 0, 8, 8, "length"},
+    {"llama-cpp-python-0.3.36/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"llama-cpp-python-0.3.36/openai_completions.stream.http", openai_completions, 0, 8, 8, "length"},
+    {"llama-cpp-python-0.3.36/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
     // Its role has null for a content, and comes in one chunk with the first token.
     {"llama-server-11434/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"llama-server-11434/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -45,6 +50,20 @@ const answered answers[] = {
     {"max-26.7.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
     {"max-26.7.0/openai_completions.stream.http", openai_completions, 4, 8, 8, "length"},
     {"max-26.7.0/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    // Usage in the last event of a chat; none in a stream of completions.
+    {"mistralrs-0.8.1/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"mistralrs-0.8.1/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    {"mistralrs-0.8.1/openai_completions.stream.http", openai_completions, 0, 8, 8, "length"},
+    {"mistralrs-0.8.1/openai_completions.whole.http", openai_completions, 4, 8, 1, "length"},
+    {"ollama-0.17.4/ollama.stream.http", ollama, 18, 8, 8, "length"},
+    {"ollama-0.17.4/ollama.whole.http", ollama, 18, 8, 1, "length"},
+    {"ollama-0.17.4/ollama_generate.stream.http", ollama_generate, 18, 8, 8, "length"},
+    {"ollama-0.17.4/ollama_generate.whole.http", ollama_generate, 18, 8, 1, "length"},
+    {"ollama-0.17.4/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
+    {"ollama-0.17.4/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
+    // It tells a usage of 0, and the true one after it; a prompt is put into the model's template.
+    {"ollama-0.17.4/openai_completions.stream.http", openai_completions, 18, 8, 8, "length"},
+    {"ollama-0.17.4/openai_completions.whole.http", openai_completions, 18, 8, 1, "length"},
     // No [DONE], but for a reason and usage in the last event.
     {"transformers-5.23.0/openai_chat.stream.http", openai_chat, 18, 8, 8, "length"},
     {"transformers-5.23.0/openai_chat.whole.http", openai_chat, 18, 8, 1, "length"},
@@ -79,12 +98,21 @@ const refused refusals[] = {
     {"litellm-1.106.2/bad_json.http", openai_chat, 400, "unexpected end of data"},
     {"litellm-1.106.2/upstream_down.http", openai_chat, 429, "No deployments available"},
     {"litellm-1.106.2/messages_wrong_model.http", anthropic, 400, "Invalid model name"},
+    // A prompt that is too long ends its stream before anything of it is there.
+    {"llama-cpp-python-0.3.36/overflow.http", openai_chat, 200, "the answer ended before any content"},
+    {"llama-cpp-python-0.3.36/wrong_key.http", openai_chat, 401, "HTTP 401: Invalid API key"},
+    {"llama-cpp-python-0.3.36/bad_json.http", openai_chat, 500, "HTTP 500: Internal Server Error"},
     {"llama-server-11434/wrong_key.http", openai_chat, 401, "Invalid API Key"},
     {"llama-server-11434/overflow.http", openai_chat, 400, "exceeds the available context size"},
     {"llama-server-11434/bad_json.http", openai_chat, 400, "unexpected end of input"},
     {"max-26.7.0/wrong_model.http", openai_chat, 400, "HTTP 400: Value error."},
     {"max-26.7.0/overflow.http", openai_chat, 400, "the configured maximum context length of 2048"},
     {"max-26.7.0/bad_json.http", openai_chat, 400, "Missing JSON."},
+    {"mistralrs-0.8.1/wrong_model.http", openai_chat, 500,
+     "HTTP 500: Requested model 'no-such-model' is not available"},
+    {"mistralrs-0.8.1/bad_json.http", openai_chat, 400, "HTTP 400: Failed to parse the request body"},
+    {"ollama-0.17.4/wrong_model.http", ollama, 404, "HTTP 404: model 'no-such-model' not found"},
+    {"ollama-0.17.4/bad_json.http", ollama, 400, "HTTP 400: unexpected EOF"},
     {"transformers-5.23.0/ignore_eos.http", openai_chat, 422,
      "HTTP 422: Unexpected fields in the request: {'ignore_eos'}"},
     {"transformers-5.23.0/wrong_model.http", openai_chat, 400,
@@ -130,7 +158,7 @@ TEST_CASE("real answers are read as their servers counted them") {
             CAPTURE(pieces);
             const record r = record_of(x.file, x.api, x.output_tokens, pieces, !is_whole(x.file));
             CAPTURE(r.error);
-            // None of them reasons: a model of random weights has nothing to think about.
+            // None of these reasons: a model of random weights has nothing to think about.
             CHECK(r.first_answer_ns == r.first_token_ns);
             CHECK(r.reasoning_tokens <= 0);
             CHECK((r.second_token_ns > 0) == (r.events > 1));
@@ -143,6 +171,30 @@ TEST_CASE("real answers are read as their servers counted them") {
             CHECK((counts_reads ? r.events >= x.events : r.events == x.events));
             CHECK(r.finish_reason == x.finish_reason);
         }
+}
+
+TEST_CASE("a real answer that reasons first has its own first token after that") {
+    // By a template that opens what this model would not, and a budget that closes it: the tokens of
+    // the closing words are counted, and are no content.
+    const char* stream = "llama-server-11434/reasoning.stream.http";
+    const scripted::server server({{scripted::cut(64, scripted::milliseconds(1)),
+                                    scripted::send(bytes_of(stream)), scripted::close()}});
+    scenario s = asking(endpoint{.url = server.url(), .model = "tiny"});
+    s.options.max_tokens = 16;
+    const record slow = only_record(s);
+    CHECK(slow.first_token_ns < slow.second_token_ns);
+    CHECK(slow.second_token_ns < slow.first_answer_ns);
+    CHECK(slow.first_answer_ns < slow.last_token_ns);
+    for (const char* file : {stream, "llama-server-11434/reasoning.whole.http"}) {
+        CAPTURE(file);
+        const record r = record_of(file, openai_chat, 16, 0, !is_whole(file));
+        CHECK(r.status == request_status::ok);
+        CHECK(r.prompt_tokens == 24);
+        CHECK(r.output_tokens == 16);
+        CHECK(r.events == (is_whole(file) ? 1 : 10));
+        CHECK(r.reasoning_tokens == -1);  // its usage does not tell them apart
+        CHECK(r.first_answer_ns >= r.first_token_ns);
+    }
 }
 
 TEST_CASE("real refusals are told in the server's words") {

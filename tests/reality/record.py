@@ -94,6 +94,7 @@ def main():
     p.add_argument("--page", default="", help="its path, or where it is as a whole")
     p.add_argument("--refuses-ignore-eos", action="store_true")
     p.add_argument("--key", help="a wrong key: the only question then is what comes of it")
+    p.add_argument("--reasoning", action="store_true", help="only answers that begin with it")
     a = p.parse_args()
     at = urllib.parse.urlparse(a.url)
     a.directory.mkdir(parents=True, exist_ok=True)
@@ -111,6 +112,10 @@ def main():
         return body_of(api, model, stream, prompt, is_forced=is_forced)
     if a.key:
         keep("wrong_key.http", post(at, path[first], body(first, True), a.key))
+        return
+    if a.reasoning:
+        keep("reasoning.stream.http", post(at, path[first], body_of(first, a.model, True, tokens=16)))
+        keep("reasoning.whole.http", post(at, path[first], body_of(first, a.model, False, tokens=16)))
         return
     for api in apis:
         keep(f"{api}.stream.http", post(at, path[api], body(api, True)))

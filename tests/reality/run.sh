@@ -31,7 +31,7 @@ make_models() {
 
 running=''   # its process group
 
-# start_server [normal|eos]: sets $url
+# start_server [normal|eos|reasoning]: sets $url
 start_server() {
     local port deadline=$((SECONDS + 900))
     port=$(free_port)
@@ -137,6 +137,13 @@ meet() {
     if [[ $ends ]]; then
         start_server eos || { failed+=(ends); return; }
         check ends "ends:*"
+        end_server
+    fi
+    if [[ $reasons ]]; then
+        start_server reasoning || { failed+=(reasoning); return; }
+        check reasoning "reasoning:*"
+        python3 "$reality/record.py" "$url" "$home/recorded" --apis "${all[0]}" --model "$model" \
+            --reasoning
         end_server
     fi
     SERVER_START="bash '$reality/killed.sh' '$build' '$server' {port}" started killed "killed:*"

