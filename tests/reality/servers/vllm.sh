@@ -27,7 +27,8 @@ install() {
 }
 
 start() {
-    export VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1
+    # Its threads spin while they wait: one of them leaves a machine of two cores room for its clients.
+    export VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1 VLLM_CPU_OMP_THREADS_BIND=0
     local more=()
     if [[ ${API_KEY:-} ]]; then more=(--api-key "$API_KEY"); fi
     # Without the last option no answer says what of its prompt was cached.
