@@ -14,7 +14,7 @@
 # that was skipped (exit 77) counts as skipped, not as passed. Each gate program writes its report
 # to llmbench-report/NAME in the build directory; ENVIRONMENT LLMBENCH_REPORT_DIR=... moves it.
 # A gate program is a client that must not be late: without a build type it is compiled with -O2.
-# The implementation and its main(), half a minute of compiling, are compiled once for all gates of
+# The implementation and its main(), a minute of compiling, are compiled once for all gates of
 # the project: an edit of a gate takes a second. A file that defines LLMBENCH_MAIN, or none at all,
 # gets that one; who defines LLMBENCH_IMPLEMENT or doctest's implementation brings his own.
 #
