@@ -383,7 +383,7 @@ inline void status_cases(table& t) {
          R"({"object":"error","message":"no such model","type":"NotFoundError","code":404})",
          "HTTP 404: no such model");
     json(413, "a request that is too large", R"({"message":"too large"})",
-         R"(HTTP 413: {"message":"too large"})");
+         "HTTP 413: too large");
     json(422, "what FastAPI says",
          R"({"detail":[{"loc":["body","model"],"msg":"field required"}]})", "field required");
     json(500, "an error that is not JSON", "{\"error\":", "HTTP 500: {\"error\":");
