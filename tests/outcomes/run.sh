@@ -641,7 +641,7 @@ signals() {
     # Every line is whole, but perhaps the last; each has its gaps; the last one is new.
     records=$LLMBENCH_REPORT_DIR/records.jsonl
     lines=$(wc -l < "$records")
-    whole=$(grep -cE '^\{"id":"llmbench-[^ ]+",.*"late_ns":[0-9]+,.*\}$' "$records" || true)
+    whole=$(grep -cE '^\{"id":"[-0-9a-f]{36}",.*"late_ns":[0-9]+,.*\}$' "$records" || true)
     if ((lines > 10 && (whole == lines || whole == lines + 1))); then ok
     else wrong "$whole of $lines lines are whole"; fi
     gaps=$(head -n "$lines" "$records" | sed 's/.*"events":\([0-9]*\).*/\1/' |
