@@ -26958,7 +26958,7 @@ public:
         return std::move(answer_);
     }
     /// The same for a request that does not say that the connection closes: whether the server does
-    /// it all the same is seen within 50 ms.
+    /// it all the same is seen within 100 ms.
     http_answer ask_and_stay(const http_url& u, const std::string& request, const tls_client* tls) {
         stays_ = true;
         return ask(u, request, tls);
@@ -27059,7 +27059,7 @@ private:
         answer_.error = parser.error();
         answer_.content_type = parser.header("content-type");
         if (stays_ && parser.complete() && parser.keep_alive() && !wire_.tls_ended())
-            answer_.hung_up = wait(now_ns() + 50000000) && !wire_.is_quiet(buffer_, room_);
+            answer_.hung_up = wait(now_ns() + 100000000) && !wire_.is_quiet(buffer_, room_);
         return parser.complete();
     }
 
@@ -27892,6 +27892,7 @@ private:
         // A reused connection may have been closed by the server at the very moment we sent: it is
         // tried once afresh, and the record tells.
         if (answer_.untouched() && reused_ && !retried_) {
+            if (answers_ == 1) io_.keeps_connections = false;
             close();
             retried_ = true;
             ++rec_.resends;

@@ -308,6 +308,7 @@ private:
         // A reused connection may have been closed by the server at the very moment we sent: it is
         // tried once afresh, and the record tells.
         if (answer_.untouched() && reused_ && !retried_) {
+            if (answers_ == 1) io_.keeps_connections = false;
             close();
             retried_ = true;
             ++rec_.resends;

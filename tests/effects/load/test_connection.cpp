@@ -244,9 +244,11 @@ TEST_CASE("a kept connection that ends as the request goes out is replaced once"
     CHECK(p.owner.delivered.size() == 1);
     REQUIRE(p.server.accept());
     REQUIRE(p.hears());  // the same request once more
+    // It may have closed after the first answer whatever came: from now on none is used twice.
+    CHECK_FALSE(p.owner.io.keeps_connections);
     SUBCASE("and its answer counts") {
         p.server.say(healthy());
-        REQUIRE(p.rests(2));
+        REQUIRE(p.delivers(2));
         CHECK(p.last().status == request_status::ok);
         CHECK(p.last().connected_ns > p.last().dispatched_ns);
         CHECK(p.last().sent_ns >= p.last().connected_ns);
