@@ -13,7 +13,8 @@ build=$(cd "${1:-$root/build/peers}" && pwd)
 shift $(( $# > 0 ? 1 : 0 ))
 tools=("$@")
 (( ${#tools[@]} )) || tools=(vllm sglang guidellm aiperf inference-perf evalscope k6)
-python=${PYTHON:-$(command -v python3.12 || command -v python3)}
+# One that is a shim for versions that are not chosen is none.
+python=${PYTHON:-$( { python3.12 -V > /dev/null 2>&1 && command -v python3.12; } || command -v python3)}
 limit="timeout 1800"      # of one step; nothing waits for ever
 missing=()
 
