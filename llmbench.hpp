@@ -3323,6 +3323,10 @@ constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::s
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of a statistic within a run.
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
+/// Judged by what repeats spread by: not by counts, and not within one of them.
+constexpr bool is_judged_by_spread(metric_id m) {
+    return !is_share(m) && !is_of_start(m) && !is_drift(m);
+}
 /// The statistic that drifts; any other one is itself.
 inline statistic_data drifting(const statistic_data& s) {
     statistic_data inner = s;
@@ -4297,8 +4301,7 @@ inline std::string id_prefix(int gate, run_arm arm, int repeat) {
                    arm == run_arm::baseline ? 'b' : 'c', repeat % 100);
 }
 inline std::string request_id(const std::string& prefix, std::size_t place) {
-    const std::string digits = std::to_string(place);
-    return prefix + std::string(digits.size() < 12 ? 12 - digits.size() : 0, '0') + digits;
+    return prefix + printed("%012zu", place);
 }
 /// The place that an id ends with.
 inline std::optional<std::size_t> place_of(std::string_view id) {
@@ -8658,8 +8661,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
             counts.all += own.all;
             continue;
         }
-        v.each.push_back(evaluate(what, d, how));
-        if (is_drift(what.metric)) v.each.back() = drift_of(what, d, how);
+        v.each.push_back(is_drift(what.metric) ? drift_of(what, d, how) : evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? window_seconds(d) : 1.0);
     }
@@ -10070,9 +10072,8 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
 /// Whether a verdict is open because its repeats, or pairs, spread by more than was believed.
 inline bool asks_for_more(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
-    const bool is_open = v.outcome == verdict::inconclusive && !is_share(s.what.metric) &&
-                         t.rule.traffic != fresh && !is_of_start(s.what.metric) &&
-                         !is_drift(s.what.metric);
+    const bool is_open = v.outcome == verdict::inconclusive && t.rule.traffic != fresh &&
+                         is_judged_by_spread(s.what.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
     const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);
@@ -16351,12 +16352,9 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
-/// Whether any objective is of what is judged by its spread, and not by counts.
 inline bool has_values(const slo_list& slos) {
-    return std::any_of(slos.begin(), slos.end(), [](const slo& x) {
-        const metric_id m = x.what.metric;
-        return !is_share(m) && !is_of_start(m) && !is_drift(m);
-    });
+    return std::any_of(slos.begin(), slos.end(),
+                       [](const slo& x) { return is_judged_by_spread(x.what.metric); });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();
@@ -26950,18 +26948,14 @@ struct http_answer {
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
 class blocking_exchange final : private socket_user {
 public:
-    explicit blocking_exchange(double within_s)
-        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)) {}
+    /// `stays`: the request does not say that the connection closes; whether the server does it all
+    /// the same is seen within 100 ms.
+    explicit blocking_exchange(double within_s, bool stays = false)
+        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)), stays_(stays) {}
 
     http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
         if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
         return std::move(answer_);
-    }
-    /// The same for a request that does not say that the connection closes: whether the server does
-    /// it all the same is seen within 100 ms.
-    http_answer ask_and_stay(const http_url& u, const std::string& request, const tls_client* tls) {
-        stays_ = true;
-        return ask(u, request, tls);
     }
 
 private:
@@ -27065,13 +27059,13 @@ private:
 
     const double within_s_;
     const long long deadline_ns_;
+    const bool stays_;
     network net_{};
     exchange wire_{};
     http_answer answer_{};
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, where it was TLS
     bool called_ = false, readable_ = false;  // what the last wait brought
-    bool stays_ = false;
 };
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,
@@ -27087,7 +27081,7 @@ inline http_answer blocking_post_kept(const http_url& u, const std::string& path
                                       double within_s, const tls_client* tls = nullptr) {
     const std::string request =
         request_text(http_method::post, path, u.authority(), fields, body);
-    return blocking_exchange(within_s).ask_and_stay(u, request, tls);
+    return blocking_exchange(within_s, true).ask(u, request, tls);
 }
 inline http_answer blocking_get(const http_url& u, const std::string& path,
                                 const std::string& fields, double within_s,
@@ -29195,10 +29189,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
         if (name == "*" || name == u.host) return {};
         while (!name.empty() && (name.front() == '*' || name.front() == '.'))
             name.remove_prefix(1);
-        if (!name.empty() && u.host.size() > name.size() &&
-            u.host.compare(u.host.size() - name.size() - 1, std::string::npos,
-                           "." + std::string(name)) == 0)
-            return {};
+        if (!name.empty() && u.host.ends_with("." + std::string(name))) return {};
     }
     return set.empty() ? set : set + " is set and not used: " + u.authority() +
                                    " is asked directly, through no proxy";
@@ -29224,9 +29215,7 @@ inline std::string path_hint(const load_target& to, const std::string& url) {
     for (const api_traits& a : apis)
         for (const std::string_view own : {std::string_view(a.path), std::string_view(a.whole_path),
                                            std::string_view(a.models)}) {
-            const bool ends_so = !own.empty() && path.size() >= own.size() &&
-                                 std::string_view(path).substr(path.size() - own.size()) == own;
-            if (!ends_so) continue;
+            if (own.empty() || !path.ends_with(own)) continue;
             const std::size_t end = url.rfind(own);
             return "the URL ends with " + std::string(own) + ", which is added to it: write " +
                    url.substr(0, end);

@@ -42,13 +42,9 @@ TEST_CASE("an A/A run is one that is said to be meant, and is called one") {
     scenario s = brief(endpoint{.url = host.url()}, "against itself");
     s.baseline = same_server();
     s.slos = {p50(tpot) <= 1.5 * baseline};
-    std::string said;
-    const result r = [&] {
-        const heard console;
-        result all = run(s);
-        said = console.text();
-        return all;
-    }();
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    const std::string& said = heard.said;
     check_passes(r);
     CHECK(holds(said, "A/A: the same server twice"));
     CHECK(reported_gate("against itself").get("baseline_target").get("kind").to_str() ==

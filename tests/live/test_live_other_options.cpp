@@ -28,13 +28,9 @@ TEST_CASE("twice the tokens take twice the time, as a ratio of one server to its
     s.baseline = other_options({.max_tokens = 8});
     s.slos = {mean(e2e) <= 3 * baseline, advisory(mean(e2e) <= 1.2 * baseline),
               p50(tpot) <= 1.5 * baseline};
-    std::string said;
-    const result r = [&] {
-        const heard console;
-        result all = run(s);
-        said = texts::unwrapped(console.text());
-        return all;
-    }();
+    const heard_run heard = heard_of(s);
+    const result& r = heard.result;
+    const std::string said = texts::unwrapped(heard.said);
     CAPTURE(said);
     CHECK(r.verdicts()[0].outcome == verdict::pass);
     CHECK(r.verdicts()[1].outcome == verdict::fail);

@@ -29,13 +29,9 @@ TEST_CASE("inputs are counted, answers are timed from end to end, and nothing is
         scenario s = scoring(server.url(), api, api == rerank ? "ranks" : "embeds");
         s.slos = {p90(e2e) <= 10_s, input_throughput >= 10_tps, request_throughput >= 0.1_rps,
                   goodput(e2e <= 10_s) >= 60_pct};
-        std::string said;
-        const result r = [&] {
-            const heard console;
-            result all = run(s);
-            said = console.text();
-            return all;
-        }();
+        const heard_run heard = heard_of(s);
+        const result& r = heard.result;
+        const std::string& said = heard.said;
         CAPTURE(said);
         for (const slo_verdict& v : r.verdicts()) {
             CAPTURE(std::string(v.line()));

@@ -16,6 +16,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
@@ -115,6 +116,17 @@ private:
     std::ostringstream said_{};
     std::streambuf* before_;
 };
+
+/// A run, and what the console showed of it.
+struct heard_run {
+    llmbench::result result;
+    std::string said;
+};
+inline heard_run heard_of(const llmbench::scenario& s) {
+    const heard console;
+    llmbench::result r = llmbench::run(s);
+    return {std::move(r), console.text()};
+}
 
 /// Why something is refused, "" where it is not. Outside of test cases run() throws; inside it
 /// would fail this one.

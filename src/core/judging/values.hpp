@@ -372,9 +372,8 @@ inline slo_verdict judge_values(const evidence& e, const terms& t, const slo& s,
 /// Whether a verdict is open because its repeats, or pairs, spread by more than was believed.
 inline bool asks_for_more(const evidence& e, const terms& t, const slo_verdict& v) {
     const slo& s = v.what;
-    const bool is_open = v.outcome == verdict::inconclusive && !is_share(s.what.metric) &&
-                         t.rule.traffic != fresh && !is_of_start(s.what.metric) &&
-                         !is_drift(s.what.metric);
+    const bool is_open = v.outcome == verdict::inconclusive && t.rule.traffic != fresh &&
+                         is_judged_by_spread(s.what.metric);
     if (!is_open || (e.has_live_baseline() && s.factor <= 0)) return false;
     const comparison c = comparison_of(e, t, s);
     const double limit = s.factor > 0 ? s.factor : s.bound, s0 = prior_sd_of(e, t, s);

@@ -97,8 +97,7 @@ inline arm_values values_of(const statistic_data& what, const std::vector<repeat
             counts.all += own.all;
             continue;
         }
-        v.each.push_back(evaluate(what, d, how));
-        if (is_drift(what.metric)) v.each.back() = drift_of(what, d, how);
+        v.each.push_back(is_drift(what.metric) ? drift_of(what, d, how) : evaluate(what, d, how));
         weighted.emplace_back(v.each.back(),
                               is_throughput(what.metric) ? window_seconds(d) : 1.0);
     }

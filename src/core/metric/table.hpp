@@ -202,6 +202,10 @@ constexpr bool is_of_server(metric_id m) { return facts_of(m).of == metric_of::s
 constexpr bool is_capacity(metric_id m) { return facts_of(m).of == metric_of::loads; }
 /// Of a statistic within a run.
 constexpr bool is_drift(metric_id m) { return facts_of(m).of == metric_of::thirds; }
+/// Judged by what repeats spread by: not by counts, and not within one of them.
+constexpr bool is_judged_by_spread(metric_id m) {
+    return !is_share(m) && !is_of_start(m) && !is_drift(m);
+}
 /// The statistic that drifts; any other one is itself.
 inline statistic_data drifting(const statistic_data& s) {
     statistic_data inner = s;

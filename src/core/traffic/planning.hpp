@@ -132,12 +132,9 @@ inline void check_limits(const limits& l) {
 struct repeat_counts {
     int first = first_look, most = last_look, most_if_noisy = 0;
 };
-/// Whether any objective is of what is judged by its spread, and not by counts.
 inline bool has_values(const slo_list& slos) {
-    return std::any_of(slos.begin(), slos.end(), [](const slo& x) {
-        const metric_id m = x.what.metric;
-        return !is_share(m) && !is_of_start(m) && !is_drift(m);
-    });
+    return std::any_of(slos.begin(), slos.end(),
+                       [](const slo& x) { return is_judged_by_spread(x.what.metric); });
 }
 inline repeat_counts planned_repeats(const scenario& s, scenario_use use) {
     const bool is_fresh = s.traffic == fresh, is_paired = s.baseline.is_live();

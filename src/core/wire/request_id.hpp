@@ -22,8 +22,7 @@ inline std::string id_prefix(int gate, run_arm arm, int repeat) {
                    arm == run_arm::baseline ? 'b' : 'c', repeat % 100);
 }
 inline std::string request_id(const std::string& prefix, std::size_t place) {
-    const std::string digits = std::to_string(place);
-    return prefix + std::string(digits.size() < 12 ? 12 - digits.size() : 0, '0') + digits;
+    return prefix + printed("%012zu", place);
 }
 /// The place that an id ends with.
 inline std::optional<std::size_t> place_of(std::string_view id) {

@@ -39,18 +39,14 @@ struct http_answer {
 /// One request on a connection of its own, for what is not measured: readiness, model lists.
 class blocking_exchange final : private socket_user {
 public:
-    explicit blocking_exchange(double within_s)
-        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)) {}
+    /// `stays`: the request does not say that the connection closes; whether the server does it all
+    /// the same is seen within 100 ms.
+    explicit blocking_exchange(double within_s, bool stays = false)
+        : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)), stays_(stays) {}
 
     http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
         if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
         return std::move(answer_);
-    }
-    /// The same for a request that does not say that the connection closes: whether the server does
-    /// it all the same is seen within 100 ms.
-    http_answer ask_and_stay(const http_url& u, const std::string& request, const tls_client* tls) {
-        stays_ = true;
-        return ask(u, request, tls);
     }
 
 private:
@@ -154,13 +150,13 @@ private:
 
     const double within_s_;
     const long long deadline_ns_;
+    const bool stays_;
     network net_{};
     exchange wire_{};
     http_answer answer_{};
     std::vector<char> buffer_ = std::vector<char>(16384);
     std::vector<char> room_{};  // of one read, where it was TLS
     bool called_ = false, readable_ = false;  // what the last wait brought
-    bool stays_ = false;
 };
 
 inline http_answer blocking_post(const http_url& u, const std::string& path,
@@ -176,7 +172,7 @@ inline http_answer blocking_post_kept(const http_url& u, const std::string& path
                                       double within_s, const tls_client* tls = nullptr) {
     const std::string request =
         request_text(http_method::post, path, u.authority(), fields, body);
-    return blocking_exchange(within_s).ask_and_stay(u, request, tls);
+    return blocking_exchange(within_s, true).ask(u, request, tls);
 }
 inline http_answer blocking_get(const http_url& u, const std::string& path,
                                 const std::string& fields, double within_s,

@@ -51,10 +51,7 @@ inline std::string ignored_proxy(const http_url& u, const variable_lookup& look_
         if (name == "*" || name == u.host) return {};
         while (!name.empty() && (name.front() == '*' || name.front() == '.'))
             name.remove_prefix(1);
-        if (!name.empty() && u.host.size() > name.size() &&
-            u.host.compare(u.host.size() - name.size() - 1, std::string::npos,
-                           "." + std::string(name)) == 0)
-            return {};
+        if (!name.empty() && u.host.ends_with("." + std::string(name))) return {};
     }
     return set.empty() ? set : set + " is set and not used: " + u.authority() +
                                    " is asked directly, through no proxy";
@@ -80,9 +77,7 @@ inline std::string path_hint(const load_target& to, const std::string& url) {
     for (const api_traits& a : apis)
         for (const std::string_view own : {std::string_view(a.path), std::string_view(a.whole_path),
                                            std::string_view(a.models)}) {
-            const bool ends_so = !own.empty() && path.size() >= own.size() &&
-                                 std::string_view(path).substr(path.size() - own.size()) == own;
-            if (!ends_so) continue;
+            if (own.empty() || !path.ends_with(own)) continue;
             const std::size_t end = url.rfind(own);
             return "the URL ends with " + std::string(own) + ", which is added to it: write " +
                    url.substr(0, end);

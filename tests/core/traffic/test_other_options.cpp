@@ -4,12 +4,13 @@
 #include "core/traffic/plan_words.hpp"
 #include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "support/texts.hpp"
 
-#include <stdexcept>
 #include <string>
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using texts::holds;
 
 namespace {
 const char* const schema =
@@ -26,16 +27,7 @@ std::string body_of(const plan& p, run_arm arm) {
                         request_of(plan_of_arm(p, arm), arm, 0, 0));
 }
 std::string refusal_of(const scenario& s) {
-    try {
-        planned(s, 1);
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
-    return "";
-}
-bool holds(const std::string& s, const std::string& part) {
-    CAPTURE(s);
-    return s.find(part) != std::string::npos;
+    return texts::refusal_of([&] { planned(s, 1); });
 }
 }  // namespace
 

@@ -4,12 +4,13 @@
 #include "core/traffic/plan_words.hpp"
 #include "core/traffic/planning.hpp"
 #include "core/traffic/requests.hpp"
+#include "support/texts.hpp"
 
-#include <stdexcept>
 #include <string>
 
 using namespace llmbench;
 using namespace llmbench::detail;
+using texts::holds;
 
 namespace {
 scenario asking(const slo_list& slos) {
@@ -20,16 +21,7 @@ plan plan_on(api_format api, const scenario& s) {
     return planned(s, 1, {}, scenario_use::measure, traits_of(api));
 }
 std::string refusal_on(api_format api, const scenario& s) {
-    try {
-        plan_on(api, s);
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
-    return "";
-}
-bool holds(const std::string& s, const std::string& part) {
-    CAPTURE(s);
-    return s.find(part) != std::string::npos;
+    return texts::refusal_of([&] { plan_on(api, s); });
 }
 }  // namespace
 
