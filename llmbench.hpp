@@ -27723,8 +27723,7 @@ public:
     bool is_usable() {
         if (answers_ > 0 && !io_.keeps_connections) return false;
         const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
-        if (!is_quiet && answers_ == 1 && now_ns() - answered_ns_ < 1000000000)
-            io_.keeps_connections = false;
+        if (!is_quiet) learn_of_end();
         return is_quiet;
     }
     void close() {
@@ -27882,11 +27881,15 @@ private:
         if (error.empty()) return on_end_of_input(now, "");
         abandon(request_status::tls, error);
     }
+    /// Later than a second after an answer it may as well be one that nobody used for too long.
+    void learn_of_end() {
+        if (answers_ == 1 && now_ns() - answered_ns_ < 1000000000) io_.keeps_connections = false;
+    }
     void on_end_of_input(long long now, const std::string& error) {
         // A reused connection may have been closed by the server at the very moment we sent: it is
         // tried once afresh, and the record tells.
         if (answer_.untouched() && reused_ && !retried_) {
-            if (answers_ == 1) io_.keeps_connections = false;
+            learn_of_end();
             close();
             retried_ = true;
             ++rec_.resends;
