@@ -208,50 +208,51 @@
 //   [E22] waiting for sockets
 //   [E23] TLS
 //   [E24] one request and its answer over one socket
-//   [E25] requests that are not measured
-//   [E26] server processes
-//   [E27] when a thread of the client did not run, as it knows itself
-//   [E28] the warm-up of a load, watched until it has settled
-//   [E29] what a load is told and delivers
-//   [E30] one connection of the load
-//   [E31] what one client thread has to send, and when
-//   [E32] the connections of one client thread
-//   [E33] what came back to one client thread
-//   [E34] one client thread
-//   [E35] the load of one repeat
-//   [E36] what of asio a server needs beyond a client
-//   [E37] a connection of the simulated server
-//   [E38] simulated server
-//   [E39] who asks a server
-//   [E40] what a server's first words say against a load
-//   [E41] what a server is asked before the load
-//   [E42] the pages on which a server tells of itself
-//   [E43] servers that a gate starts
-//   [E44] targets brought up
-//   [E45] a server's pages, read beside a load
-//   [E46] whether two targets are one server, and two arms one
-//   [E47] records.jsonl and events.bin, written while the load runs
-//   [E48] all gates of a program and their reports
-//   [E49] gates inside doctest
-//   [E50] what a gate says before its load
-//   [E51] profiles of servers
-//   [E52] the progress of a repeat
-//   [E53] one repeat
-//   [E54] one repeat of a load that ranks of MPI send
-//   [E55] what the environment asks of a gate
-//   [E56] a load that several programs send without a word to each other
-//   [E57] one repeat of a load that several programs send
-//   [E58] the repeats of a gate
-//   [E59] gates take turns
-//   [E60] one gate from its scenario to its result
-//   [E61] result files of other tools, judged as a gate
-//   [E62] a run that is over, with its requests
-//   [E63] the shards of a load, judged as a gate
-//   [E64] several settings of a server, measured in turns
-//   [E65] several settings from a scenario to their result
-//   [E66] public functions
-//   [E67] records judged again
-//   [E68] main
+//   [E25] an HTTP server and the way to it
+//   [E26] requests that are not measured
+//   [E27] server processes
+//   [E28] when a thread of the client did not run, as it knows itself
+//   [E29] the warm-up of a load, watched until it has settled
+//   [E30] what a load is told and delivers
+//   [E31] one connection of the load
+//   [E32] what one client thread has to send, and when
+//   [E33] the connections of one client thread
+//   [E34] what came back to one client thread
+//   [E35] one client thread
+//   [E36] the load of one repeat
+//   [E37] what of asio a server needs beyond a client
+//   [E38] a connection of the simulated server
+//   [E39] simulated server
+//   [E40] who asks a server
+//   [E41] what a server's first words say against a load
+//   [E42] what a server is asked before the load
+//   [E43] the pages on which a server tells of itself
+//   [E44] servers that a gate starts
+//   [E45] targets brought up
+//   [E46] a server's pages, read beside a load
+//   [E47] whether two targets are one server, and two arms one
+//   [E48] records.jsonl and events.bin, written while the load runs
+//   [E49] all gates of a program and their reports
+//   [E50] gates inside doctest
+//   [E51] what a gate says before its load
+//   [E52] profiles of servers
+//   [E53] the progress of a repeat
+//   [E54] one repeat
+//   [E55] one repeat of a load that ranks of MPI send
+//   [E56] what the environment asks of a gate
+//   [E57] a load that several programs send without a word to each other
+//   [E58] one repeat of a load that several programs send
+//   [E59] the repeats of a gate
+//   [E60] gates take turns
+//   [E61] one gate from its scenario to its result
+//   [E62] result files of other tools, judged as a gate
+//   [E63] a run that is over, with its requests
+//   [E64] the shards of a load, judged as a gate
+//   [E65] several settings of a server, measured in turns
+//   [E66] several settings from a scenario to their result
+//   [E67] public functions
+//   [E68] records judged again
+//   [E69] main
 //
 // Macros, all optional, each in exactly one file:
 //   LLMBENCH_MAIN              implementation, doctest's implementation and a main() in this file
@@ -24687,7 +24688,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <filesystem>  // error_code, equivalent
 #include <fstream>  // ifstream, ios, istreambuf_iterator, getline, ofstream, istream
 #include <iostream>  // cout, cerr
-#include <mutex>  // unique_lock, lock_guard
+#include <mutex>  // lock_guard, unique_lock
 #include <new>  // bad_alloc
 #include <queue>  // users by the time they are ready
 #include <random>  // what no other run has sent
@@ -26930,7 +26931,66 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E25] requests that are not measured ======================================================
+// ===== [E25] an HTTP server and the way to it ====================================================
+
+namespace llmbench {
+inline namespace v0 {
+namespace detail {
+
+/// The addresses of a server: its name is resolved once for all that go there, and the one that
+/// answered last comes first, so that one of them that never answers is waited for once and not by
+/// every repeat. Copies are one: what somebody learns by one of them is known by all.
+class known_addresses {
+public:
+    using resolver = std::function<std::vector<address>()>;
+
+    explicit known_addresses(std::vector<address> all = {})
+        : known_(std::make_shared<known>()) { known_->all = std::move(all); }
+    /// Asked when the addresses are needed first, and again where it threw.
+    explicit known_addresses(resolver ask)
+        : known_(std::make_shared<known>()) { known_->ask = std::move(ask); }
+
+    /// Throws what the resolver does.
+    std::vector<address> in_order() const {
+        const std::lock_guard lock(known_->mutex);
+        if (known_->ask) {
+            known_->all = known_->ask();
+            known_->ask = nullptr;
+        }
+        return known_->all;
+    }
+    void answered(const address& a) const {
+        const std::lock_guard lock(known_->mutex);
+        std::vector<address>& all = known_->all;
+        const auto at = std::find_if(all.begin(), all.end(), [&](const address& x) {
+            return x.size == a.size && std::memcmp(&x.storage, &a.storage, a.size) == 0;
+        });
+        if (at != all.end()) std::rotate(all.begin(), at, at + 1);
+    }
+
+private:
+    struct known {
+        std::mutex mutex{};
+        std::vector<address> all{};
+        resolver ask{};  // none: `all` is known
+    };
+    std::shared_ptr<known> known_;
+};
+
+struct http_server {
+    http_url url{};
+    known_addresses addresses{};
+    std::shared_ptr<tls_client> tls{};  // none: plain HTTP
+};
+inline http_server server_at(const http_url& u, std::shared_ptr<tls_client> tls = {}) {
+    return {u, known_addresses([u] { return resolved(u); }), std::move(tls)};
+}
+
+}  // namespace llmbench
+}  // inline namespace v0
+}  // namespace detail
+
+// ===== [E26] requests that are not measured ======================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -26953,8 +27013,8 @@ public:
     explicit blocking_exchange(double within_s, bool stays = false)
         : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)), stays_(stays) {}
 
-    http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
-        if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
+    http_answer ask(const http_server& at, const std::string& request) {
+        if (connect(at.addresses) && (!at.tls || secure(*at.tls)) && send(request)) read_answer();
         return std::move(answer_);
     }
 
@@ -26981,10 +27041,10 @@ private:
         return false;
     }
     bool failed_by_time() { return failed("no answer within " + time_text(within_s_)); }
-    bool connect(const http_url& u) {
+    bool connect(const known_addresses& to) {
         std::vector<address> addresses;
         try {
-            addresses = resolved(u);
+            addresses = to.in_order();
         } catch (const std::runtime_error& e) {
             return failed(e.what());
         }
@@ -26994,6 +27054,7 @@ private:
                                                    static_cast<long long>(addresses.size() - i);
             const int error = try_address(addresses[i], until);
             if (error == 0) {
+                to.answered(addresses[i]);
                 answer_.error.clear();
                 return true;
             }
@@ -27068,34 +27129,33 @@ private:
     bool called_ = false, readable_ = false;  // what the last wait brought
 };
 
-inline http_answer blocking_post(const http_url& u, const std::string& path,
+inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
-                                 double within_s, const tls_client* tls = nullptr) {
-    const std::string request = request_text(http_method::post, path, u.authority(),
+                                 double within_s) {
+    const std::string request = request_text(http_method::post, path, at.url.authority(),
                                              "Connection: close\r\n" + fields, body);
-    return blocking_exchange(within_s).ask(u, request, tls);
+    return blocking_exchange(within_s).ask(at, request);
 }
 /// As requests of a load are sent, on a connection that may be kept.
-inline http_answer blocking_post_kept(const http_url& u, const std::string& path,
+inline http_answer blocking_post_kept(const http_server& at, const std::string& path,
                                       const std::string& fields, const std::string& body,
-                                      double within_s, const tls_client* tls = nullptr) {
+                                      double within_s) {
     const std::string request =
-        request_text(http_method::post, path, u.authority(), fields, body);
-    return blocking_exchange(within_s, true).ask(u, request, tls);
+        request_text(http_method::post, path, at.url.authority(), fields, body);
+    return blocking_exchange(within_s, true).ask(at, request);
 }
-inline http_answer blocking_get(const http_url& u, const std::string& path,
-                                const std::string& fields, double within_s,
-                                const tls_client* tls = nullptr) {
-    const std::string request = request_text(http_method::get, path, u.authority(),
+inline http_answer blocking_get(const http_server& at, const std::string& path,
+                                const std::string& fields, double within_s) {
+    const std::string request = request_text(http_method::get, path, at.url.authority(),
                                              "Connection: close\r\n" + fields);
-    return blocking_exchange(within_s).ask(u, request, tls);
+    return blocking_exchange(within_s).ask(at, request);
 }
 
 }  // namespace llmbench
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E26] server processes ====================================================================
+// ===== [E27] server processes ====================================================================
 
 #ifdef __linux__
 #include <sys/prctl.h>  // a server that ends with us
@@ -27301,7 +27361,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E27] when a thread of the client did not run, as it knows itself =========================
+// ===== [E28] when a thread of the client did not run, as it knows itself =========================
 // No clock: whoever has it says what time it is, with readings that are taken anyway.
 
 namespace llmbench {
@@ -27404,7 +27464,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E28] the warm-up of a load, watched until it has settled =================================
+// ===== [E29] the warm-up of a load, watched until it has settled =================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27472,17 +27532,14 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E29] what a load is told and delivers ====================================================
+// ===== [E30] what a load is told and delivers ====================================================
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// What every request of one load has in common.
-struct load_target {
-    http_url url{};
-    std::vector<address> addresses{};
-    std::shared_ptr<tls_client> tls{};  // none: plain HTTP
+struct load_target : http_server {
     std::string path{}, whole_path{};  // of streams, and of answers in one piece
     std::string fields{};  // header lines that all requests share, authorization included
     std::vector<std::string> secrets{};  // part of them, and of nothing that we write
@@ -27605,7 +27662,7 @@ inline run_phase phase_of(const load_order& o, const load_state& shared, const p
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E30] one connection of the load ==========================================================
+// ===== [E31] one connection of the load ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -27619,19 +27676,21 @@ struct client_io {
           limits(p.limits),
           streamed(p.common.stream),
           keeps_connections(t.keeps_connections),
-          from(local_addresses(p.client.from)) {}
+          from(local_addresses(p.client.from)),
+          addresses(reached_from(from, t.addresses.in_order())) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
     bool keeps_connections;  // the server does, as far as it was seen
     const std::vector<address> from;  // in turns, none: the system chooses
+    const std::vector<address> addresses;  // of the target, when this load began
     std::size_t next_from = 0;
     network sockets{};
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
     tls_session session{};
-    std::size_t good_address = 0;  // the first of the target's to try: the last that connected
+    std::size_t good_address = 0;  // the first to try: the last that connected
     long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
     alertness alert{};
 
@@ -27780,17 +27839,17 @@ private:
     /// An address that never answers leaves its share of limits.connect to the others. One that
     /// could not be asked yet is asked again.
     void try_elsewhere(long long now) {
-        const auto n = static_cast<double>(io_.target.addresses.size());
+        const auto n = static_cast<double>(io_.addresses.size());
         if (!wire_.is_open()) return connect(tried_);
         if (!more_addresses()) return;
         if (now - opened_ns_ <= ns_of(io_.limits.connect.seconds() / n)) return;
         close();
         connect(tried_ + 1);
     }
-    bool more_addresses() const { return tried_ + 1 < io_.target.addresses.size(); }
+    bool more_addresses() const { return tried_ + 1 < io_.addresses.size(); }
     /// `tried`: addresses of the target that this attempt has seen fail.
     void connect(std::size_t tried) {
-        const auto& addresses = io_.target.addresses;
+        const auto& addresses = io_.addresses;
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
         // EAGAIN: check_limits tries again.
@@ -27813,6 +27872,7 @@ private:
         if (const int error = wire_.connect_error()) return on_connect_error(error);
         ++io_.connections_opened;
         io_.good_address = which_;
+        io_.target.addresses.answered(io_.addresses[which_]);
         if (!io_.target.tls) return on_open();
         shaking_from_ns_ = now_ns();
         on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.plain));
@@ -27944,7 +28004,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E31] what one client thread has to send, and when ========================================
+// ===== [E32] what one client thread has to send, and when ========================================
 // No clock and no sockets: whoever asks says what time it is.
 
 namespace llmbench {
@@ -28174,7 +28234,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E32] the connections of one client thread ================================================
+// ===== [E33] the connections of one client thread ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28257,7 +28317,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E33] what came back to one client thread =================================================
+// ===== [E34] what came back to one client thread =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28325,7 +28385,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E34] one client thread ===================================================================
+// ===== [E35] one client thread ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28530,7 +28590,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E35] the load of one repeat ==============================================================
+// ===== [E36] the load of one repeat ==============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28663,7 +28723,7 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E36] what of asio a server needs beyond a client =========================================
+// ===== [E37] what of asio a server needs beyond a client =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28676,7 +28736,7 @@ using tcp_acceptor = asio::basic_socket_acceptor<asio::ip::tcp, io_executor>;
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E37] a connection of the simulated server ================================================
+// ===== [E38] a connection of the simulated server ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -28791,7 +28851,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E38] simulated server ====================================================================
+// ===== [E39] simulated server ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29075,7 +29135,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E39] who asks a server ===================================================================
+// ===== [E40] who asks a server ===================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29157,7 +29217,7 @@ inline credentials credentials_of(const endpoint& e, const api_traits& api,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E40] what a server's first words say against a load ======================================
+// ===== [E41] what a server's first words say against a load ======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29247,7 +29307,7 @@ inline std::string why_not_served(const load_target& to, const char* method,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E41] what a server is asked before the load ==============================================
+// ===== [E42] what a server is asked before the load ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29327,7 +29387,7 @@ inline std::string unlisted_text(const load_target& to, const http_answer& a) {
 /// where none answers.
 inline http_answer first_answer(const load_target& to, const std::string& url,
                                 const std::string& proxy = "") {
-    http_answer a = blocking_get(to.url, first_path(to), to.fields, 10, to.tls.get());
+    http_answer a = blocking_get(to, first_path(to), to.fields, 10);
     a.error = without_secrets(a.error, to.secrets);
     require(!a.distrusted, url + ": " + a.error);
     if (a.status == 0)
@@ -29441,9 +29501,9 @@ private:
 inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post_kept(to.url, r.stream ? to.path : to.whole_path,
+    return blocking_post_kept(to, r.stream ? to.path : to.whole_path,
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                              request_body(*to.api, to.model, r), 3, to.tls.get());
+                              request_body(*to.api, to.model, r), 3);
 }
 /// Refuses a server that says before the load that it serves none of it. False where it does, and
 /// closes the connection after each answer, without a word of that.
@@ -29462,7 +29522,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     const auto post = [&](const std::string& path, const std::string& body) {
         const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
         return left_s <= 0 ? http_answer()
-                           : blocking_post(to.url, path, to.fields, body, left_s, to.tls.get());
+                           : blocking_post(to, path, to.fields, body, left_s);
     };
     const bool may_be_ids =
         to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();
@@ -29473,7 +29533,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E42] the pages on which a server tells of itself =========================================
+// ===== [E43] the pages on which a server tells of itself =========================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29482,10 +29542,9 @@ namespace detail {
 /// One page, and what it takes to ask for it.
 struct page_address {
     std::string url{};  // as reports name it
-    http_url at{};
+    http_server at{};
     std::string path{};
     std::string fields{};
-    std::shared_ptr<tls_client> tls{};
     std::vector<std::string> secrets{};
 };
 /// All of a server's. The first is its own, where it has one, the others are of exporters.
@@ -29500,7 +29559,7 @@ inline constexpr double page_within_s = 1;
 
 /// What a page says, or why it says nothing, in one sentence.
 inline parsed_page read_page(const page_address& p) {
-    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s, p.tls.get());
+    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s);
     const auto none = [&](const std::string& why) {
         return parsed_page{{}, without_secrets(p.url + ": " + why, p.secrets)};
     };
@@ -29518,15 +29577,16 @@ inline page_address page_at(const std::string& named, const load_target& server,
                             const char* field) {
     page_address p;
     const bool is_path = !named.empty() && named.front() == '/';
-    p.at = is_path ? server.url : parsed_url(named, field);
-    p.path = is_path ? named : p.at.path.empty() ? "/metrics" : p.at.path;
+    const http_url at = is_path ? server.url : parsed_url(named, field);
+    p.path = is_path ? named : at.path.empty() ? "/metrics" : at.path;
     p.url = is_path ? without_path(server_url) + named : named;
-    const bool is_same = p.at.authority() == server.url.authority() &&
-                         p.at.socket == server.url.socket && p.at.tls == server.url.tls;
+    const bool is_same = at.authority() == server.url.authority() &&
+                         at.socket == server.url.socket && at.tls == server.url.tls;
     p.fields = "Accept: text/plain;version=0.0.4\r\n";
     p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
-    if (is_same) p.tls = server.tls;
-    else if (p.at.tls) p.tls = std::make_shared<tls_client>(tls, p.at);
+    p.at = is_same  ? static_cast<const http_server&>(server)
+           : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
+                    : server_at(at);
     p.secrets = server.secrets;
     return p;
 }
@@ -29629,7 +29689,7 @@ inline std::string why_any_untold(const server_pages& on, const std::vector<slo>
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E43] servers that a gate starts ==========================================================
+// ===== [E44] servers that a gate starts ==========================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29680,7 +29740,7 @@ public:
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
         const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
         const std::string why =
-            why_not_ready(parsed_url(url, "process"), ready, began, ready_within_s);
+            why_not_ready(server_at(parsed_url(url, "process")), ready, began, ready_within_s);
         if (!why.empty()) throw given_up(why, secrets);
         startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
         return url;
@@ -29698,7 +29758,7 @@ public:
 
 private:
     /// Waits until the path `ready` answers 200; "" then.
-    std::string why_not_ready(const http_url& url, const std::string& ready, long long began,
+    std::string why_not_ready(const http_server& server, const std::string& ready, long long began,
                               double within_s) {
         http_answer last;
         for (;;) {
@@ -29710,7 +29770,7 @@ private:
                        (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
                        ")";
             if (interrupted.load()) return "was interrupted while starting";
-            last = blocking_get(url, ready, "", std::min(2.0, within_s));
+            last = blocking_get(server, ready, "", std::min(2.0, within_s));
             if (last.status == 200) return {};
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
@@ -29734,7 +29794,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E44] targets brought up ==================================================================
+// ===== [E45] targets brought up ==================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -29894,18 +29954,18 @@ private:
     }
     void find_server() {
         const bool is_set = environment(url_variable()) == facts_.url;
-        load_.url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
-        load_.tls.reset();
+        const http_url url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
+        static_cast<http_server&>(load_) = server_at(url);
         facts_.tls = tls_trust::no_tls;
-        if (load_.url.tls) {
-            load_.tls = std::make_shared<tls_client>(at_.tls, load_.url);
+        if (url.tls) {
+            load_.tls = std::make_shared<tls_client>(at_.tls, url);
             facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
         }
         proxy_ = ignored_proxy(load_.url, environment);
         facts_.notes.clear();
         if (!proxy_.empty()) facts_.notes.push_back(proxy_);
         try {
-            load_.addresses = resolved(load_.url);
+            load_.addresses.in_order();
         } catch (const std::runtime_error& e) {
             throw no_server(facts_.url + ": " + e.what() + (proxy_.empty() ? "" : "; " + proxy_));
         }
@@ -29945,7 +30005,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E45] a server's pages, read beside a load ================================================
+// ===== [E46] a server's pages, read beside a load ================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30065,7 +30125,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E46] whether two targets are one server, and two arms one ================================
+// ===== [E47] whether two targets are one server, and two arms one ================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30108,8 +30168,9 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
         return a.url.socket == b.url.socket ||
                std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
     }
-    return std::any_of(a.addresses.begin(), a.addresses.end(), [&](const address& x) {
-        return std::any_of(b.addresses.begin(), b.addresses.end(),
+    const std::vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
+    return std::any_of(mine.begin(), mine.end(), [&](const address& x) {
+        return std::any_of(others.begin(), others.end(),
                            [&](const address& y) { return is_same_address(x, y); });
     });
 }
@@ -30153,7 +30214,7 @@ inline void check_other_requests(const plan& p, const load_target& mine,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E47] records.jsonl and events.bin, written while the load runs ===========================
+// ===== [E48] records.jsonl and events.bin, written while the load runs ===========================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30307,7 +30368,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E48] all gates of a program and their reports ============================================
+// ===== [E49] all gates of a program and their reports ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30658,7 +30719,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E49] gates inside doctest ================================================================
+// ===== [E50] gates inside doctest ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30776,7 +30837,7 @@ inline void refuse_in_test(const char*, int, const char*, const std::string&) {}
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E50] what a gate says before its load ====================================================
+// ===== [E51] what a gate says before its load ====================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30813,7 +30874,7 @@ inline std::string announcement(const plan& p, const target_facts& target,
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E51] profiles of servers =================================================================
+// ===== [E52] profiles of servers =================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -30857,8 +30918,8 @@ private:
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
-        const http_answer a = blocking_post(to.url, inquiry_path(to, path), to.fields, "{}",
-                                            within_s, to.tls.get());
+        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
+                                            within_s);
         profile_step s;
         s.asked = std::string("POST ") + path;
         s.heard = a.status > 0;
@@ -30963,7 +31024,7 @@ inline taken_profile profile_under_load(profiler& by, double lasts_s, long long 
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E52] the progress of a repeat ============================================================
+// ===== [E53] the progress of a repeat ============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31097,7 +31158,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E53] one repeat ==========================================================================
+// ===== [E54] one repeat ==========================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31288,9 +31349,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     load_order order;
     order.what = &p;
-    load_target reached = target.load(arm);
-    reached.addresses = reached_from(local_addresses(p.client.from), reached.addresses);
-    order.target = &reached;
+    order.target = &target.load(arm);
     order.arm = arm;
     order.repeat = repeat;
     order.id_prefix = id_prefix(gate_number, arm, repeat);
@@ -31336,7 +31395,7 @@ inline repeat_data watched_repeat(const plan& p, live_target& target, run_arm ar
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E54] one repeat of a load that ranks of MPI send =========================================
+// ===== [E55] one repeat of a load that ranks of MPI send =========================================
 
 #ifdef LLMBENCH_WITH_MPI
 namespace llmbench {
@@ -31534,7 +31593,7 @@ inline repeat_data repeat_of_ranks(const plan& p, live_target& target, run_arm a
 }  // namespace llmbench
 #endif
 
-// ===== [E55] what the environment asks of a gate =================================================
+// ===== [E56] what the environment asks of a gate =================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31605,7 +31664,7 @@ inline void check_writable(const std::string& file) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E56] a load that several programs send without a word to each other ======================
+// ===== [E57] a load that several programs send without a word to each other ======================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31713,7 +31772,7 @@ inline long long steady_ns_at(double unix_time_s) {
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E57] one repeat of a load that several programs send =====================================
+// ===== [E58] one repeat of a load that several programs send =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -31749,7 +31808,7 @@ inline repeat_data repeat_of_shard(const plan& p, live_target& target, run_arm a
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E58] the repeats of a gate ===============================================================
+// ===== [E59] the repeats of a gate ===============================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32168,7 +32227,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E59] gates take turns ====================================================================
+// ===== [E60] gates take turns ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32198,7 +32257,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E60] one gate from its scenario to its result ============================================
+// ===== [E61] one gate from its scenario to its result ============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32638,7 +32697,7 @@ inline result measured_result(const scenario& s, const char* file, int line, con
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E61] result files of other tools, judged as a gate =======================================
+// ===== [E62] result files of other tools, judged as a gate =======================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32720,7 +32779,7 @@ inline result judged_files(const types::list<types::text>& files, const slo_list
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E62] a run that is over, with its requests ===============================================
+// ===== [E63] a run that is over, with its requests ===============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32834,7 +32893,7 @@ inline stored_run read_stored_run(const std::filesystem::path& records, const st
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E63] the shards of a load, judged as a gate ==============================================
+// ===== [E64] the shards of a load, judged as a gate ==============================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -32889,7 +32948,7 @@ inline result judged_shards(const types::list<types::text>& directories, const s
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E64] several settings of a server, measured in turns =====================================
+// ===== [E65] several settings of a server, measured in turns =====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33115,7 +33174,7 @@ private:
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E65] several settings from a scenario to their result ====================================
+// ===== [E66] several settings from a scenario to their result ====================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33267,7 +33326,7 @@ inline comparison_result compared_settings(const scenario& s, const list<setting
 }  // inline namespace v0
 }  // namespace detail
 
-// ===== [E66] public functions ====================================================================
+// ===== [E67] public functions ====================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33365,7 +33424,7 @@ result judge_shards(const types::list<types::text>& directories, const slo_list&
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E67] records judged again ================================================================
+// ===== [E68] records judged again ================================================================
 
 namespace llmbench {
 inline namespace v0 {
@@ -33420,7 +33479,7 @@ types::list<slo_verdict> judge(const types::text& records_file, const slo_list& 
 }  // namespace llmbench
 }  // inline namespace v0
 
-// ===== [E68] main ================================================================================
+// ===== [E69] main ================================================================================
 
 #ifdef LLMBENCH_MAIN
 #include <doctest/doctest.h>  // again, outside our guard: a late LLMBENCH_MAIN works

@@ -37,11 +37,11 @@ std::vector<profiler_log_entry> logging_server::profiler_log() const {
     return out;
 }
 std::string logging_server::page_of_metrics(double within_s) const {
-    return blocking_get(parsed_url(url(), "url"), "/metrics", "", within_s).body;
+    return blocking_get(server_at(parsed_url(url(), "url")), "/metrics", "", within_s).body;
 }
 void logging_server::ask() const {
-    blocking_post(parsed_url(url(), "url"), "/v1/completions", "", R"({"prompt":"a","max_tokens":4})",
-                  20);
+    blocking_post(server_at(parsed_url(url(), "url")), "/v1/completions", "",
+                  R"({"prompt":"a","max_tokens":4})", 20);
 }
 
 std::string refusal_to_bring_up(const llmbench::any_target& target) {
@@ -64,13 +64,14 @@ records_over(const std::vector<std::pair<std::string, int>>& addresses,
     live_target t(s.target, llmbench::run_arm::candidate);
     t.bring_up();
     load_target several = t.load();
-    several.addresses.clear();
+    std::vector<address> all;
     for (const auto& [host, port] : addresses) {
         http_url u;
         u.host = host;
         u.port = std::to_string(port);
-        several.addresses.push_back(resolved(u).front());
+        all.push_back(resolved(u).front());
     }
+    several.addresses = known_addresses(all);
     const plan p = planned(s, 1);
     load_order order;
     order.what = &p;

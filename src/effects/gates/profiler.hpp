@@ -70,8 +70,8 @@ private:
     }
     profile_step posted(const char* path, double within_s) const {
         const load_target& to = target_.load();
-        const http_answer a = blocking_post(to.url, inquiry_path(to, path), to.fields, "{}",
-                                            within_s, to.tls.get());
+        const http_answer a = blocking_post(to, inquiry_path(to, path), to.fields, "{}",
+                                            within_s);
         profile_step s;
         s.asked = std::string("POST ") + path;
         s.heard = a.status > 0;

@@ -224,9 +224,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     d.index = repeat;
     load_order order;
     order.what = &p;
-    load_target reached = target.load(arm);
-    reached.addresses = reached_from(local_addresses(p.client.from), reached.addresses);
-    order.target = &reached;
+    order.target = &target.load(arm);
     order.arm = arm;
     order.repeat = repeat;
     order.id_prefix = id_prefix(gate_number, arm, repeat);

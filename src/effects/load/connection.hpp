@@ -41,19 +41,21 @@ struct client_io {
           limits(p.limits),
           streamed(p.common.stream),
           keeps_connections(t.keeps_connections),
-          from(local_addresses(p.client.from)) {}
+          from(local_addresses(p.client.from)),
+          addresses(reached_from(from, t.addresses.in_order())) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
     bool keeps_connections;  // the server does, as far as it was seen
     const std::vector<address> from;  // in turns, none: the system chooses
+    const std::vector<address> addresses;  // of the target, when this load began
     std::size_t next_from = 0;
     network sockets{};
     std::vector<char> buffer = std::vector<char>(256 * 1024);
     std::vector<char> plain{};     // of one read, where it was TLS
     tls_session session{};
-    std::size_t good_address = 0;  // the first of the target's to try: the last that connected
+    std::size_t good_address = 0;  // the first to try: the last that connected
     long long woke_ns = 0, seen_ns = 0;  // the last wait's end, and the last stamp since
     alertness alert{};
 
@@ -202,17 +204,17 @@ private:
     /// An address that never answers leaves its share of limits.connect to the others. One that
     /// could not be asked yet is asked again.
     void try_elsewhere(long long now) {
-        const auto n = static_cast<double>(io_.target.addresses.size());
+        const auto n = static_cast<double>(io_.addresses.size());
         if (!wire_.is_open()) return connect(tried_);
         if (!more_addresses()) return;
         if (now - opened_ns_ <= ns_of(io_.limits.connect.seconds() / n)) return;
         close();
         connect(tried_ + 1);
     }
-    bool more_addresses() const { return tried_ + 1 < io_.target.addresses.size(); }
+    bool more_addresses() const { return tried_ + 1 < io_.addresses.size(); }
     /// `tried`: addresses of the target that this attempt has seen fail.
     void connect(std::size_t tried) {
-        const auto& addresses = io_.target.addresses;
+        const auto& addresses = io_.addresses;
         which_ = tried == 0 ? io_.good_address : (which_ + 1) % addresses.size();
         tried_ = tried;
         // EAGAIN: check_limits tries again.
@@ -235,6 +237,7 @@ private:
         if (const int error = wire_.connect_error()) return on_connect_error(error);
         ++io_.connections_opened;
         io_.good_address = which_;
+        io_.target.addresses.answered(io_.addresses[which_]);
         if (!io_.target.tls) return on_open();
         shaking_from_ns_ = now_ns();
         on_handshake(wire_.begin_handshake(*io_.target.tls, &io_.session, io_.plain));

@@ -2,12 +2,10 @@
 #pragma once
 
 #include "api/result.hpp"
-#include "core/wire/url.hpp"
 #include "core/dialects/table.hpp"
 #include "core/traffic/plan.hpp"
 #include "core/traffic/tokens.hpp"
-#include "effects/net/sockets.hpp"
-#include "effects/net/tls.hpp"
+#include "effects/net/http_server.hpp"
 #include "effects/load/settling_watch.hpp"
 
 #include <algorithm>  // move
@@ -15,7 +13,6 @@
 #include <cstdint>  // uint32_t, uint64_t
 #include <functional>  // when a load begins
 #include <iterator>  // back_inserter
-#include <memory>  // shared_ptr
 #include <mutex>  // unique_lock, lock_guard
 #include <string>
 #include <utility>  // move, swap
@@ -26,10 +23,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What every request of one load has in common.
-struct load_target {
-    http_url url{};
-    std::vector<address> addresses{};
-    std::shared_ptr<tls_client> tls{};  // none: plain HTTP
+struct load_target : http_server {
     std::string path{}, whole_path{};  // of streams, and of answers in one piece
     std::string fields{};  // header lines that all requests share, authorization included
     std::vector<std::string> secrets{};  // part of them, and of nothing that we write

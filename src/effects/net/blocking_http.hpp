@@ -3,11 +3,11 @@
 
 #include "core/base/text.hpp"
 #include "core/wire/http.hpp"
-#include "core/wire/url.hpp"
 #include "effects/system/clock.hpp"
 #include "effects/system/errors.hpp"
 #include "effects/system/signals.hpp"
 #include "effects/net/exchange.hpp"
+#include "effects/net/http_server.hpp"
 #include "effects/net/network.hpp"
 #include "effects/net/socket_user.hpp"
 #include "effects/net/sockets.hpp"
@@ -44,8 +44,8 @@ public:
     explicit blocking_exchange(double within_s, bool stays = false)
         : within_s_(within_s), deadline_ns_(now_ns() + ns_of(within_s)), stays_(stays) {}
 
-    http_answer ask(const http_url& u, const std::string& request, const tls_client* tls) {
-        if (connect(u) && (!tls || secure(*tls)) && send(request)) read_answer();
+    http_answer ask(const http_server& at, const std::string& request) {
+        if (connect(at.addresses) && (!at.tls || secure(*at.tls)) && send(request)) read_answer();
         return std::move(answer_);
     }
 
@@ -72,10 +72,10 @@ private:
         return false;
     }
     bool failed_by_time() { return failed("no answer within " + time_text(within_s_)); }
-    bool connect(const http_url& u) {
+    bool connect(const known_addresses& to) {
         std::vector<address> addresses;
         try {
-            addresses = resolved(u);
+            addresses = to.in_order();
         } catch (const std::runtime_error& e) {
             return failed(e.what());
         }
@@ -85,6 +85,7 @@ private:
                                                    static_cast<long long>(addresses.size() - i);
             const int error = try_address(addresses[i], until);
             if (error == 0) {
+                to.answered(addresses[i]);
                 answer_.error.clear();
                 return true;
             }
@@ -159,27 +160,26 @@ private:
     bool called_ = false, readable_ = false;  // what the last wait brought
 };
 
-inline http_answer blocking_post(const http_url& u, const std::string& path,
+inline http_answer blocking_post(const http_server& at, const std::string& path,
                                  const std::string& fields, const std::string& body,
-                                 double within_s, const tls_client* tls = nullptr) {
-    const std::string request = request_text(http_method::post, path, u.authority(),
+                                 double within_s) {
+    const std::string request = request_text(http_method::post, path, at.url.authority(),
                                              "Connection: close\r\n" + fields, body);
-    return blocking_exchange(within_s).ask(u, request, tls);
+    return blocking_exchange(within_s).ask(at, request);
 }
 /// As requests of a load are sent, on a connection that may be kept.
-inline http_answer blocking_post_kept(const http_url& u, const std::string& path,
+inline http_answer blocking_post_kept(const http_server& at, const std::string& path,
                                       const std::string& fields, const std::string& body,
-                                      double within_s, const tls_client* tls = nullptr) {
+                                      double within_s) {
     const std::string request =
-        request_text(http_method::post, path, u.authority(), fields, body);
-    return blocking_exchange(within_s, true).ask(u, request, tls);
+        request_text(http_method::post, path, at.url.authority(), fields, body);
+    return blocking_exchange(within_s, true).ask(at, request);
 }
-inline http_answer blocking_get(const http_url& u, const std::string& path,
-                                const std::string& fields, double within_s,
-                                const tls_client* tls = nullptr) {
-    const std::string request = request_text(http_method::get, path, u.authority(),
+inline http_answer blocking_get(const http_server& at, const std::string& path,
+                                const std::string& fields, double within_s) {
+    const std::string request = request_text(http_method::get, path, at.url.authority(),
                                              "Connection: close\r\n" + fields);
-    return blocking_exchange(within_s).ask(u, request, tls);
+    return blocking_exchange(within_s).ask(at, request);
 }
 
 }  // namespace detail

@@ -103,7 +103,7 @@ inline std::string unlisted_text(const load_target& to, const http_answer& a) {
 /// where none answers.
 inline http_answer first_answer(const load_target& to, const std::string& url,
                                 const std::string& proxy = "") {
-    http_answer a = blocking_get(to.url, first_path(to), to.fields, 10, to.tls.get());
+    http_answer a = blocking_get(to, first_path(to), to.fields, 10);
     a.error = without_secrets(a.error, to.secrets);
     require(!a.distrusted, url + ": " + a.error);
     if (a.status == 0)
@@ -217,9 +217,9 @@ private:
 inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
     r.prompt = "Hello";
     r.max_tokens = 1;
-    return blocking_post_kept(to.url, r.stream ? to.path : to.whole_path,
+    return blocking_post_kept(to, r.stream ? to.path : to.whole_path,
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
-                              request_body(*to.api, to.model, r), 3, to.tls.get());
+                              request_body(*to.api, to.model, r), 3);
 }
 /// Refuses a server that says before the load that it serves none of it. False where it does, and
 /// closes the connection after each answer, without a word of that.
@@ -238,7 +238,7 @@ inline token_fit learned_tokens(const plan& p, const load_target& to, double wit
     const auto post = [&](const std::string& path, const std::string& body) {
         const double left_s = static_cast<double>(until - now_ns()) * 1e-9;
         return left_s <= 0 ? http_answer()
-                           : blocking_post(to.url, path, to.fields, body, left_s, to.tls.get());
+                           : blocking_post(to, path, to.fields, body, left_s);
     };
     const bool may_be_ids =
         to.api->takes_token_ids && p.stride == 1 && p.common.system_prompt.empty();

@@ -13,7 +13,7 @@
 #include "core/traffic/target_facts.hpp"
 #include "effects/system/settings.hpp"
 #include "effects/net/blocking_http.hpp"
-#include "effects/net/sockets.hpp"
+#include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
 #include "effects/load/order.hpp"
 #include "effects/simulated/host.hpp"
@@ -188,18 +188,18 @@ private:
     }
     void find_server() {
         const bool is_set = environment(url_variable()) == facts_.url;
-        load_.url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
-        load_.tls.reset();
+        const http_url url = parsed_url(facts_.url, is_set ? url_variable() : "endpoint.url");
+        static_cast<http_server&>(load_) = server_at(url);
         facts_.tls = tls_trust::no_tls;
-        if (load_.url.tls) {
-            load_.tls = std::make_shared<tls_client>(at_.tls, load_.url);
+        if (url.tls) {
+            load_.tls = std::make_shared<tls_client>(at_.tls, url);
             facts_.tls = at_.tls.verify ? tls_trust::verified : tls_trust::not_verified;
         }
         proxy_ = ignored_proxy(load_.url, environment);
         facts_.notes.clear();
         if (!proxy_.empty()) facts_.notes.push_back(proxy_);
         try {
-            load_.addresses = resolved(load_.url);
+            load_.addresses.in_order();
         } catch (const std::runtime_error& e) {
             throw no_server(facts_.url + ": " + e.what() + (proxy_.empty() ? "" : "; " + proxy_));
         }

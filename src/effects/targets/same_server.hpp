@@ -60,8 +60,9 @@ inline bool is_same_place(const load_target& a, const load_target& b) {
         return a.url.socket == b.url.socket ||
                std::filesystem::equivalent(a.url.socket, b.url.socket, ignored);
     }
-    return std::any_of(a.addresses.begin(), a.addresses.end(), [&](const address& x) {
-        return std::any_of(b.addresses.begin(), b.addresses.end(),
+    const std::vector<address> mine = a.addresses.in_order(), others = b.addresses.in_order();
+    return std::any_of(mine.begin(), mine.end(), [&](const address& x) {
+        return std::any_of(others.begin(), others.end(),
                            [&](const address& y) { return is_same_address(x, y); });
     });
 }

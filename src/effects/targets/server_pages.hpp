@@ -16,9 +16,10 @@
 #include "core/wire/url.hpp"
 #include "effects/load/order.hpp"
 #include "effects/net/blocking_http.hpp"
+#include "effects/net/http_server.hpp"
 #include "effects/net/tls.hpp"
 
-#include <memory>  // make_shared, shared_ptr
+#include <memory>  // make_shared
 #include <optional>
 #include <string>
 #include <utility>  // move
@@ -31,10 +32,9 @@ namespace detail {
 /// One page, and what it takes to ask for it.
 struct page_address {
     std::string url{};  // as reports name it
-    http_url at{};
+    http_server at{};
     std::string path{};
     std::string fields{};
-    std::shared_ptr<tls_client> tls{};
     std::vector<std::string> secrets{};
 };
 /// All of a server's. The first is its own, where it has one, the others are of exporters.
@@ -49,7 +49,7 @@ inline constexpr double page_within_s = 1;
 
 /// What a page says, or why it says nothing, in one sentence.
 inline parsed_page read_page(const page_address& p) {
-    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s, p.tls.get());
+    const http_answer a = blocking_get(p.at, p.path, p.fields, page_within_s);
     const auto none = [&](const std::string& why) {
         return parsed_page{{}, without_secrets(p.url + ": " + why, p.secrets)};
     };
@@ -67,15 +67,16 @@ inline page_address page_at(const std::string& named, const load_target& server,
                             const char* field) {
     page_address p;
     const bool is_path = !named.empty() && named.front() == '/';
-    p.at = is_path ? server.url : parsed_url(named, field);
-    p.path = is_path ? named : p.at.path.empty() ? "/metrics" : p.at.path;
+    const http_url at = is_path ? server.url : parsed_url(named, field);
+    p.path = is_path ? named : at.path.empty() ? "/metrics" : at.path;
     p.url = is_path ? without_path(server_url) + named : named;
-    const bool is_same = p.at.authority() == server.url.authority() &&
-                         p.at.socket == server.url.socket && p.at.tls == server.url.tls;
+    const bool is_same = at.authority() == server.url.authority() &&
+                         at.socket == server.url.socket && at.tls == server.url.tls;
     p.fields = "Accept: text/plain;version=0.0.4\r\n";
     p.fields += is_same ? server.fields : "User-Agent: llmbench\r\n";
-    if (is_same) p.tls = server.tls;
-    else if (p.at.tls) p.tls = std::make_shared<tls_client>(tls, p.at);
+    p.at = is_same  ? static_cast<const http_server&>(server)
+           : at.tls ? server_at(at, std::make_shared<tls_client>(tls, at))
+                    : server_at(at);
     p.secrets = server.secrets;
     return p;
 }

@@ -75,7 +75,7 @@ public:
         const std::string url = "http://127.0.0.1:" + std::to_string(port);
         const std::string ready = what_.ready.empty() ? api.ready : str(what_.ready);
         const std::string why =
-            why_not_ready(parsed_url(url, "process"), ready, began, ready_within_s);
+            why_not_ready(server_at(parsed_url(url, "process")), ready, began, ready_within_s);
         if (!why.empty()) throw given_up(why, secrets);
         startup_s_ = static_cast<double>(now_ns() - began) * 1e-9;
         return url;
@@ -93,7 +93,7 @@ public:
 
 private:
     /// Waits until the path `ready` answers 200; "" then.
-    std::string why_not_ready(const http_url& url, const std::string& ready, long long began,
+    std::string why_not_ready(const http_server& server, const std::string& ready, long long began,
                               double within_s) {
         http_answer last;
         for (;;) {
@@ -105,7 +105,7 @@ private:
                        (last.error.empty() ? "HTTP " + std::to_string(last.status) : last.error) +
                        ")";
             if (interrupted.load()) return "was interrupted while starting";
-            last = blocking_get(url, ready, "", std::min(2.0, within_s));
+            last = blocking_get(server, ready, "", std::min(2.0, within_s));
             if (last.status == 200) return {};
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }

@@ -26,7 +26,9 @@ inline address address_of(int port) {
 inline load_target target_at(const std::vector<int>& ports) {
     load_target t;
     t.url.host = "127.0.0.1";
-    for (const int port : ports) t.addresses.push_back(address_of(port));
+    std::vector<address> all;
+    for (const int port : ports) all.push_back(address_of(port));
+    t.addresses = known_addresses(all);
     return t;
 }
 

@@ -3,6 +3,7 @@
 #include "one_thread.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,16 @@ using namespace one_thread;
 namespace {
 
 constexpr long long second = 1000000000;
+
+std::vector<int> ports_of(const std::vector<address>& all) {
+    std::vector<int> ports;
+    for (const address& a : all) {
+        sockaddr_in in{};
+        std::memcpy(&in, &a.storage, sizeof in);
+        ports.push_back(ntohs(in.sin_port));
+    }
+    return ports;
+}
 
 /// A connection to a peer.
 struct pair_of_them {
@@ -349,6 +360,11 @@ TEST_CASE("an address that refuses leaves the request to the next one, which is 
     server.say(healthy());
     REQUIRE(owner.turn_until([&] { return owner.idle == 1; }));
     CHECK(owner.delivered.at(0).status == request_status::ok);
+
+    // The next repeat begins with it, and so does whoever else asks this server.
+    const client_io later(owner.target, owner.what);
+    CHECK(later.good_address == 0);
+    CHECK(ports_of(later.addresses).front() == server.port());
 }
 
 TEST_CASE("where all addresses refuse there is no connection") {

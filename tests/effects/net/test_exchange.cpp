@@ -9,6 +9,9 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +24,7 @@ namespace {
 
 http_url url_of(int port) { return {.host = "127.0.0.1", .port = std::to_string(port)}; }
 address address_of(int port) { return resolved(url_of(port)).front(); }
+http_server at(int port) { return server_at(url_of(port)); }
 
 /// Whoever is told of a socket, and counts.
 struct told final : socket_user {
@@ -61,7 +65,7 @@ bool is_end(const arrival& a) { return a.what == arrival::kind::end; }
 /// What the client that waits makes of one answer.
 http_answer answer_of(scripted::answer a, double within_s = 20) {
     const scripted::server server({std::move(a)});
-    return blocking_post(url_of(server.port()), "/", "", "", within_s);
+    return blocking_post(at(server.port()), "/", "", "", within_s);
 }
 
 }  // namespace
@@ -272,8 +276,8 @@ TEST_CASE("a connection is quiet as long as nobody says anything or goes") {
 TEST_CASE("a GET and a POST come with what was asked, and bring the answer") {
     const scripted::server server(
         {{scripted::send(scripted::json("200 OK", "{\"ok\":true}")), scripted::close()}});
-    const http_url url = url_of(server.port());
-    const http_answer got = blocking_get(url, "/v1/models", "X-A: 1\r\n", 20);
+    const http_server there = at(server.port());
+    const http_answer got = blocking_get(there, "/v1/models", "X-A: 1\r\n", 20);
     CHECK(got.status == 200);
     CHECK(got.body.find("{\"object\":\"list\"") == 0);
     CHECK(got.error == "");
@@ -285,7 +289,8 @@ TEST_CASE("a GET and a POST come with what was asked, and bring the answer") {
     CHECK(get.header("connection") == "close");
     CHECK(get.header("host") == server.authority());
 
-    const http_answer posted = blocking_post(url, "/tokenize", "X-B: 2\r\n", "{\"prompt\":1}", 20);
+    const http_answer posted =
+        blocking_post(there, "/tokenize", "X-B: 2\r\n", "{\"prompt\":1}", 20);
     CHECK(posted.status == 200);
     CHECK(posted.body == "{\"ok\":true}");
     REQUIRE(server.log().size() == 1);
@@ -318,9 +323,9 @@ TEST_CASE("whether a server stays after its answer is seen where the request let
     scripted::answer once = scripted::healthy();
     const auto hung_up = [](const scripted::answer& a) {
         const scripted::server server({a});
-        const http_url url = url_of(server.port());
-        CHECK_FALSE(blocking_post(url, "/", "", "", 20).hung_up);
-        const http_answer kept = blocking_post_kept(url, "/", "", "", 20);
+        const http_server there = at(server.port());
+        CHECK_FALSE(blocking_post(there, "/", "", "", 20).hung_up);
+        const http_answer kept = blocking_post_kept(there, "/", "", "", 20);
         CHECK(kept.status == 200);
         CHECK(server.log()[0].header("Connection") == "close");
         CHECK(server.log()[1].header("Connection") == "");
@@ -357,11 +362,68 @@ TEST_CASE("an answer that is not there is told by why") {
 }
 
 TEST_CASE("a server that is not there is told by why") {
-    CHECK(blocking_get(url_of(free_port()), "/", "", 20).error ==
+    CHECK(blocking_get(at(free_port()), "/", "", 20).error ==
           "cannot connect: Connection refused");
     const std::string unknown =
-        blocking_get({.host = "no-such-host.invalid", .port = "80"}, "/", "", 20).error;
+        blocking_get(server_at({.host = "no-such-host.invalid", .port = "80"}), "/", "", 20).error;
     CHECK(unknown.find("the host \"no-such-host.invalid\" cannot be resolved") == 0);
+}
+
+// ---- addresses
+
+TEST_CASE("a name is resolved once for all that go there, and again where that failed") {
+    int asked = 0;
+    const known_addresses there([&] {
+        if (++asked == 1) throw std::runtime_error("the name server is away");
+        return std::vector<address>{address_of(1), address_of(2)};
+    });
+    const known_addresses copy = there;
+    CHECK_THROWS_AS(there.in_order(), std::runtime_error);
+    CHECK(there.in_order().size() == 2);
+    CHECK(copy.in_order().size() == 2);
+    CHECK(asked == 2);
+}
+
+TEST_CASE("the address that answered last comes first, for whoever asks") {
+    const known_addresses there({address_of(1), address_of(2), address_of(3)});
+    const known_addresses copy = there;
+    const auto ports = [&] {
+        std::string text;
+        for (const address& a : there.in_order()) {
+            sockaddr_in in{};
+            std::memcpy(&in, &a.storage, sizeof in);
+            text += std::to_string(ntohs(in.sin_port));
+        }
+        return text;
+    };
+    CHECK(ports() == "123");
+    copy.answered(address_of(3));
+    CHECK(ports() == "312");
+    copy.answered(address_of(3));
+    CHECK(ports() == "312");
+    there.answered(address_of(2));
+    CHECK(ports() == "231");
+    there.answered(address_of(4));  // nobody's
+    CHECK(ports() == "231");
+}
+
+TEST_CASE("the client that waits asks once which addresses there are, and of a dead one once") {
+    scripted::server silent;
+    silent.stop_accepting();
+    const scripted::server server;
+    int asked = 0;
+    const http_server there{.url = url_of(server.port()), .addresses = known_addresses([&] {
+        ++asked;
+        return std::vector<address>{address_of(silent.port()), address_of(server.port())};
+    })};
+    // Half of the time that there is goes to the first of the two.
+    CHECK(blocking_get(there, "/v1/models", "", 2).status == 200);
+    for (int i = 0; i < 3; ++i) {
+        const long long began = now_ns();
+        CHECK(blocking_get(there, "/v1/models", "", 20).status == 200);
+        CHECK(now_ns() - began < 10000000000);
+    }
+    CHECK(asked == 1);
 }
 
 #ifdef LLMBENCH_WITH_TLS
@@ -384,6 +446,9 @@ struct tls_behind {
     }
     http_url url() const {
         return {.host = "localhost", .port = std::to_string(front.port()), .tls = true};
+    }
+    http_server asked_by(const llmbench::tls_options& o) const {
+        return server_at(url_of(front.port()), std::make_shared<tls_client>(o, url()));
     }
 };
 
@@ -483,13 +548,11 @@ TEST_CASE("a server that speaks no TLS, or goes, ends the handshake with a reaso
 
 TEST_CASE("the client that waits asks through TLS, too") {
     const tls_behind server;
-    const tls_client client(trusting, server.url());
     const http_answer a =
-        blocking_post(url_of(server.front.port()), "/v1/completions", "", "{}", 20, &client);
+        blocking_post(server.asked_by(trusting), "/v1/completions", "", "{}", 20);
     CHECK(a.status == 200);
     CHECK(a.error == "");
-    const tls_client strict({}, server.url());
-    const http_answer b = blocking_get(url_of(server.front.port()), "/", "", 20, &strict);
+    const http_answer b = blocking_get(server.asked_by({}), "/", "", 20);
     CHECK(b.status == 0);
     CHECK(b.distrusted);
     CHECK(b.error.find("the server's certificate ") == 0);
@@ -497,8 +560,7 @@ TEST_CASE("the client that waits asks through TLS, too") {
 
 TEST_CASE("TLS that breaks off before it is open is told as such") {
     const tls_behind server(tls::manner{.cut_after = 100});
-    const tls_client client(trusting, server.url());
-    const http_answer a = blocking_get(url_of(server.front.port()), "/", "", 20, &client);
+    const http_answer a = blocking_get(server.asked_by(trusting), "/", "", 20);
     CHECK(a.status == 0);
     CHECK(a.error == closed_in_handshake);
 }

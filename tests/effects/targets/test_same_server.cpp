@@ -16,8 +16,7 @@ using texts::holds;
 namespace {
 load_target at(const std::string& url) {
     load_target t;
-    t.url = parsed_url(url, "endpoint.url");
-    t.addresses = resolved(t.url);
+    static_cast<http_server&>(t) = server_at(parsed_url(url, "endpoint.url"));
     t.model = "m";
     t.path = t.url.path + "/v1/chat/completions";
     return t;
