@@ -27,47 +27,45 @@
 #include <sys/prctl.h>  // a server that ends with us
 #include <sys/syscall.h>  // close_range
 #endif
+#include <sys/socket.h>  // send
 #include <sys/stat.h>  // fstat
 #include <sys/types.h>  // pid_t, off_t, ssize_t
 #include <sys/wait.h>  // how a server ended
-#include <unistd.h>  // pipe, fork, close, write, unlink, pread
+#include <unistd.h>  // fork, close, unlink, pread
 
 namespace llmbench {
 inline namespace v0 {
 namespace detail {
 
 /// Kills a process group when this program is gone, even by SIGKILL: a process that does nothing
-/// but wait for the end of a pipe.
+/// but wait for the end of a line. That is a pair of sockets: where the process has gone first, a
+/// word to it is an error and no signal that ends us.
 class group_guard {
 public:
     void watch(pid_t group) {
-        int ends[2];
-#ifdef __linux__
-        if (::pipe2(ends, O_CLOEXEC) != 0) return;
-#else
-        if (::pipe(ends) != 0) return;
-        for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
-#endif
+        auto [ours, its] = socket_pair();
+        if (ours.get() < 0) return;
         pid_ = ::fork();
-        if (pid_ == 0) wait_and_kill(ends[0], group);
-        ::close(ends[0]);
-        pipe_ = descriptor(ends[1]);
+        if (pid_ == 0) wait_and_kill(its.get(), group);
+        line_ = std::move(ours);
     }
+    /// The process that waits; -1: there is none.
+    pid_t pid() const { return pid_; }
     /// The group is gone.
     void dismiss() {
         if (pid_ <= 0) return;
-        [[maybe_unused]] const ssize_t n = ::write(pipe_.get(), "x", 1);
-        pipe_ = descriptor();
+        ::send(line_.get(), "x", 1, no_signal);
+        line_ = descriptor();
         ::waitpid(std::exchange(pid_, -1), nullptr, 0);
     }
 
 private:
     /// Only what a child of several threads may call.
-    [[noreturn]] static void wait_and_kill(int pipe, pid_t group) {
+    [[noreturn]] static void wait_and_kill(int line, pid_t group) {
         ::setpgid(0, 0);  // out of reach of the terminal's Ctrl-C
         for (const int s : {SIGINT, SIGTERM, SIGHUP}) ::signal(s, SIG_IGN);
-        ::dup2(pipe, 0);
-        // The other end of this pipe and of others, and whatever somebody waits to see closed.
+        ::dup2(line, 0);
+        // The other end of this line and of others, and whatever somebody waits to see closed.
 #ifdef SYS_close_range
         const bool closed = ::syscall(SYS_close_range, 1u, ~0u, 0u) == 0;
 #else
@@ -80,7 +78,7 @@ private:
         if (n == 0) ::kill(-group, SIGKILL);
         ::_exit(0);
     }
-    descriptor pipe_{};
+    descriptor line_{};
     pid_t pid_ = -1;
 };
 

@@ -12,7 +12,7 @@
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
-#include <utility>  // exchange, swap
+#include <utility>  // exchange, pair, swap
 #include <vector>
 
 #ifndef __linux__
@@ -91,6 +91,16 @@ inline constexpr int no_signal = MSG_NOSIGNAL;
 #else
 inline constexpr int no_signal = 0;  // the socket knows
 #endif
+#ifndef __linux__
+/// What Linux does as it makes a socket, and as something is sent.
+inline void set_apart(int fd) {
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+#ifdef SO_NOSIGPIPE
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+}
+#endif
 /// A socket that no server of ours inherits, and that does not end the program when its other side
 /// has gone.
 inline descriptor new_socket(int family, bool blocks) {
@@ -100,14 +110,21 @@ inline descriptor new_socket(int family, bool blocks) {
 #else
     descriptor fd(::socket(family, SOCK_STREAM, 0));
     if (fd.get() < 0) return fd;
-    ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
+    set_apart(fd.get());
     if (!blocks) ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
-#ifdef SO_NOSIGPIPE
-    const int on = 1;
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-#endif
     return fd;
 #endif
+}
+/// Two such sockets, each other's other side; none, with errno, where they cannot be had.
+inline std::pair<descriptor, descriptor> socket_pair() {
+    int ends[2] = {-1, -1};
+#ifdef __linux__
+    ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
+#else
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0)
+        for (const int end : ends) set_apart(end);
+#endif
+    return {descriptor(ends[0]), descriptor(ends[1])};
 }
 
 /// An IP address in digits. Throws std::invalid_argument where it is none, or not of this machine.
