@@ -55,6 +55,7 @@ public:
           io_(1),
           acceptor_(io_),
           step_timer_(io_),
+          accept_timer_(io_),
           faults_(static_cast<std::uint64_t>(static_cast<long long>(e.seed)), 99) {
         const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(),
                                          static_cast<unsigned short>(port));
@@ -105,7 +106,8 @@ private:
     void accept_next() {
         auto s = std::make_shared<simulated_session>(io_, handler_);
         acceptor_.async_accept(s->socket, [this, s](asio::error_code e) {
-            if (e) return;
+            if (away_ || e == asio::error::operation_aborted) return;
+            if (e) return accept_later();
             asio::error_code ignored;
             s->socket.set_option(asio::ip::tcp::no_delay(true), ignored);
             std::erase_if(all_, [](const auto& weak) { return weak.expired(); });
@@ -114,10 +116,18 @@ private:
             accept_next();
         });
     }
+    /// No descriptor may be left: those who wait in the queue do so until there is one again.
+    void accept_later() {
+        accept_timer_.expires_at(time_point_of(now_ns() + 10000000));
+        accept_timer_.async_wait([this](asio::error_code e) {
+            if (!e && !away_) accept_next();
+        });
+    }
     void go_away() {
         asio::error_code ignored;
         acceptor_.close(ignored);
         step_timer_.cancel();
+        accept_timer_.cancel();
         for (const auto& weak : all_)
             if (const auto s = weak.lock()) s->reset();
         generating_.clear();
@@ -287,7 +297,7 @@ private:
     tallies tallies_{unix_s()};
     asio::io_context io_;
     tcp_acceptor acceptor_;
-    io_timer step_timer_;
+    io_timer step_timer_, accept_timer_;
     generator faults_;
     request_handler handler_{[this](simulated_session& s) { on_request(s); },
                              [this](std::uint64_t id) { on_gone(id); }};
