@@ -7392,6 +7392,8 @@ struct repeat_facts {
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more
     long long resends = 0;        // of requests whose kept connection was closed without an answer
+    long long hang_ups = 0;  // connections that the server closed right after their first answer
+    bool used_once = false;  // it did so again and again: none was used twice from then on
     // Prompt tokens of the completed requests that tell how many were cached, as far as the
     // workload lets others have sent them before; -1 where no request tells.
     long long shared_tokens = -1;
@@ -7646,22 +7648,27 @@ inline bool usage_is_over_content(const record& r) {
     return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
 }
 
-/// Requests that were sent again, where those are over 1 % of the measured ones, failed each: what
-/// a server does to one in a hundred of its users is no accident of the moment. Requests of the
-/// warm-up are left as they are.
-inline void fail_frequent_resends(repeat_data& d) {
+/// Requests of a repeat that were sent again, where those are over 1 % of the measured ones, failed
+/// each: what a server does to one in a hundred of its users is no accident of the moment. One is
+/// nobody's failure, however few requests there are. `parts`: the whole repeat, which several
+/// programs may have sent. Requests of the warm-up are left as they are.
+inline void fail_frequent_resends(std::span<repeat_data> parts) {
     std::size_t measured = 0, resent = 0;
-    for (const record& r : d.records) {
-        measured += is_measured(r);
-        resent += is_measured(r) && r.resends > 0;
-    }
-    if (resent * 100 <= measured) return;
-    for (record& r : d.records) {
-        if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
-        r.status = request_status::connect;
-        r.error = "the server closed the kept connection without an answer";
-    }
+    for (const repeat_data& d : parts)
+        for (const record& r : d.records) {
+            measured += is_measured(r);
+            resent += is_measured(r) && r.resends > 0;
+        }
+    if (resent <= std::max<std::size_t>(1, measured / 100)) return;
+    for (repeat_data& d : parts)
+        for (record& r : d.records) {
+            if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
+            r.status = request_status::connect;
+            r.error = "the server closed the kept connection without an answer";
+            if (d.ranks.size() == 1) ++d.ranks[0].failed;
+        }
 }
+inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
 }  // namespace llmbench
 }  // inline namespace v0
@@ -8739,6 +8746,8 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.short_outputs += part.short_outputs;
     to.long_outputs += part.long_outputs;
     to.resends += part.resends;
+    to.hang_ups += part.hang_ups;
+    to.used_once = to.used_once || part.used_once;
     if (part.shared_tokens >= 0)
         to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
     // Each part says how far its sends kept to their plan; together they weigh as they sent.
@@ -8769,6 +8778,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
 /// of `ranks`, its own. `closed`: users wait for answers, so that each part has a window of its
 /// own, and that of the whole is what all of them have in common.
 inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
+    fail_frequent_resends(parts);
     repeat_data all = std::move(parts.front());
     request_log log;
     log.take(request_log::again(all));
@@ -21041,11 +21051,26 @@ inline std::string status_text(const arm_figures& arm) {
 /// What came of the way between server and client, a sentence each.
 inline std::vector<std::string> notes_on_the_way(const arm_figures& arm, const char* whose) {
     std::vector<std::string> notes;
-    long long resends = 0;
-    for (const repeat_figures& d : arm.repeats) resends += d.resends;
+    long long resends = 0, hang_ups = 0, connections = 0;
+    bool used_once = false;
+    for (const repeat_figures& d : arm.repeats) {
+        resends += d.resends;
+        hang_ups += d.hang_ups;
+        connections += d.connections_opened;
+        used_once = used_once || d.used_once;
+    }
+    if (used_once)
+        notes.push_back(printed("%sconnections were used once, as the server closes them right "
+                                "after an answer without saying so: %lld opened, %lld closed so",
+                                whose, connections, hang_ups));
+    else if (hang_ups > 0)
+        notes.push_back(printed("%sthe server closed %lld of %lld connections right after their "
+                                "first answer without saying so",
+                                whose, hang_ups, connections));
     if (resends > 0)
         notes.push_back(printed("%ssent again, as the server closed the kept connection without an "
-                                "answer: %lld requests; over 1 %% of a repeat's they are failures",
+                                "answer: %lld requests; more than one that are over 1 %% of a "
+                                "repeat's are failures",
                                 whose, resends));
     const answer_counts& a = arm.answers;
     if (a.in_a_lump > 0)
@@ -21387,6 +21412,8 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("short_outputs", d.short_outputs)
         .field("long_outputs", d.long_outputs)
         .field("resends", d.resends)
+        .field("hang_ups", d.hang_ups)
+        .field("used_once", d.used_once)
         .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);
@@ -21765,6 +21792,8 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.short_outputs = large_count(v, "short_outputs");
     d.long_outputs = large_count(v, "long_outputs");
     d.resends = large_count(v, "resends");
+    d.hang_ups = large_count(v, "hang_ups");
+    d.used_once = true_member(v, "used_once");
     if (number_member(v, "shared_tokens") >= 0)  // else nothing is known of them
         d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");
@@ -27561,8 +27590,12 @@ struct load_target : http_server {
     std::string model{};
     const api_traits* api = &apis[0];
     token_fit tokens{};  // of made-up prompts
-    bool keeps_connections = true;  // false: it closes them after each answer, whatever it says
+    int hang_ups = 0;  // of the check before the load
 };
+/// So often a server closes a connection right after its first answer, having said that it stays,
+/// until that is its habit: what is sent to it as it closes would be lost, so none of its
+/// connections is used twice from then on. Once is an accident, such as a gateway that restarts.
+inline constexpr int hang_ups_of_habit = 2;
 
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
 struct load_order {
@@ -27690,14 +27723,14 @@ struct client_io {
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
-          keeps_connections(t.keeps_connections),
+          hang_ups(t.hang_ups),
           from(local_addresses(p.client.from)),
           addresses(reached_from(from, t.addresses.in_order())) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
-    bool keeps_connections;  // the server does, as far as it was seen
+    int hang_ups;  // the server's, those before this load included
     const std::vector<address> from;  // in turns, none: the system chooses
     const std::vector<address> addresses;  // of the target, when this load began
     std::size_t next_from = 0;
@@ -27713,6 +27746,7 @@ struct client_io {
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     handshakes_t handshakes_full{}, handshakes_resumed{};
 
+    bool keeps_connections() const { return hang_ups < hang_ups_of_habit; }
     /// Where the next connection to this address comes from; null: from wherever.
     const address* from_for(const address& to) {
         for (std::size_t i = 0; i < from.size(); ++i) {
@@ -27791,11 +27825,9 @@ public:
         close();
         sink_.on_retired(*this);
     }
-    /// False where the server closed an idle connection, or sent what nobody asked for. One that
-    /// does so after the first answer does it after each: what was sent to it as it closes would be
-    /// lost, so none of its connections is used twice from then on.
+    /// False where the server closed an idle connection, or sent what nobody asked for.
     bool is_usable() {
-        if (answers_ > 0 && !io_.keeps_connections) return false;
+        if (answers_ > 0 && !io_.keeps_connections()) return false;
         const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
         if (!is_quiet) learn_of_end();
         return is_quiet;
@@ -27958,7 +27990,8 @@ private:
     }
     /// Later than a second after an answer it may as well be one that nobody used for too long.
     void learn_of_end() {
-        if (answers_ == 1 && now_ns() - answered_ns_ < 1000000000) io_.keeps_connections = false;
+        const bool is_new = wire_.is_open() && answers_ == 1;
+        if (is_new && now_ns() - answered_ns_ < 1000000000) ++io_.hang_ups;
     }
     void on_end_of_input(long long now, const std::string& error) {
         // A reused connection may have been closed by the server at the very moment we sent: it is
@@ -27976,7 +28009,7 @@ private:
         on_finished();
     }
     void on_finished() {
-        const bool keep = io_.keeps_connections && answer_.keeps_connection() &&
+        const bool keep = io_.keeps_connections() && answer_.keeps_connection() &&
                           wire_.unsent() == 0 && !wire_.tls_ended();
         if (!keep) close();
         deliver();
@@ -28722,6 +28755,8 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         const client_io& io = w->io();
         log.take(std::move(w->finished()));
         into.connections_opened += io.connections_opened;
+        into.hang_ups += io.hang_ups - order.target->hang_ups;
+        into.used_once = into.used_once || !io.keeps_connections();
         add_handshakes(into.handshakes_full, io.handshakes_full);
         add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
         into.content_events += io.content_events;
@@ -29530,15 +29565,18 @@ inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
                               request_body(*to.api, to.model, r), 3);
 }
-/// Refuses a server that says before the load that it serves none of it. False where it does, and
-/// closes the connection after each answer, without a word of that.
-inline bool serves_and_stays(const load_target& to, const request_spec& common,
+/// Refuses a server that says before the load that it serves none of it. How often it closed the
+/// connection after its answer, without a word of that: one that did is asked again.
+inline int hang_ups_of_check(const load_target& to, const request_spec& common,
                              const std::string& url) {
-    const http_answer a = ask_for_one_token(to, common);
-    const std::string why =
-        why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
-    require(why.empty(), why);
-    return !a.hung_up;
+    for (int seen = 0; seen < hang_ups_of_habit; ++seen) {
+        const http_answer a = ask_for_one_token(to, common);
+        const std::string why =
+            why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
+        require(why.empty(), why);
+        if (!a.hung_up) return seen;
+    }
+    return hang_ups_of_habit;
 }
 
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.
@@ -29908,8 +29946,7 @@ public:
     /// Refuses a server that takes none of the requests to come. Our own one takes them all.
     void check_answers(const request_spec& common) {
         if (std::holds_alternative<simulated_engine>(server_)) return;
-        const bool stays = serves_and_stays(load_, common, facts_.url);
-        load_.keeps_connections = other_.keeps_connections = stays;
+        load_.hang_ups = other_.hang_ups = hang_ups_of_check(load_, common, facts_.url);
     }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {
@@ -31274,11 +31311,12 @@ inline void note_lags(repeat_data& d) {
     d.stamp_lag_max = d.stamp_lag.max();
 }
 
-/// Whether the server went away.
-inline void note_end(live_target& target, repeat_data& d) {
+/// Whether the server went away. One that closes connections has not; of a part of a load nobody
+/// can say yet whether it does that often.
+inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
-    fail_frequent_resends(d);  // a server that closes connections is not gone
+    if (p.share.is_whole()) fail_frequent_resends(d);
 }
 
 struct repeat_terms {
@@ -31399,7 +31437,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     all.move_into(d, counted);
     note_bunches(d);
     note_rates(p, d);
-    note_end(target, d);
+    note_end(p, target, d);
     note_lags(d);
     if (!p.share.is_whole()) d.ranks = {part_of(d, p.share, state.start_ns)};
     d.interrupted = interrupted.load();
@@ -32852,7 +32890,7 @@ inline void read_records(stored_gate& g, const std::string& file,
     for (auto* arm : {&g.seen.candidate, &g.seen.baseline})
         for (repeat_data& d : *arm) {
             logs[&d].move_into(d, d.gaps_counted);
-            fail_frequent_resends(d);
+            if (g.shards <= 1) fail_frequent_resends(d);  // else nobody knows the whole yet
             note_bunches(d);
             require(!d.records.empty(), printed("%s has no records of repeat %d of \"%s\"",
                                                 file.c_str(), d.index, g.name.c_str()));

@@ -188,9 +188,16 @@ public:
         page_ = std::move(page);
     }
     /// What comes of the request that is sent before a load; a healthy answer, where this is not told.
-    void answer_check(answer a) {
+    void answer_check(answer a) { answer_checks({std::move(a)}); }
+    /// One after the other, and then the last one.
+    void answer_checks(std::vector<answer> all) {
         const std::lock_guard lock(mutex_);
-        check_ = std::move(a);
+        checks_ = std::move(all);
+        checked_ = 0;
+    }
+    std::size_t checked() {
+        const std::lock_guard lock(mutex_);
+        return checked_;
     }
     /// From now on a request is answered as soon as its head is there, and its body is not read.
     /// So little of it is taken that a megabyte cannot be sent.
@@ -337,7 +344,8 @@ private:
             return {send(json("200 OK", R"({"object":"list","data":[{"id":"scripted"}]})")),
                     close()};
         }
-        if (r.header("X-Request-Id") == check_id) return check_;
+        if (r.header("X-Request-Id") == check_id)
+            return checks_[std::min(checked_++, checks_.size() - 1)];
         log_.push_back(r);
         if (choose_) return choose_(r);
         return script_[std::min(log_.size(), script_.size()) - 1];
@@ -385,7 +393,8 @@ private:
     std::function<answer(const request&)> choose_;
     std::function<std::string(const request&)> page_{};
     std::vector<answer> script_;
-    answer check_ = healthy(1);
+    std::vector<answer> checks_{healthy(1)};
+    std::size_t checked_ = 0;
     afterwards then_;
     int listener_ = -1, port_ = 0;
     sockets::bell going_{};

@@ -6,6 +6,8 @@
 #include "core/measured/repeat.hpp"
 
 #include <algorithm>  // max, min
+#include <cstddef>  // size_t
+#include <span>
 
 namespace llmbench {
 inline namespace v0 {
@@ -74,22 +76,27 @@ inline bool usage_is_over_content(const record& r) {
     return paced_tokens(r) > most_event_tokens * std::max(r.events - 1, 0);
 }
 
-/// Requests that were sent again, where those are over 1 % of the measured ones, failed each: what
-/// a server does to one in a hundred of its users is no accident of the moment. Requests of the
-/// warm-up are left as they are.
-inline void fail_frequent_resends(repeat_data& d) {
+/// Requests of a repeat that were sent again, where those are over 1 % of the measured ones, failed
+/// each: what a server does to one in a hundred of its users is no accident of the moment. One is
+/// nobody's failure, however few requests there are. `parts`: the whole repeat, which several
+/// programs may have sent. Requests of the warm-up are left as they are.
+inline void fail_frequent_resends(std::span<repeat_data> parts) {
     std::size_t measured = 0, resent = 0;
-    for (const record& r : d.records) {
-        measured += is_measured(r);
-        resent += is_measured(r) && r.resends > 0;
-    }
-    if (resent * 100 <= measured) return;
-    for (record& r : d.records) {
-        if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
-        r.status = request_status::connect;
-        r.error = "the server closed the kept connection without an answer";
-    }
+    for (const repeat_data& d : parts)
+        for (const record& r : d.records) {
+            measured += is_measured(r);
+            resent += is_measured(r) && r.resends > 0;
+        }
+    if (resent <= std::max<std::size_t>(1, measured / 100)) return;
+    for (repeat_data& d : parts)
+        for (record& r : d.records) {
+            if (!is_measured(r) || r.resends == 0 || r.status != request_status::ok) continue;
+            r.status = request_status::connect;
+            r.error = "the server closed the kept connection without an answer";
+            if (d.ranks.size() == 1) ++d.ranks[0].failed;
+        }
 }
+inline void fail_frequent_resends(repeat_data& whole) { fail_frequent_resends({&whole, 1}); }
 
 }  // namespace detail
 }  // inline namespace v0

@@ -59,6 +59,8 @@ struct repeat_facts {
     long long short_outputs = 0;  // completed requests with fewer tokens than forced
     long long long_outputs = 0;   // and with more
     long long resends = 0;        // of requests whose kept connection was closed without an answer
+    long long hang_ups = 0;  // connections that the server closed right after their first answer
+    bool used_once = false;  // it did so again and again: none was used twice from then on
     // Prompt tokens of the completed requests that tell how many were cached, as far as the
     // workload lets others have sent them before; -1 where no request tells.
     long long shared_tokens = -1;

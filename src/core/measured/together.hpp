@@ -3,6 +3,7 @@
 
 #include "api/result.hpp"
 #include "core/measured/blind.hpp"
+#include "core/measured/credible.hpp"
 #include "core/measured/histograms.hpp"
 #include "core/measured/ranks.hpp"
 #include "core/measured/reading.hpp"
@@ -46,6 +47,8 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
     to.short_outputs += part.short_outputs;
     to.long_outputs += part.long_outputs;
     to.resends += part.resends;
+    to.hang_ups += part.hang_ups;
+    to.used_once = to.used_once || part.used_once;
     if (part.shared_tokens >= 0)
         to.shared_tokens = std::max(to.shared_tokens, 0ll) + part.shared_tokens;
     // Each part says how far its sends kept to their plan; together they weigh as they sent.
@@ -76,6 +79,7 @@ inline void add_facts(repeat_data& to, const repeat_data& part, bool by_window_o
 /// of `ranks`, its own. `closed`: users wait for answers, so that each part has a window of its
 /// own, and that of the whole is what all of them have in common.
 inline repeat_data together(std::vector<repeat_data> parts, bool closed) {
+    fail_frequent_resends(parts);
     repeat_data all = std::move(parts.front());
     request_log log;
     log.take(request_log::again(all));

@@ -179,6 +179,8 @@ inline void write_repeat(json_writer& j, const repeat_figures& d,
         .field("short_outputs", d.short_outputs)
         .field("long_outputs", d.long_outputs)
         .field("resends", d.resends)
+        .field("hang_ups", d.hang_ups)
+        .field("used_once", d.used_once)
         .field("shared_tokens", d.shared_tokens)
         .field("gaps_counted", d.gaps_counted)
         .field("itl_relative_error", d.gaps_counted ? gap_counts::relative_error : 0.0);

@@ -113,6 +113,8 @@ inline repeat_data read_repeat(const picojson::value& v, run_arm arm) {
     d.short_outputs = large_count(v, "short_outputs");
     d.long_outputs = large_count(v, "long_outputs");
     d.resends = large_count(v, "resends");
+    d.hang_ups = large_count(v, "hang_ups");
+    d.used_once = true_member(v, "used_once");
     if (number_member(v, "shared_tokens") >= 0)  // else nothing is known of them
         d.shared_tokens = large_count(v, "shared_tokens");
     d.gaps_counted = true_member(v, "gaps_counted");

@@ -69,11 +69,26 @@ inline std::string status_text(const arm_figures& arm) {
 /// What came of the way between server and client, a sentence each.
 inline std::vector<std::string> notes_on_the_way(const arm_figures& arm, const char* whose) {
     std::vector<std::string> notes;
-    long long resends = 0;
-    for (const repeat_figures& d : arm.repeats) resends += d.resends;
+    long long resends = 0, hang_ups = 0, connections = 0;
+    bool used_once = false;
+    for (const repeat_figures& d : arm.repeats) {
+        resends += d.resends;
+        hang_ups += d.hang_ups;
+        connections += d.connections_opened;
+        used_once = used_once || d.used_once;
+    }
+    if (used_once)
+        notes.push_back(printed("%sconnections were used once, as the server closes them right "
+                                "after an answer without saying so: %lld opened, %lld closed so",
+                                whose, connections, hang_ups));
+    else if (hang_ups > 0)
+        notes.push_back(printed("%sthe server closed %lld of %lld connections right after their "
+                                "first answer without saying so",
+                                whose, hang_ups, connections));
     if (resends > 0)
         notes.push_back(printed("%ssent again, as the server closed the kept connection without an "
-                                "answer: %lld requests; over 1 %% of a repeat's they are failures",
+                                "answer: %lld requests; more than one that are over 1 %% of a "
+                                "repeat's are failures",
                                 whose, resends));
     const answer_counts& a = arm.answers;
     if (a.in_a_lump > 0)

@@ -124,11 +124,12 @@ inline void note_lags(repeat_data& d) {
     d.stamp_lag_max = d.stamp_lag.max();
 }
 
-/// Whether the server went away.
-inline void note_end(live_target& target, repeat_data& d) {
+/// Whether the server went away. One that closes connections has not; of a part of a load nobody
+/// can say yet whether it does that often.
+inline void note_end(const plan& p, live_target& target, repeat_data& d) {
     d.target_gone = target.how_it_went();
     if (d.target_gone.empty()) d.target_gone = gone_reason(d.records);
-    fail_frequent_resends(d);  // a server that closes connections is not gone
+    if (p.share.is_whole()) fail_frequent_resends(d);
 }
 
 struct repeat_terms {
@@ -249,7 +250,7 @@ inline repeat_data run_repeat(const plan& p, live_target& target, run_arm arm, i
     all.move_into(d, counted);
     note_bunches(d);
     note_rates(p, d);
-    note_end(target, d);
+    note_end(p, target, d);
     note_lags(d);
     if (!p.share.is_whole()) d.ranks = {part_of(d, p.share, state.start_ns)};
     d.interrupted = interrupted.load();

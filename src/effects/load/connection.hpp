@@ -40,14 +40,14 @@ struct client_io {
         : target(t),
           limits(p.limits),
           streamed(p.common.stream),
-          keeps_connections(t.keeps_connections),
+          hang_ups(t.hang_ups),
           from(local_addresses(p.client.from)),
           addresses(reached_from(from, t.addresses.in_order())) {}
 
     const load_target& target;
     const llmbench::limits& limits;
     const bool streamed;  // answers are; else limits.total alone holds
-    bool keeps_connections;  // the server does, as far as it was seen
+    int hang_ups;  // the server's, those before this load included
     const std::vector<address> from;  // in turns, none: the system chooses
     const std::vector<address> addresses;  // of the target, when this load began
     std::size_t next_from = 0;
@@ -63,6 +63,7 @@ struct client_io {
     long long connections_opened = 0, content_events = 0, coalesced_events = 0;
     handshakes_t handshakes_full{}, handshakes_resumed{};
 
+    bool keeps_connections() const { return hang_ups < hang_ups_of_habit; }
     /// Where the next connection to this address comes from; null: from wherever.
     const address* from_for(const address& to) {
         for (std::size_t i = 0; i < from.size(); ++i) {
@@ -141,11 +142,9 @@ public:
         close();
         sink_.on_retired(*this);
     }
-    /// False where the server closed an idle connection, or sent what nobody asked for. One that
-    /// does so after the first answer does it after each: what was sent to it as it closes would be
-    /// lost, so none of its connections is used twice from then on.
+    /// False where the server closed an idle connection, or sent what nobody asked for.
     bool is_usable() {
-        if (answers_ > 0 && !io_.keeps_connections) return false;
+        if (answers_ > 0 && !io_.keeps_connections()) return false;
         const bool is_quiet = wire_.is_quiet(io_.buffer, io_.plain);
         if (!is_quiet) learn_of_end();
         return is_quiet;
@@ -308,7 +307,8 @@ private:
     }
     /// Later than a second after an answer it may as well be one that nobody used for too long.
     void learn_of_end() {
-        if (answers_ == 1 && now_ns() - answered_ns_ < 1000000000) io_.keeps_connections = false;
+        const bool is_new = wire_.is_open() && answers_ == 1;
+        if (is_new && now_ns() - answered_ns_ < 1000000000) ++io_.hang_ups;
     }
     void on_end_of_input(long long now, const std::string& error) {
         // A reused connection may have been closed by the server at the very moment we sent: it is
@@ -326,7 +326,7 @@ private:
         on_finished();
     }
     void on_finished() {
-        const bool keep = io_.keeps_connections && answer_.keeps_connection() &&
+        const bool keep = io_.keeps_connections() && answer_.keeps_connection() &&
                           wire_.unsent() == 0 && !wire_.tls_ended();
         if (!keep) close();
         deliver();

@@ -30,8 +30,12 @@ struct load_target : http_server {
     std::string model{};
     const api_traits* api = &apis[0];
     token_fit tokens{};  // of made-up prompts
-    bool keeps_connections = true;  // false: it closes them after each answer, whatever it says
+    int hang_ups = 0;  // of the check before the load
 };
+/// So often a server closes a connection right after its first answer, having said that it stays,
+/// until that is its habit: what is sent to it as it closes would be lost, so none of its
+/// connections is used twice from then on. Once is an accident, such as a gateway that restarts.
+inline constexpr int hang_ups_of_habit = 2;
 
 /// One stretch of load: requests `first` to `last` (not included) of the trace.
 struct load_order {

@@ -140,6 +140,8 @@ inline void run_load(const load_order& order, load_state& state, repeat_data& in
         const client_io& io = w->io();
         log.take(std::move(w->finished()));
         into.connections_opened += io.connections_opened;
+        into.hang_ups += io.hang_ups - order.target->hang_ups;
+        into.used_once = into.used_once || !io.keeps_connections();
         add_handshakes(into.handshakes_full, io.handshakes_full);
         add_handshakes(into.handshakes_resumed, io.handshakes_resumed);
         into.content_events += io.content_events;

@@ -221,15 +221,18 @@ inline http_answer ask_for_one_token(const load_target& to, request_spec r) {
                               to.fields + "X-Request-Id: " + id_of_check() + "\r\n",
                               request_body(*to.api, to.model, r), 3);
 }
-/// Refuses a server that says before the load that it serves none of it. False where it does, and
-/// closes the connection after each answer, without a word of that.
-inline bool serves_and_stays(const load_target& to, const request_spec& common,
+/// Refuses a server that says before the load that it serves none of it. How often it closed the
+/// connection after its answer, without a word of that: one that did is asked again.
+inline int hang_ups_of_check(const load_target& to, const request_spec& common,
                              const std::string& url) {
-    const http_answer a = ask_for_one_token(to, common);
-    const std::string why =
-        why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
-    require(why.empty(), why);
-    return !a.hung_up;
+    for (int seen = 0; seen < hang_ups_of_habit; ++seen) {
+        const http_answer a = ask_for_one_token(to, common);
+        const std::string why =
+            why_not_served(to, "POST", common.stream ? to.path : to.whole_path, a, url);
+        require(why.empty(), why);
+        if (!a.hung_up) return seen;
+    }
+    return hang_ups_of_habit;
 }
 
 /// How long the words of made-up prompts are, as far as the server tells within `within_s`.

@@ -117,8 +117,7 @@ public:
     /// Refuses a server that takes none of the requests to come. Our own one takes them all.
     void check_answers(const request_spec& common) {
         if (std::holds_alternative<simulated_engine>(server_)) return;
-        const bool stays = serves_and_stays(load_, common, facts_.url);
-        load_.keeps_connections = other_.keeps_connections = stays;
+        load_.hang_ups = other_.hang_ups = hang_ups_of_check(load_, common, facts_.url);
     }
     /// How long the words of made-up prompts are, once for all repeats, within 5 s.
     void learn_tokens(const plan& p, double at_most_s) {

@@ -15,6 +15,7 @@
 #include <filesystem>  // equivalent
 #include <string>
 #include <system_error>  // error_code
+#include <vector>
 
 #include <arpa/inet.h>  // ntohs
 #include <netinet/in.h>  // sockaddr_in6

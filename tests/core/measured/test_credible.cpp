@@ -57,7 +57,7 @@ TEST_CASE("an answer in one piece that was asked for is none that was held back"
     CHECK_FALSE(begins_in_a_lump(r));
 }
 
-TEST_CASE("what is sent again counts as failed where it is over 1 percent") {
+TEST_CASE("what is sent again counts as failed where it is over 1 percent, and more than one") {
     const auto of = [](int n, int resent) {
         repeat_data d = steady_repeat(80, n);
         for (int i = 0; i < resent; ++i) d.records[static_cast<std::size_t>(i)].resends = 1;
@@ -72,7 +72,9 @@ TEST_CASE("what is sent again counts as failed where it is over 1 percent") {
     CHECK(failed(of(200, 0)) == 0);
     CHECK(failed(of(200, 2)) == 0);
     CHECK(failed(of(200, 3)) == 3);
-    CHECK(failed(of(99, 1)) == 1);
+    CHECK(failed(of(199, 2)) == 2);
+    for (const int few : {1, 5, 99}) CHECK(failed(of(few, 1)) == 0);  // an accident
+    CHECK(failed(of(5, 2)) == 2);
 
     repeat_data d = of(20, 3);
     d.records[0].phase = run_phase::warmup;

@@ -177,3 +177,25 @@ TEST_CASE("a part that begins too far from the others makes a gate invalid, and 
     e.candidate = {together(all, false)};
     CHECK(holds(gate_invalid_reason(e), "rank 2 of 4 on host-2 began 4.9 ms early"));
 }
+
+TEST_CASE("how often requests were sent again is a question to the whole and to no part of it") {
+    const auto part_of = [](int requests, int resent) {
+        repeat_data d = steady_repeat(80, requests);
+        for (int i = 0; i < resent; ++i) d.records[static_cast<std::size_t>(i)].resends = 1;
+        d.ranks = {rank_part{}};
+        d.ranks[0].start_ns = at_ms(0);
+        return d;
+    };
+    const auto failed = [&](int resent_here, int resent_there) {
+        const repeat_data all =
+            together({part_of(100, resent_here), part_of(200, resent_there)}, false);
+        int n = 0;
+        for (const record& r : all.records) n += r.status != request_status::ok;
+        CHECK(n == static_cast<int>(all.ranks[0].failed + all.ranks[1].failed));
+        return n;
+    };
+    CHECK(failed(1, 0) == 0);
+    CHECK(failed(3, 0) == 0);  // 3 % of the part, 1 % of the whole
+    CHECK(failed(2, 2) == 4);  // as many as none of them would be failed for
+    CHECK(failed(0, 4) == 4);
+}

@@ -707,11 +707,22 @@ TEST_CASE("streams that were held back and requests that were sent again are tol
     const std::vector<std::string> notes = notes_on(g);
     REQUIRE(notes.size() == 3);
     CHECK(notes[0] == "sent again, as the server closed the kept connection without an answer: 3 "
-                      "requests; over 1 % of a repeat's they are failures");
+                      "requests; more than one that are over 1 % of a repeat's are failures");
     CHECK(notes[1] == "1 of 40 answers came in one piece, 0 more began with over 5 % of their tokens "
                       "at once");
     CHECK(notes[2] == "baseline: 0 of 20 answers came in one piece, 1 more began with over 5 % of "
                       "their tokens at once");
+    g.measured.candidate[0].hang_ups = 1;
+    g.measured.candidate[0].connections_opened = 3;
+    g.measured.baseline[0].hang_ups = 2;
+    g.measured.baseline[0].connections_opened = 20;
+    g.measured.baseline[0].used_once = true;
+    const std::vector<std::string> more = notes_on(g);
+    REQUIRE(more.size() == 5);
+    CHECK(more[0] == "the server closed 1 of 3 connections right after their first answer without "
+                     "saying so");
+    CHECK(more[3] == "baseline: connections were used once, as the server closes them right after "
+                     "an answer without saying so: 20 opened, 2 closed so");
     g.measured.candidate[0].records[0].text_bytes = 10;
     g.measured.candidate[0].records[0].output_tokens = 27;
     CHECK(status_text({g.measured.candidate[0]}) ==

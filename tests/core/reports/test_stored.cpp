@@ -178,6 +178,8 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     d.short_outputs = 2;
     d.long_outputs = 3;
     d.resends = 4;
+    d.hang_ups = 5;
+    d.used_once = true;
     d.shared_tokens = 5;
     d.interrupted = true;
     d.target_gone = "its process \"exited\"\nwith code 1";
@@ -203,6 +205,8 @@ TEST_CASE("a stored gate has each repeat as it was, but for the records") {
     CHECK(r.short_outputs == 2);
     CHECK(r.long_outputs == 3);
     CHECK(r.resends == 4);
+    CHECK(r.hang_ups == 5);
+    CHECK(r.used_once);
     CHECK(r.shared_tokens == 5);
     CHECK(s.measured.candidate[0].shared_tokens == -1);
     CHECK(r.interrupted);

@@ -2,6 +2,7 @@
 // request goes through, and what the connection's owner gets to know of it.
 #include "one_thread.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -189,24 +190,28 @@ TEST_CASE("a connection that the server will close is not kept") {
     CHECK(p.owner.idle == 0);
 }
 
-TEST_CASE("none is kept of a server that closes right after the first answer of one") {
+TEST_CASE("none is kept of a server that closes right after the first answer, twice") {
     pair_of_them p;
-    p.ask();
-    p.server.say(healthy());
-    REQUIRE(p.rests());
-    CHECK(p.owner.io.keeps_connections);
-    p.server.hang_up();
-    REQUIRE(p.owner.turn_until([&] { return p.owner.retired == 1; }));
-    CHECK_FALSE(p.owner.io.keeps_connections);
-    p.c.start(asking(1));
-    REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == 2; }));
-    REQUIRE(p.server.accept());
-    REQUIRE(p.hears());
-    p.server.say(healthy());
-    REQUIRE(p.owner.turn_until([&] { return p.owner.delivered.size() == 2; }));
-    CHECK(p.last().status == request_status::ok);
-    CHECK(p.last().resends == 0);
-    CHECK(p.owner.idle == 1);  // the first one
+    for (int i = 0; i < 3; ++i) {
+        p.c.start(asking(static_cast<std::size_t>(i)));
+        REQUIRE(p.owner.turn_until([&] { return p.owner.io.connections_opened == i + 1; }));
+        REQUIRE(p.server.accept());
+        REQUIRE(p.hears());
+        p.server.say(healthy());
+        REQUIRE(p.delivers(static_cast<std::size_t>(i + 1)));
+        CHECK(p.owner.io.keeps_connections() == (i < 2));
+        CHECK(p.owner.idle == std::min(i + 1, 2));  // the third is closed by ourselves
+        if (i == 2) break;
+        p.server.hang_up();
+        REQUIRE(p.owner.turn_until([&] { return p.owner.retired == i + 1; }));
+        CHECK(p.owner.io.hang_ups == i + 1);
+        CHECK_FALSE(p.c.is_usable());  // which is no other time
+        CHECK(p.owner.io.hang_ups == i + 1);
+    }
+    for (const record& r : p.owner.delivered) {
+        CHECK(r.status == request_status::ok);
+        CHECK(r.resends == 0);
+    }
 }
 
 TEST_CASE("a server that closes a connection of many answers keeps the others") {
@@ -220,7 +225,7 @@ TEST_CASE("a server that closes a connection of many answers keeps the others") 
     }
     p.server.hang_up();
     REQUIRE(p.owner.turn_until([&] { return p.owner.retired == 1; }));
-    CHECK(p.owner.io.keeps_connections);
+    CHECK(p.owner.io.hang_ups == 0);
 }
 
 TEST_CASE("a connection that waits for its second request is not used where the server keeps none") {
@@ -229,7 +234,7 @@ TEST_CASE("a connection that waits for its second request is not used where the 
     p.server.say(healthy());
     REQUIRE(p.rests());
     CHECK(p.c.is_usable());
-    p.owner.io.keeps_connections = false;  // another connection has seen it
+    p.owner.io.hang_ups = hang_ups_of_habit;  // other connections have seen them
     CHECK_FALSE(p.c.is_usable());
 }
 
@@ -255,8 +260,8 @@ TEST_CASE("a kept connection that ends as the request goes out is replaced once"
     CHECK(p.owner.delivered.size() == 1);
     REQUIRE(p.server.accept());
     REQUIRE(p.hears());  // the same request once more
-    // It may have closed after the first answer whatever came: from now on none is used twice.
-    CHECK_FALSE(p.owner.io.keeps_connections);
+    // It may have closed after the first answer whatever came: once more, and none is used twice.
+    CHECK(p.owner.io.hang_ups == 1);
     SUBCASE("and its answer counts") {
         p.server.say(healthy());
         REQUIRE(p.delivers(2));

@@ -1,6 +1,8 @@
 // What is read from a server's answers before the load: its models, and how it counts tokens.
 #include "effects/targets/inquiries.hpp"
 
+#include "support/scripted_server.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -232,4 +234,29 @@ TEST_CASE("a server that does not answer leaves lengths unknown") {
     const token_fit fit = token_inquiry(to, common, std::ref(server)).fit(true);
     CHECK(fit.lengths == token_fit::quality::unknown);
     CHECK(fit.words.empty());
+}
+
+// ---- whether it keeps connections
+
+TEST_CASE("a server that closed the connection after the check is asked once more") {
+    const scripted::answer stays = scripted::healthy(1);
+    scripted::answer closes = stays;
+    closes.push_back(scripted::close());
+    struct one {
+        std::vector<scripted::answer> answers;
+        int hang_ups;
+        std::size_t asked;
+    };
+    for (const one& x : {one{{stays}, 0, 1}, one{{closes, stays}, 1, 2}, one{{closes}, 2, 2}}) {
+        CAPTURE(x.hang_ups);
+        scripted::server server;
+        server.answer_checks(x.answers);
+        load_target to = target_of(openai_chat);
+        static_cast<http_server&>(to) =
+            server_at({.host = "127.0.0.1", .port = std::to_string(server.port())});
+        request_spec common;
+        common.stream = true;
+        CHECK(hang_ups_of_check(to, common, "http://h") == x.hang_ups);
+        CHECK(server.checked() == x.asked);
+    }
 }
