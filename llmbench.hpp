@@ -24720,7 +24720,7 @@ inline std::string report_html(const std::vector<gate_report>& gates,
 #include <mutex>  // lock_guard, unique_lock
 #include <new>  // bad_alloc
 #include <queue>  // users by the time they are ready
-#include <random>  // what no other run has sent
+#include <random>  // random_device, what no other run has sent
 #include <thread>  // this_thread
 
 #include <arpa/inet.h>  // ntohs
@@ -25928,22 +25928,26 @@ inline bool clock_is_synchronised() {
 #endif
 }
 
-/// Ports that connections to one server can have on this side, 0 where nobody knows.
-inline long long ports_to_one_server() {
+/// Port numbers from `low` to `high`, none where that is less.
+struct port_range {
     long long low = 0, high = -1;
+    long long size() const { return high < low ? 0 : high - low + 1; }
+};
+/// Those of which each connection to a server takes one on this side; none where nobody knows.
+inline port_range outgoing_ports() {
+    port_range all;
 #ifdef __APPLE__
     int first = 0, last = -1;
     std::size_t size = sizeof first;
     if (::sysctlbyname("net.inet.ip.portrange.first", &first, &size, nullptr, 0) != 0 ||
         ::sysctlbyname("net.inet.ip.portrange.last", &last, &size, nullptr, 0) != 0)
-        return 0;
-    low = first;
-    high = last;
+        return {};
+    all = {first, last};
 #else
     std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
-    if (!(range >> low >> high)) return 0;
+    if (!(range >> all.low >> all.high)) return {};
 #endif
-    return high - low + 1;
+    return all;
 }
 
 }  // namespace llmbench
@@ -26310,17 +26314,33 @@ inline std::string own_lack(int error) {
     }
 }
 
-/// A port of the loopback interface that nothing listens on now.
+/// Ports for servers: no connection that goes out is ever given one of these, however long a server
+/// takes to listen on it. None where those of the connections are nearly all there are.
+inline port_range ports_for_servers(port_range outgoing) {
+    if (outgoing.size() == 0) outgoing = {32768, 65535};  // no system is known to begin lower
+    const port_range below{10000, outgoing.low - 1};
+    const port_range above{std::max(outgoing.high + 1, 10000LL), 65535};
+    const port_range more = below.size() < above.size() ? above : below;
+    return more.size() < 100 ? port_range{} : more;
+}
+
+/// A port that nothing on this machine listens on now, for a server that will: not the same twice
+/// in a program, and in two programs hardly ever.
 inline int free_port() {
-    const descriptor fd = new_socket(AF_INET, true);
-    sockaddr_in a{};
-    a.sin_family = AF_INET;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof a;
-    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 ||
-        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
-        throw std::runtime_error("no free port can be had on 127.0.0.1");
-    return ntohs(a.sin_port);
+    static std::atomic<unsigned> next{std::random_device{}()};
+    const port_range ports = ports_for_servers(outgoing_ports());
+    for (int tries = 0; tries < 1000; ++tries) {
+        const descriptor fd = new_socket(AF_INET, true);
+        sockaddr_in a{};  // of all addresses, for a server may listen on all of them
+        a.sin_family = AF_INET;
+        if (ports.size() > 0)
+            a.sin_port = htons(static_cast<std::uint16_t>(ports.low + next++ % ports.size()));
+        socklen_t size = sizeof a;
+        if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 &&
+            ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) == 0)
+            return ntohs(a.sin_port);
+    }
+    throw std::runtime_error("no free port can be had on this machine");
 }
 
 }  // namespace llmbench
@@ -28677,7 +28697,7 @@ inline void make_room_for(const load_order& o) {
                     "files: raise the hard limit (ulimit -Hn), or ask for less at once",
                     needed, static_cast<unsigned long long>(files)));
     const auto from = static_cast<long long>(std::max<std::size_t>(1, o.what->client.from.size()));
-    const long long ports = from * ports_to_one_server();
+    const long long ports = from * outgoing_ports().size();
     if (o.target->url.socket.empty() && ports > 0)
         require(static_cast<long long>(needed) <= ports,
                 printed("the load needs %zu connections at a time and this machine has %lld ports "

@@ -31,8 +31,7 @@ if [[ $kind == package ]]; then
     "$cmake" --install "$work/llmbench"
     options=(-DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Debug)
 fi
-# A port that is free now, and below those the system gives out by itself.
-port=$((20000 + $$ % 10000))
+port=$(python3 ../support/free_ports.py 1)
 options+=("-DSERVER_PORT=$port")
 "$cmake" -S "$kind" -B "$work/build" "${options[@]}"
 "$cmake" --build "$work/build"

@@ -56,6 +56,8 @@ std::string refusal_to_bring_up(const llmbench::any_target& target) {
 std::string refusal_to_plan(const llmbench::scenario& s) {
     return texts::refusal_of([&] { planned(s, 1, read_workload_files(s, 1)); });
 }
+int free_port() { return llmbench::detail::free_port(); }
+
 std::string bring_up_and_end(const llmbench::process& p) { return refusal_to_bring_up(p); }
 
 std::vector<llmbench::record>

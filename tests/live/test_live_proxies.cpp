@@ -25,13 +25,6 @@ std::string program(const std::string& name) {
         if (::access((directory + name).c_str(), X_OK) == 0) return directory + name;
     return "";
 }
-/// Not used by anybody a moment ago.
-int free_port() {
-    const int listener = relay::ipv4_listener();
-    const int port = relay::port_of(listener);
-    ::close(listener);
-    return port;
-}
 std::string local(int port) { return "127.0.0.1:" + std::to_string(port); }
 
 /// A command that runs until it goes; ready once the port takes connections.

@@ -307,8 +307,7 @@ for line in text("records.jsonl").splitlines(): json.loads(line)
 PY
     }
     local port pid how
-    port=$(python3 -c 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    port=$(python3 "$(dirname "$source")/../support/free_ports.py" 1)
     for how in error stream; do
         python3 "$(dirname "$source")/hostile_server.py" "$port" "$how" &
         pid=$!

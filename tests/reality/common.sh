@@ -14,9 +14,7 @@ take() {
     source "$reality/servers/$server.sh"
 }
 
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
+free_port() { python3 "$reality/../support/free_ports.py" 1; }
 
 uv() { "$build/uv/bin/uv" --quiet "$@"; }
 

@@ -73,6 +73,9 @@ private:
 /// Why a load is refused when it is about to begin, or "".
 std::string refusal_to_run(const llmbench::scenario& s);
 
+/// A port for a server that is still to be started.
+int free_port();
+
 /// Why a target cannot be brought up, or "".
 std::string refusal_to_bring_up(const llmbench::any_target& t);
 

@@ -24,12 +24,6 @@ expect() {
 }
 # shellcheck disable=SC2317  # called through expect
 says() { grep -qF -- "$1" "${2:-$log}"; }
-free_ports() {
-    python3 -c 'import socket
-s = [socket.socket() for _ in range(2)]
-for one in s: one.bind(("127.0.0.1", 0))
-print(*(one.getsockname()[1] for one in s))'
-}
 # shellcheck disable=SC2317  # called through expect
 nothing_listens() {
     local port
@@ -95,7 +89,7 @@ hides=$(
 )
 
 # ---- GitHub --------------------------------------------------------------------------------------
-read -r port other < <(free_ports)
+read -r port other < <(python3 "$here/../support/free_ports.py" 2)
 sed "s/8001/$port/g; s/8000/$other/g" "$ci/github/pull-request.yml" > "$work/pull-request.yml"
 export GH_COMMENTS=$work/comments.json
 mark='<!-- llmbench llmbench-report -->'

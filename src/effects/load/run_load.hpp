@@ -62,7 +62,7 @@ inline void make_room_for(const load_order& o) {
                     "files: raise the hard limit (ulimit -Hn), or ask for less at once",
                     needed, static_cast<unsigned long long>(files)));
     const auto from = static_cast<long long>(std::max<std::size_t>(1, o.what->client.from.size()));
-    const long long ports = from * ports_to_one_server();
+    const long long ports = from * outgoing_ports().size();
     if (o.target->url.socket.empty() && ports > 0)
         require(static_cast<long long>(needed) <= ports,
                 printed("the load needs %zu connections at a time and this machine has %lld ports "

@@ -5,10 +5,14 @@
 #include "core/base/text.hpp"
 #include "core/wire/url.hpp"
 #include "effects/system/errors.hpp"
+#include "effects/system/limits.hpp"
 
-#include <algorithm>  // any_of
+#include <algorithm>  // any_of, max
+#include <atomic>
 #include <cerrno>  // errno, EINPROGRESS, EMFILE
+#include <cstdint>  // uint16_t
 #include <cstring>  // memcpy
+#include <random>  // random_device
 #include <stdexcept>  // runtime_error
 #include <string>
 #include <string_view>
@@ -216,17 +220,33 @@ inline std::string own_lack(int error) {
     }
 }
 
-/// A port of the loopback interface that nothing listens on now.
+/// Ports for servers: no connection that goes out is ever given one of these, however long a server
+/// takes to listen on it. None where those of the connections are nearly all there are.
+inline port_range ports_for_servers(port_range outgoing) {
+    if (outgoing.size() == 0) outgoing = {32768, 65535};  // no system is known to begin lower
+    const port_range below{10000, outgoing.low - 1};
+    const port_range above{std::max(outgoing.high + 1, 10000LL), 65535};
+    const port_range more = below.size() < above.size() ? above : below;
+    return more.size() < 100 ? port_range{} : more;
+}
+
+/// A port that nothing on this machine listens on now, for a server that will: not the same twice
+/// in a program, and in two programs hardly ever.
 inline int free_port() {
-    const descriptor fd = new_socket(AF_INET, true);
-    sockaddr_in a{};
-    a.sin_family = AF_INET;
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof a;
-    if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 ||
-        ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) != 0)
-        throw std::runtime_error("no free port can be had on 127.0.0.1");
-    return ntohs(a.sin_port);
+    static std::atomic<unsigned> next{std::random_device{}()};
+    const port_range ports = ports_for_servers(outgoing_ports());
+    for (int tries = 0; tries < 1000; ++tries) {
+        const descriptor fd = new_socket(AF_INET, true);
+        sockaddr_in a{};  // of all addresses, for a server may listen on all of them
+        a.sin_family = AF_INET;
+        if (ports.size() > 0)
+            a.sin_port = htons(static_cast<std::uint16_t>(ports.low + next++ % ports.size()));
+        socklen_t size = sizeof a;
+        if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 &&
+            ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&a), &size) == 0)
+            return ntohs(a.sin_port);
+    }
+    throw std::runtime_error("no free port can be had on this machine");
 }
 
 }  // namespace detail

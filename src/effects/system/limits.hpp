@@ -67,22 +67,26 @@ inline bool clock_is_synchronised() {
 #endif
 }
 
-/// Ports that connections to one server can have on this side, 0 where nobody knows.
-inline long long ports_to_one_server() {
+/// Port numbers from `low` to `high`, none where that is less.
+struct port_range {
     long long low = 0, high = -1;
+    long long size() const { return high < low ? 0 : high - low + 1; }
+};
+/// Those of which each connection to a server takes one on this side; none where nobody knows.
+inline port_range outgoing_ports() {
+    port_range all;
 #ifdef __APPLE__
     int first = 0, last = -1;
     std::size_t size = sizeof first;
     if (::sysctlbyname("net.inet.ip.portrange.first", &first, &size, nullptr, 0) != 0 ||
         ::sysctlbyname("net.inet.ip.portrange.last", &last, &size, nullptr, 0) != 0)
-        return 0;
-    low = first;
-    high = last;
+        return {};
+    all = {first, last};
 #else
     std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
-    if (!(range >> low >> high)) return 0;
+    if (!(range >> all.low >> all.high)) return {};
 #endif
-    return high - low + 1;
+    return all;
 }
 
 }  // namespace detail
