@@ -1,6 +1,13 @@
-# cmake -DURL=http://... -P llmbench-probe.cmake: succeeds where the URL answers with success.
-file(DOWNLOAD "${URL}" STATUS status TIMEOUT 2)
+# cmake -DURL=http://... -P llmbench-probe.cmake: says the HTTP status there, `silence` where nothing is
+# said for two seconds, and nothing where nobody listens.
+set(ENV{no_proxy} "*")  # the gates go straight to the server, and so does this
+file(DOWNLOAD "${URL}" STATUS status LOG log TIMEOUT 2)
 list(GET status 0 code)
-if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${URL}: ${status}")
+string(REGEX MATCHALL "HTTP/[0-9.]+ [0-9][0-9][0-9]" answers "${log}")
+if(answers)
+    list(GET answers -1 answer)
+    string(REGEX REPLACE ".* " "" answer "${answer}")
+    message("${answer}")
+elseif(code EQUAL 28)
+    message("silence")
 endif()

