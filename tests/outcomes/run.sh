@@ -75,6 +75,24 @@ report_says() {
 }
 line_of() { grep -nF "$1" "$source" | cut -d: -f1; }
 
+# begin NAMES TEXT [LOG]: the program with these test cases, $pid, goes on once its log has that text
+begin() {
+    local i words=${3:-$log}
+    : > "$words"  # before it starts: what an earlier one said there is not waited for
+    "$gates" --test-case="$1" >> "$words" 2>&1 &
+    pid=$!
+    for ((i = 0; i < 2400; i++)); do
+        if grep -q -- "$2" "$words"; then return; fi
+        alive "$pid" || break
+        sleep 0.05
+    done
+    wrong "it never says: $2"
+}
+# kill_it: before it can do anything more
+kill_it() {
+    kill -KILL "$pid"
+    wait "$pid" 2> /dev/null || true
+}
 # alive PID: it runs, and is not merely waiting to be reaped
 alive() { [[ -r /proc/$1/stat && $(sed 's/.*) //' "/proc/$1/stat") != Z* ]]; }
 child_is_gone() {
@@ -347,29 +365,19 @@ threads() {
 # ---- what an earlier run left, what a killed one leaves, and what is not ours
 files_of_runs() {
     local reports=(result.json junit.xml summary.md metrics.txt report.html) file
-    # killed_in NAMES PATTERN: killed when it has said that
-    killed_in() {
-        "$gates" --test-case="$1" > "$log" 2>&1 &
-        pid=$!
-        for ((i = 0; i < 600; i++)); do
-            if grep -q "$2" "$log"; then break; fi
-            sleep 0.05
-        done
-        sleep 0.3
-        kill -KILL "$pid"
-        wait "$pid" 2> /dev/null || true
-    }
     cases 0 "pass"
     touch "$LLMBENCH_REPORT_DIR/mine.xml"
     what="a run that is killed in its first gate"
-    killed_in "long" "^  process at "
+    begin "long" "^  process at "
+    kill_it
     for file in "${reports[@]}"; do
         if [[ -e $LLMBENCH_REPORT_DIR/$file ]]; then wrong "$file of the run before is still there"; else ok; fi
     done
     if [[ -e $LLMBENCH_REPORT_DIR/mine.xml ]]; then ok; else wrong "it took a file that is not its own"; fi
 
     what="a run that is killed in its second gate"
-    killed_in "pass,long" "^  process at "
+    begin "pass,long" "^  process at "
+    kill_it
     report_says "the program had not ended when this was written" junit.xml
     report_says "<error" junit.xml
     summary_says "### the rest of the program: invalid"
@@ -384,16 +392,12 @@ files_of_runs() {
 
     # Two programs would take each other's files.
     what="two programs in one directory"
-    : > "$work/other"
-    "$gates" --test-case=long > "$work/other" 2>&1 &
-    pid=$!
-    for ((i = 0; i < 600; i++)); do if grep -q "^  process at " "$work/other"; then break; fi; sleep 0.05; done
+    begin long "^  process at " "$work/other"
     status=0
     "$gates" --test-case=pass > "$log" 2>&1 || status=$?
     if ((status == 2)); then ok; else wrong "exit code $status instead of 2"; fi
     says "LLMBENCH_REPORT_DIR is $LLMBENCH_REPORT_DIR: another program is measuring and writes there"
-    kill -KILL "$pid"
-    wait "$pid" 2> /dev/null || true
+    kill_it
 
     # Symbolic links lead elsewhere: they are replaced, and where they lead nothing is written.
     what="symbolic links in the report directory"
@@ -580,16 +584,16 @@ signals() {
     cases 0 "process with a child"
     child_is_gone
 
-    # start NAME: a long gate in the background, $pid, that has begun to measure
+    # start NAME: a long gate that has measured something
     start() {
+        local i
         rm -rf "$LLMBENCH_REPORT_DIR" "$CHILD"
-        "$gates" --test-case="$1" > "$log" 2>&1 &
-        pid=$!
-        for ((i = 0; i < 200; i++)); do
-            if grep -q "process at " "$log"; then break; fi
+        begin "$1" "process at "
+        for ((i = 0; i < 2400; i++)); do
+            if [[ -s $LLMBENCH_REPORT_DIR/records.jsonl ]]; then return; fi
             sleep 0.05
         done
-        sleep 0.5
+        wrong "it measures nothing"
     }
     for signal in INT TERM; do
         what="SIG$signal during a run"
@@ -635,8 +639,7 @@ signals() {
     port=$(sed -n 's|^  process at http://127.0.0.1:\([0-9]*\),.*|\1|p' "$log")
     if (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; then ok; else wrong "no server to begin with"; fi
     read -r uptime _ < /proc/uptime
-    kill -KILL "$pid"
-    wait "$pid" 2> /dev/null || true
+    kill_it
     # Every line is whole, but perhaps the last; each has its gaps; the last one is new.
     records=$LLMBENCH_REPORT_DIR/records.jsonl
     lines=$(wc -l < "$records")
