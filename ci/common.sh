@@ -66,6 +66,9 @@ need_compiler() {
     install "${missing[@]}"
 }
 
+# need_python: for what is generated and checked
+need_python() { has python3 || install python3; }
+
 # need_clang: sets clang to a clang++ with its sanitizer runtimes. 19 is the newest of Debian 12,
 # other releases have others; before 16 its UBSan cannot compile coroutines.
 need_clang() {
@@ -150,6 +153,8 @@ need_proxies() {
 need_several() {
     local missing=()
     has parallel || missing+=(parallel)
+    has bzip2 || missing+=(bzip2)  # which parallel calls
+    has pgrep || missing+=(procps)
     has mpicxx.openmpi || missing+=(libopenmpi-dev openmpi-bin)
     has mpicxx.mpich || missing+=(libmpich-dev mpich)
     install "${missing[@]}"

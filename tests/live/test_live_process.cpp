@@ -115,7 +115,7 @@ TEST_CASE("the whole process group is ended, children of the server included") {
 }
 
 TEST_CASE("a command may bring its own exec, variables or quotes") {
-    for (const char* before : {"exec ", "LLMBENCH_X=1 ", "  exec env LLMBENCH_X=1 ", "time "}) {
+    for (const char* before : {"exec ", "LLMBENCH_X=1 ", "  exec env LLMBENCH_X=1 ", "command "}) {
         CAPTURE(before);
         process p;
         p.command = before + ("\"" + this_program()) + "\" --serve {port}";

@@ -115,12 +115,25 @@ named_tests_exist() {
     return "$bad"
 }
 
+# On a bare machine there is only what they install.
+commands_are_installed() { python3 tests/structure/commands.py; }
+# shellcheck disable=SC2016  # for the script that it becomes
+commands_that_are_not() {
+    printf '%s\n' 'case $1 in a | b) echo pgrep ;; *) x=$(env A=1 xmllint "$(pgrep x)") ;; esac' \
+        'cat << END; nginx' 'curl' END 'parallel :::' > "$work/calls.sh"
+    python3 tests/structure/commands.py "$work/calls.sh" need_validators > "$work/told" && return 1
+    printf 'calls.sh:%s, and what was given installs no package that has it\n' \
+        '1 calls pgrep' '2 calls nginx' '5 calls parallel' '5 calls bzip2' | diff - "$work/told"
+}
+
 check "the tests that src/README.md names are there" named_tests_exist
 check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
 check "no line is too long, no tab, no trailing space" columns
 check "the header is what src/ gives" python3 ci/assemble.py --check
 check "the parts are put together, or refused in a sentence" python3 tests/structure/refusals.py
+check "what scripts call is installed" commands_are_installed
+check "what calls something else is told" commands_that_are_not
 check "no part is too long" lines
 check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing
