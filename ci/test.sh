@@ -3,10 +3,12 @@
 #   ci/test.sh            all legs
 #   ci/test.sh --quick    the first leg only
 # Each leg builds into build/NAME, so that a second run compiles only what changed. It begins with what
-# it is about to install and how long each part took here the last time, and ends with a line for each.
+# it is about to install and how long each leg took here the last time, and ends with a line for each.
 set -euo pipefail
 # shellcheck source=ci/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=ci/legs.sh
+source ci/legs.sh
 
 quick=
 case ${1:-} in
@@ -14,38 +16,6 @@ case ${1:-} in
     --quick) quick=1 ;;
     *) die "usage: ci/test.sh [--quick]" ;;
 esac
-
-# ---- how long each part takes: told before, from the last run here, and after
-
-took=build/leg-seconds  # NAME SECONDS, a line each
-part='' part_began=0 parts=()
-seconds_of() { [[ ! -e $took ]] || sed -n "s/^$1 //p" "$took"; }
-# leg NAME: it begins, and what went before it has passed
-leg() {
-    end_leg
-    local last
-    last=$(seconds_of "$1")
-    part=$1 part_began=$SECONDS
-    say "$1, after $SECONDS s$([[ ! $last ]] || echo "; the last time it took $last s")"
-}
-end_leg() {
-    [[ $part ]] || return 0
-    local seconds=$((SECONDS - part_began))
-    parts+=("$(printf 'passed  %-22s %5d s' "$part" "$seconds")")
-    mkdir -p build
-    { grep -v "^$part " "$took" 2> /dev/null || true; echo "$part $seconds"; } > "$took.new"
-    mv "$took.new" "$took"
-    part=
-}
-# One line a part, in the end, whatever the end is.
-tell_parts() {
-    local status=$?
-    ((status == 0)) && end_leg
-    [[ $part ]] && parts+=("$(printf 'FAILED  %-22s %5d s' "$part" $((SECONDS - part_began)))")
-    printf '\n'
-    printf '%s\n' "${parts[@]}"
-    exit "$status"
-}
 
 # build_leg NAME CMAKE_OPTION...
 build_leg() {
@@ -74,12 +44,7 @@ install_list=$(what_would_be_installed "${needs[@]}" | sort -u | paste -sd ' ')
 say "about to install: ${install_list:-nothing, all is there}"
 all=(gcc-build gcc-test gcc-real gcc-examples gcc-live)
 if [[ ! $quick ]]; then all+=(others clang-test asan-test asan-live tsan-live); fi
-for name in "${all[@]}"; do
-    last=$(seconds_of "$name")
-    printf '   %-22s %s\n' "$name" "${last:+$last s the last time}"
-done
-[[ -e $took ]] || echo "   how long each takes is not known here yet: the first run compiles everything"
-trap tell_parts EXIT
+legs_to_come "${all[@]}"
 
 for need in "${needs[@]:0:6}"; do "$need"; done
 
@@ -93,6 +58,7 @@ test_leg gcc-real gcc -L real
 if [[ $quick ]]; then
     test_leg gcc-examples gcc -L examples
     test_live gcc $((2 * $(cores)))
+    all_legs_passed
     exit
 fi
 
@@ -100,6 +66,7 @@ need_clang
 need_libcxx
 
 other_builds() {
+    chrt --idle --pid 0 "$BASHPID" || true
     local debug=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER="$clang"
         -DLLMBENCH_BUILD_EXAMPLES=OFF -DLLMBENCH_BUILD_BENCH=OFF)
     # A second front end: what must compile, what must not, and the fuzzers. The tests themselves go
@@ -119,12 +86,12 @@ other_builds() {
 # The live tests leave the processors idle nine tenths of their time. The other legs are built in
 # that time, by a scheduling class that never takes a processor from anybody.
 mkdir -p build
-(chrt --idle --pid 0 $BASHPID || true; other_builds) > build/others.log 2>&1 &
-others=$!
+beside_legs other_builds build/others.log
 test_leg gcc-examples gcc -L examples
 test_live gcc $((2 * $(cores)))
 leg others
-wait "$others" || { cat build/others.log; die "clang refuses what g++ took"; }
+wait "$beside" || { cat build/others.log; die "clang refuses what g++ took"; }
+beside=
 
 # What runs rather than compiles has had its turn by now. The fuzzers go on from their corpus for
 # twenty seconds: what the parsers make of any bytes at all.
@@ -132,5 +99,5 @@ test_leg clang-test clang -L "compile|fuzz"
 test_leg asan-test asan -L unit -LE live
 test_live asan $(($(cores) + 1))
 test_live tsan $(($(cores) + 1))
-end_leg
+all_legs_passed
 say "all legs passed after $SECONDS s"

@@ -134,6 +134,7 @@ check "the header is what src/ gives" python3 ci/assemble.py --check
 check "the parts are put together, or refused in a sentence" python3 tests/structure/refusals.py
 check "what scripts call is installed" commands_are_installed
 check "what calls something else is told" commands_that_are_not
+check "a leg that was killed is none that passed" bash tests/structure/legs.sh
 check "no part is too long" lines
 check "no function is too long" functions
 check "reports know no statistics and no method" reports_compute_nothing

@@ -281,7 +281,9 @@ def called_by_python(text):
 
 
 def sourced(path, text):
-    """The text of a script, with that of what it sources."""
+    """The text of a script, with that of what it sources, or is sourced with."""
+    if path.parent.name == "ci":
+        text += (ROOT / "ci/common.sh").read_text(encoding="utf-8")
     for name in re.findall(r"^\s*(?:# shellcheck source=|source )([\w./-]+\.sh)$", text, re.MULTILINE):
         if (ROOT / name).is_file() and ROOT / name != path:
             text += (ROOT / name).read_text(encoding="utf-8")
