@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds and runs every test; installs what is missing first.
-#   ci/test.sh            all legs
-#   ci/test.sh --quick    the first leg only
+# Builds the tests and runs them; installs what is missing first.
+#   ci/test.sh          with g++ alone: what tells whether a change works
+#   ci/test.sh --all    every test, with clang, sanitizers, fuzzers, a browser, proxies, a real engine, MPI
 # Each leg builds into build/NAME, so that a second run compiles only what changed. It begins with what
 # it is about to install and how long each leg took here the last time, and ends with a line for each.
 set -euo pipefail
@@ -10,11 +10,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # shellcheck source=ci/legs.sh
 source ci/legs.sh
 
-quick=
+all=
 case ${1:-} in
     '') ;;
-    --quick) quick=1 ;;
-    *) die "usage: ci/test.sh [--quick]" ;;
+    --all) all=1 ;;
+    *) die "usage: ci/test.sh [--all]" ;;
 esac
 
 # build_leg NAME CMAKE_OPTION...
@@ -23,47 +23,47 @@ build_leg() {
     cmake --build "build/$1" --parallel "$(cores)"
 }
 
-# test_leg LEG BUILD CTEST_OPTION...: what holds a compiler or a processor, one for each core
-test_leg() {
+# run_leg LEG BUILD NUMBER CTEST_OPTION...: so many tests side by side
+run_leg() {
     leg "$1"
-    ctest --test-dir "build/$2" --output-on-failure --no-tests=error --parallel "$(cores)" "${@:3}"
+    ctest --test-dir "build/$2" --output-on-failure --no-tests=error --parallel "$3" "${@:4}"
 }
+# What holds a compiler or a processor, one for each core.
+test_leg() { run_leg "$1" "$2" "$(cores)" "${@:3}"; }
+# What mostly waits for paced servers, so many side by side. A shared machine can take the processor
+# away for longer than any of it allows for: it may try twice more, and ctest's output says that it did.
+live_leg() { run_leg "$1-live" "$1" "$2" -L live --repeat until-pass:3 "${@:3}"; }
 
-# test_live NAME NUMBER: what mostly waits for paced servers, so many side by side. A shared
-# machine can take the processor away for longer than any of it allows for: it may try twice more, and
-# ctest's output says that it did.
-test_live() {
-    leg "$1-live"
-    ctest --test-dir "build/$1" --output-on-failure --no-tests=error --repeat until-pass:3 \
-        --parallel "$2" -L live
-}
-
-needs=(need_compiler need_node need_validators need_proxies need_several need_browser)
-if [[ ! $quick ]]; then needs+=(need_clang need_libcxx); fi
+needs=(need_compiler need_python)
+legs_here=(gcc-build gcc-test gcc-live)
+if [[ $all ]]; then
+    needs+=(need_node need_validators need_proxies need_several need_browser need_clang need_libcxx)
+    legs_here=(gcc-build gcc-test gcc-real gcc-examples gcc-live others clang-test asan-test asan-live tsan-live)
+fi
 install_list=$(what_would_be_installed "${needs[@]}" | sort -u | paste -sd ' ')
 say "about to install: ${install_list:-nothing, all is there}"
-all=(gcc-build gcc-test gcc-real gcc-examples gcc-live)
-if [[ ! $quick ]]; then all+=(others clang-test asan-test asan-live tsan-live); fi
-legs_to_come "${all[@]}"
-
-for need in "${needs[@]:0:6}"; do "$need"; done
+legs_to_come "${legs_here[@]}"
+for need in "${needs[@]}"; do "$need"; done
 
 # What a user gets: optimised, warnings as errors. Finds wrong results, files that no longer compile
 # or compile although they must not, a header out of shape, consumers that cannot use it.
 # -O2 instead of CMake's -O3: a quarter less time to compile, and what most users have.
 leg gcc-build
-build_leg gcc -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
-test_leg gcc-test gcc -LE "live|real|examples"
-test_leg gcc-real gcc -L real
-if [[ $quick ]]; then
-    test_leg gcc-examples gcc -L examples
-    test_live gcc $((2 * $(cores)))
+configure gcc -DLLMBENCH_WERROR=ON -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
+targets=(--target llmbench_tests llmbench_tests_by_asio llmbench_live_tests
+    outcomes_gates outcomes_own_main outcomes_no_doctest)
+if [[ $all ]]; then targets=(); fi
+cmake --build build/gcc --parallel "$(cores)" "${targets[@]}"
+if [[ ! $all ]]; then
+    not_here="real|browser|examples|consumer|rates|all"
+    test_leg gcc-test gcc -LE "live|$not_here"
+    live_leg gcc $((2 * $(cores))) -LE "$not_here"
     all_legs_passed
+    say "all of these passed after $SECONDS s; ci/test.sh --all has the others"
     exit
 fi
-
-need_clang
-need_libcxx
+test_leg gcc-test gcc -LE "live|real|examples"
+test_leg gcc-real gcc -L real
 
 other_builds() {
     chrt --idle --pid 0 "$BASHPID" || true
@@ -88,7 +88,7 @@ other_builds() {
 mkdir -p build
 beside_legs other_builds build/others.log
 test_leg gcc-examples gcc -L examples
-test_live gcc $((2 * $(cores)))
+live_leg gcc $((2 * $(cores)))
 leg others
 wait "$beside" || { cat build/others.log; die "clang refuses what g++ took"; }
 beside=
@@ -97,7 +97,7 @@ beside=
 # twenty seconds: what the parsers make of any bytes at all.
 test_leg clang-test clang -L "compile|fuzz"
 test_leg asan-test asan -L unit -LE live
-test_live asan $(($(cores) + 1))
-test_live tsan $(($(cores) + 1))
+live_leg asan $(($(cores) + 1))
+live_leg tsan $(($(cores) + 1))
 all_legs_passed
 say "all legs passed after $SECONDS s"
