@@ -4,6 +4,7 @@
 #   ci/test.sh --all    every test, with clang, sanitizers, fuzzers, a browser, proxies, a real engine, MPI
 # Each leg builds into build/NAME, so that a second run compiles only what changed. It begins with what
 # it is about to install and how long each leg took here the last time, and ends with a line for each.
+# Nothing is tried twice.
 set -euo pipefail
 # shellcheck source=ci/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -30,9 +31,8 @@ run_leg() {
 }
 # What holds a compiler or a processor, one for each core.
 test_leg() { run_leg "$1" "$2" "$(cores)" "${@:3}"; }
-# What mostly waits for paced servers, so many side by side. A shared machine can take the processor
-# away for longer than any of it allows for: it may try twice more, and ctest's output says that it did.
-live_leg() { run_leg "$1-live" "$1" "$2" -L live --repeat until-pass:3 "${@:3}"; }
+# What mostly waits for paced servers, so many side by side.
+live_leg() { run_leg "$1-live" "$1" "$2" -L live "${@:3}"; }
 
 needs=(need_compiler need_python)
 legs_here=(gcc-build gcc-test gcc-live)
