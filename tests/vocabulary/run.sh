@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every public name compiles without a warning in a user's file, whatever that file has opened; so
-# does every piece of C++ in the README.
+# does every piece of C++ in the documentation.
 #   tests/vocabulary/run.sh        uses $CXX (default g++) and $CPPFLAGS
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -12,6 +12,9 @@ for source in t_*.cpp; do
 done
 
 # Whole test cases stand as they are, fields become a scenario's, all else is the inside of a function.
+cd ../..
+mapfile -t pages < <(find README.md ci examples src tests -name README.md -not -path '*/node_modules/*' |
+    LC_ALL=C sort)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 {
@@ -29,12 +32,12 @@ trap 'rm -rf "$work"' EXIT
                                        : "void r%d(); void r%d() {\n", ++count, count
              for (i = 1; i <= n; i++) {
                  if (line[i] ~ /^(#define LLMBENCH_MAIN|#include "llmbench|using namespace llmb)/) continue
-                 printf "#line %d \"README.md\"\n%s\n", from[i], line[i]
+                 printf "#line %d \"%s\"\n%s\n", from[i], FILENAME, line[i]
              }
              if (!whole) print fields ? "};" : "}"
-         }' ../../README.md
-} > "$work/readme.cpp"
-blocks=$(grep -c '^```cpp' ../../README.md)
-"${cxx[@]}" -std=c++20 -I../.. -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only \
-    "$work/readme.cpp"
-echo "compiles: the $blocks pieces of C++ in README.md"
+         }' "${pages[@]}"
+} > "$work/pages.cpp"
+blocks=$(cat "${pages[@]}" | grep -c '^```cpp')
+"${cxx[@]}" -std=c++20 -I. -Wall -Wextra -Wshadow -Wconversion -Werror -fsyntax-only \
+    "$work/pages.cpp"
+echo "compiles: the $blocks pieces of C++ in ${#pages[@]} pages"
