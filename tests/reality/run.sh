@@ -2,7 +2,7 @@
 # Meets real servers, one after another: installs each, starts it, checks it, ends it, and keeps what
 # it said. ci/reality.sh builds PROGRAM, which is gates.cpp.
 #   tests/reality/run.sh PROGRAM BUILD_DIR NAME...
-# Every server leaves BUILD_DIR/NAME/met.md, its row of the README's table, the log of every check and
+# Every server leaves BUILD_DIR/NAME/met.md, its row of README.md's table, the log of every check and
 # of the server, and BUILD_DIR/NAME/recorded/, its raw answers. Exits 1 where a check failed or a
 # server could not be had.
 set -euo pipefail

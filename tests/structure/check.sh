@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The shape of src/ and of llmbench.hpp, cheap to check and easy to lose: order, size, macros,
-# includes.
+# The shape of src/, of llmbench.hpp and of the documentation, cheap to check and easy to lose: order,
+# size, macros, includes, links.
 #   tests/structure/check.sh       uses $CXX (default g++) and $CPPFLAGS
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -126,7 +126,14 @@ commands_that_are_not() {
         '1 calls pgrep' '2 calls nginx' '5 calls parallel' '5 calls bzip2' | diff - "$work/told"
 }
 
+# Links and files that the pages name are there, and the first page stays short.
+pages() {
+    find README.md ci examples src tests -name README.md -not -path '*/node_modules/*' |
+        LC_ALL=C sort | xargs python3 tests/structure/pages.py
+}
+
 check "the tests that src/README.md names are there" named_tests_exist
+check "every link of the documentation leads somewhere" pages
 check "the table of contents equals the banners" contents_equal_banners
 check "every banner fills the line" banners_fill_the_line
 check "no line is too long, no tab, no trailing space" columns

@@ -39,7 +39,7 @@ ROWS = {
     "flood": load("a flood on 16 streams", 16, 96, tokens=500, first_ms=0, interval_ms=0),
     "rate": load("50 requests a second", requests=300, rate=50),
     "role": load("32 streams, the role 40 ms before the text", 32, 192, tokens=20, early_role=True),
-    "example": load("the worked example of the main page", 1, 5, tokens=128, example=True),
+    "example": load("the worked example of the definitions", 1, 5, tokens=128, example=True),
     "faults": load("16 streams; of 20 requests one is refused, one cut and one broken off", 16, 200, tokens=16,
                    faults=True),
 }
