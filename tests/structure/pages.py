@@ -62,7 +62,8 @@ def main(pages):
     lines = sum(1 for _ in open("README.md", encoding="utf-8"))
     if lines > MOST_LINES:
         faults.append(f"README.md has {lines} lines, at most {MOST_LINES}: a guide takes what is too much")
-    print("\n".join(faults))
+    for fault in faults:
+        print(fault)
     return 1 if faults or not pages else 0
 
 
