@@ -128,8 +128,9 @@ commands_that_are_not() {
 
 # Links and files that the pages name are there, and the first page stays short.
 pages() {
-    find README.md ci examples src tests -name README.md -not -path '*/node_modules/*' |
-        LC_ALL=C sort | xargs python3 tests/structure/pages.py
+    local all
+    mapfile -t all < <(find README.md ci examples src tests -name README.md -not -path '*/node_modules/*')
+    python3 tests/structure/pages.py "${all[@]}"
 }
 
 check "the tests that src/README.md names are there" named_tests_exist
